@@ -8,7 +8,7 @@ import { effects, limits, mechanisms } from '#core/config/limits';
 import { settings } from '#core/config/settings';
 import { code, MADE, table, withBlock } from './markdown.mjs';
 
-/** @typedef {import('#core/config/limits').Limit} Limit */
+/** @typedef {import('#core/config/limits').LimitRow} Limit */
 
 const INTRODUCTION = `Whatever one tenant can make large has a limit of its own. Each limit is one of four mechanisms, and belongs to whoever it is counted for (its scope). Settings
 are explained in [Configuration](configuration.md), and are followed by their default; limits without a setting are fixed. The [threat model](../internals/threat-model.md#bounds-of-memory-and-time) says

@@ -5,7 +5,11 @@ import net from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Sender, type Answer, type SenderOptions } from '#agent/request/sender';
+import {
+  RequestSender,
+  type RequestResult,
+  type RequestSenderOptions,
+} from '#agent/request/sender';
 import { isGatewayError } from '#core/errors/errors';
 import { proxyProcess } from '#core/http/process-proxy';
 import { migratedDatabase } from '../store/migrated.js';
@@ -52,7 +56,7 @@ proxy.after(async () => {
   trusted.close();
 });
 
-const OPTIONS: SenderOptions = {
+const OPTIONS: RequestSenderOptions = {
   allowedNetworks: ['127.0.0.0/8'],
   maxResponseBytes: 1,
   lookupsPerProject: 32,
@@ -65,17 +69,20 @@ const REQUEST = {
 };
 
 /** Sends sequential POSTs with one sender. */
-async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise<Answer[]> {
-  const sender = new Sender({
+async function post(
+  options: Partial<RequestSenderOptions>,
+  ...urls: string[]
+): Promise<RequestResult[]> {
+  const sender = new RequestSender({
     ...OPTIONS,
     maxResponseBytes: 1000,
     caFile: trusted.file,
     ...options,
   });
-  const answers: Answer[] = [];
+  const answers: RequestResult[] = [];
   try {
     for (const url of urls) {
-      const sent = new Promise<Answer>((done) => sender.send({ ...REQUEST, url }, done));
+      const sent = new Promise<RequestResult>((done) => sender.send({ ...REQUEST, url }, done));
       answers.push(await within(sent, 15_000, `an answer of ${url}`));
       // A connection is free again a moment after its response.
       await setImmediate();
@@ -98,7 +105,7 @@ async function through(
   }
 }
 
-const shown = ({ status, body, failure }: Answer) => ({ status, body, failure });
+const shown = ({ status, body, failure }: RequestResult) => ({ status, body, failure });
 
 proxy('https goes through a tunnel that is kept for the next request', () =>
   through({}, async (it) => {
@@ -222,14 +229,14 @@ proxy(
     );
     const inside = () =>
       through({ resolves }, async (it) => {
-        const sender = new Sender({
+        const sender = new RequestSender({
           ...OPTIONS,
           caFile: trusted.file,
           lookupsPerProject: 1,
           proxy: it.url,
         });
         const to = (projectId: string, origin: string) =>
-          new Promise<Answer>((done) =>
+          new Promise<RequestResult>((done) =>
             sender.send({ ...REQUEST, projectId, url: `${origin}/` }, done),
           );
         try {
@@ -277,8 +284,8 @@ proxy('a tunnel that is waited for ends with the sender', async () => {
   const silent = net.createServer();
   const port = await loopback(silent);
   const asked = new Promise<net.Socket>((resolve) => silent.once('connection', resolve));
-  const sender = new Sender({ ...OPTIONS, proxy: `http://127.0.0.1:${port}` });
-  const answer = new Promise<Answer>((done) =>
+  const sender = new RequestSender({ ...OPTIONS, proxy: `http://127.0.0.1:${port}` });
+  const answer = new Promise<RequestResult>((done) =>
     sender.send({ ...REQUEST, url: 'https://localhost/', timeoutMs: 60_000 }, done),
   );
   const socket = await within(asked, 10_000, 'the proxy to be asked');
@@ -322,7 +329,7 @@ proxy('delivery.ca_file: a file that cannot be used is told at once', () => {
     [trusted.file.replace('ca.pem', 'ca.key'), 'it holds no PEM certificate'],
   ] as const) {
     try {
-      new Sender({ ...OPTIONS, caFile });
+      new RequestSender({ ...OPTIONS, caFile });
       assert.unreachable();
     } catch (error) {
       assert.ok(isGatewayError(error, 'tls_file'), String(error));
@@ -344,7 +351,7 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     try {
       const url = `https://localhost:${secure.port}/`;
       const answer = await within(
-        new Promise<Answer>((done) => running.wiring.sender.send({ ...REQUEST, url }, done)),
+        new Promise<RequestResult>((done) => running.wiring.sender.send({ ...REQUEST, url }, done)),
         15_000,
         'the answer',
       );

@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import type { Endpoint } from '#ingest/routing/project';
-import { sealer, type Place } from '#core/crypto/sealing';
+import { sealer, type SecretPlace } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import {
   insertEndpoint,
@@ -28,7 +28,7 @@ const CACHED_ID = '0190c0de-0000-7000-8000-000000000002';
 /** Seals a text for its place, by default the authentication of `cachedEndpoint`. */
 export const sealed = (
   text: string,
-  place: Place = ['endpoints', CACHED_ID, 'authentication'],
+  place: SecretPlace = ['endpoints', CACHED_ID, 'authentication'],
 ): string => seal(text, place);
 
 /** Seals a text in the old format, which is not bound to a place. */

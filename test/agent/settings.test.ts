@@ -52,7 +52,7 @@ other(
         };
         const attempts = (endpoint: typeof plain, good: number, bad: number) => {
           for (let n = 0; n < good + bad; n++)
-            circuitBreakers.attempted(endpoint, n < good, 'refused');
+            circuitBreakers.countRequest(endpoint, n < good, 'refused');
         };
         attempts(plain, 0, 1);
         attempts(changed, 0, 1);
@@ -61,16 +61,16 @@ other(
 
         // Three failures of four exceed the threshold, but not the minimum number of requests.
         attempts(plain, 1, 2);
-        assert.is(circuitBreakers.gate(endpointId), undefined);
+        assert.is(circuitBreakers.gateOf(endpointId), undefined);
         attempts(plain, 0, 1);
-        assert.is(circuitBreakers.gate(endpointId)?.state, 'open');
+        assert.is(circuitBreakers.gateOf(endpointId)?.state, 'open');
         // This endpoint opens only if all requests fail: in this window one in three succeeds.
         attempts(changed, 1, 1);
-        assert.is(circuitBreakers.gate(otherId), undefined);
+        assert.is(circuitBreakers.gateOf(otherId), undefined);
         const third = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
         await running.configCache.refresh();
         attempts(running.configCache.endpoint(projectId, third.id)!, 0, 2);
-        assert.is(circuitBreakers.gate(third.id)?.state, 'open');
+        assert.is(circuitBreakers.gateOf(third.id)?.state, 'open');
         await until('both to be open for all', async () =>
           (await Promise.all([endpointId, third.id].map(record))).every(
             (it) => it?.state === 'open',
@@ -92,10 +92,10 @@ other(
         await until(
           'the probe',
           async () =>
-            circuitBreakers.gate(endpointId)?.state === 'due' &&
-            (await circuitBreakers.probe(plain)),
+            circuitBreakers.gateOf(endpointId)?.state === 'due' &&
+            (await circuitBreakers.requestProbe(plain)),
         );
-        await circuitBreakers.probed(plain, false, 'refused');
+        await circuitBreakers.recordProbe(plain, false, 'refused');
         const { until_ms: end, forget_ms: forget } = (await record(endpointId))!;
         assert.is(Math.round((forget - end) / 2 / 1000), 120);
       },
@@ -118,10 +118,10 @@ other(
         await running.configCache.refresh();
         const endpoint = running.configCache.endpoint(projectId, id)!;
         for (const isGood of [false, true, false])
-          circuitBreakers.attempted(endpoint, isGood, 'refused');
-        assert.is(circuitBreakers.gate(id), undefined, 'three requests do not decide');
-        circuitBreakers.attempted(endpoint, false, 'refused');
-        assert.is(circuitBreakers.gate(id)?.state, 'open', 'three bad ones of four do');
+          circuitBreakers.countRequest(endpoint, isGood, 'refused');
+        assert.is(circuitBreakers.gateOf(id), undefined, 'three requests do not decide');
+        circuitBreakers.countRequest(endpoint, false, 'refused');
+        assert.is(circuitBreakers.gateOf(id)?.state, 'open', 'three bad ones of four do');
       },
       { settings: { limits: { failure_threshold: 75, minimum_request_count: 4 } } },
     );

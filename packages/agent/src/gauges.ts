@@ -1,13 +1,13 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
 import type { AgentContext } from './config/agent-context.js';
-import type { InFlight } from './delivery/in-flight.js';
+import type { DeliveriesInFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './sources/source-lags.js';
 
 export interface GaugeOptions extends Pick<AgentContext, 'configCache' | 'clock'> {
-  readonly inFlight: InFlight;
+  readonly inFlight: DeliveriesInFlight;
   readonly backpressure: Backpressure;
   readonly circuitBreakers: CircuitBreakers;
   readonly sandbox: Sandbox;
@@ -32,7 +32,7 @@ export function showGauges(
     for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
       meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
     meter.clear('gateway_endpoint_slow');
-    for (const { projectId: project, endpointId: endpoint } of backpressure.saturated())
+    for (const { projectId: project, endpointId: endpoint } of backpressure.saturatedQueues())
       meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
     meter.clear('gateway_source_lag_messages');
     for (const { projectId: project, sourceId: source, partition, messages } of lags.lags())

@@ -8,7 +8,7 @@ import type { AgentContext } from './config/agent-context.js';
 import type { AttemptObserver } from './delivery/attempt-writer.js';
 import { wireDelivery } from './delivery/wiring.js';
 import { showGauges } from './gauges.js';
-import { Heartbeat } from './liveness/heartbeat.js';
+import { AgentHeartbeat } from './liveness/heartbeat.js';
 import { SuccessStreak } from './liveness/success-streak.js';
 import { startSweeps } from './liveness/sweep-deliveries.js';
 import { Clock } from './model/clock.js';
@@ -94,7 +94,7 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
 
   const { sources, drainSources, stopPublishing } = ingest;
   const { claimer, dueTimes, inFlight } = delivery;
-  const heartbeat = new Heartbeat({
+  const heartbeat = new AgentHeartbeat({
     ...held,
     router,
     readsSources,

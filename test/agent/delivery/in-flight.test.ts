@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
-import { InFlight } from '#agent/delivery/in-flight';
+import { DeliveriesInFlight } from '#agent/delivery/in-flight';
 import type { HeldDelivery } from '#agent/model/delivery';
 
 const queue = suite('agent/delivery/in-flight');
@@ -80,9 +80,9 @@ queue('an endpoint is slow as long as its oldest request is', () => {
   assert.not.ok(one.isSlow(1e9));
 });
 
-function inFlightOf(maxOutstanding = 10): InFlight {
+function inFlightOf(maxOutstanding = 10): DeliveriesInFlight {
   const releaser = { release: () => undefined };
-  return new InFlight({
+  return new DeliveriesInFlight({
     lease: { agentId: 1 },
     releaser,
     maxOutstanding,

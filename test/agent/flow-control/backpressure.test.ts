@@ -29,11 +29,11 @@ backlogPacing(
   () => {
     const { backlogPacing: of } = backlogsOn();
     assert.is(of.spreadMs('e', 0), 0);
-    of.add('e', 5_000, 10, 0);
+    of.addPostponed('e', 5_000, 10, 0);
     assert.is(of.spreadMs('e', 0), 50_000);
     assert.is(of.spreadMs('e', 20_000), 30_000, 'time passes');
     assert.is(of.spreadMs('other', 0), 0);
-    of.add('e', 1_000_000, 10, 20_000);
+    of.addPostponed('e', 1_000_000, 10, 20_000);
     assert.is(of.spreadMs('e', 20_000), 10 * MINUTE_MS);
     assert.is(
       of.spreadMs('e', 20_000 + 21 * MINUTE_MS),
@@ -59,7 +59,7 @@ backlogPacing(
       due = due.map((at) =>
         at > nowMs || count === 5_000 ? at : (count++, nowMs + 5_000 + chance() * spreadMs),
       );
-      of.add('e', count, 10, nowMs);
+      of.addPostponed('e', count, 10, nowMs);
       looks.push(count);
     }
     const perSecond = (from: number, to: number) =>
@@ -83,10 +83,10 @@ backlogPacing(
     const endpoint = { id: 'e', projectId: 'p' };
     of.answeredWell(endpoint, 0);
     assert.is(asked, 0, 'nothing is put off');
-    of.add('e', 400, 10, 0);
+    of.addPostponed('e', 400, 10, 0);
     of.answeredWell(endpoint, 0);
     assert.is(asked, 0, 'what comes back within seconds is left alone');
-    of.add('e', 20_000, 10, 0);
+    of.addPostponed('e', 20_000, 10, 0);
     for (const nowMs of [0, 1, 4_999]) of.answeredWell(endpoint, nowMs);
     assert.is(asked, 1);
     of.answeredWell(endpoint, 5_000);
@@ -100,7 +100,7 @@ backlogPacing(
 
 backlogPacing('a hastening that fails is told, and tried again', async () => {
   const { backlogPacing: of, lines } = backlogsOn(() => Promise.reject(new Error('away')));
-  of.add('e', 20_000, 10, 0);
+  of.addPostponed('e', 20_000, 10, 0);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);
   await new Promise((resolve) => setImmediate(resolve));
   assert.match(lines[0]?.sentence ?? '', 'could not be hastened; they come when they are due.');
@@ -112,7 +112,7 @@ backlogPacing('a hastening that fails is told, and tried again', async () => {
 backlogPacing('endpoints of which everything has come back are forgotten', async () => {
   let asked = 0;
   const { backlogPacing: of } = backlogsOn(() => Promise.resolve(++asked));
-  of.add('e', 100, 10, 0);
+  of.addPostponed('e', 100, 10, 0);
   of.forget(1_001);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);
   assert.is(asked, 0);

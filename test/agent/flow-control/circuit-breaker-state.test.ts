@@ -2,7 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verdictOf } from '#agent/flow-control/backpressure';
 import type { BreakerPolicy } from '#agent/config/breaker-policy';
-import { closed, counted, isSpent, opened, probing } from '#agent/flow-control/breaker-record';
+import {
+  closeBreaker,
+  countRequests,
+  isSpent,
+  openBreaker,
+  grantProbe,
+} from '#agent/flow-control/breaker-record';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 
 const breaker = suite('agent/flow-control/circuit-breaker-state');
@@ -21,7 +27,7 @@ function after(
   record?: BreakerRecord,
   nowMs = 0,
 ): BreakerRecord {
-  return counted(record, { projectId: 'p', requests, failures }, policy, nowMs);
+  return countRequests(record, { projectId: 'p', requests, failures }, policy, nowMs);
 }
 
 const open = after(10, 10);
@@ -57,12 +63,12 @@ breaker('while it is not closed nothing is counted', () => {
 breaker(
   'one probe is let through when its time has come, and another one when nothing was heard of it',
   () => {
-    assert.is(probing(after(1, 1), 'a', 500, 0), undefined);
-    assert.is(probing(open, 'a', 500, open.until_ms - 1), undefined);
-    const half = probing(open, 'a', 500, open.until_ms)!;
+    assert.is(grantProbe(after(1, 1), 'a', 500, 0), undefined);
+    assert.is(grantProbe(open, 'a', 500, open.until_ms - 1), undefined);
+    const half = grantProbe(open, 'a', 500, open.until_ms)!;
     assert.equal([half.state, half.by, half.until_ms - open.until_ms], ['half_open', 'a', 500]);
-    assert.is(probing(half, 'b', 500, half.until_ms - 1), undefined);
-    assert.is(probing(half, 'b', 500, half.until_ms)?.by, 'b');
+    assert.is(grantProbe(half, 'b', 500, half.until_ms - 1), undefined);
+    assert.is(grantProbe(half, 'b', 500, half.until_ms)?.by, 'b');
   },
 );
 
@@ -73,7 +79,7 @@ breaker(
     const waits: number[] = [];
     for (let n = 0; n < 6; n++) {
       const nowMs = record.until_ms;
-      record = opened(probing(record, 'a', 500, nowMs)!, policy, nowMs);
+      record = openBreaker(grantProbe(record, 'a', 500, nowMs)!, policy, nowMs);
       waits.push(record.until_ms - nowMs);
       assert.equal([record.state, record.since_ms, record.by], ['open', 0, undefined]);
     }
@@ -84,8 +90,8 @@ breaker(
 breaker(
   'a good probe restarts the count; a breaker that opens again soon stays open for longer',
   () => {
-    const half = probing(open, 'a', 500, 1_000)!;
-    const again = closed(half, policy, 1_100);
+    const half = grantProbe(open, 'a', 500, 1_000)!;
+    const again = closeBreaker(half, policy, 1_100);
     assert.equal(
       [again.state, again.requests, again.failures, again.since_ms, again.by],
       ['closed', 0, 0, 1_100, undefined],
@@ -101,7 +107,7 @@ breaker('a record is kept while it counts or remembers a trip', () => {
   const counting = after(1, 1);
   assert.equal([isSpent(counting, 0), isSpent(counting, policy.windowMs)], [false, true]);
   assert.not.ok(isSpent(open, 1e9));
-  const again = closed(open, policy, 1_000);
+  const again = closeBreaker(open, policy, 1_000);
   assert.equal(
     [isSpent(again, again.forget_ms - 1), isSpent(again, again.forget_ms)],
     [false, true],

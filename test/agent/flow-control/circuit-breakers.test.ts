@@ -63,11 +63,11 @@ async function scene(
 }
 
 function attempts(agent: Agent, good: number, bad: number): void {
-  for (let n = 0; n < good; n++) agent.circuitBreakers.attempted(endpoint, true, '');
-  for (let n = 0; n < bad; n++) agent.circuitBreakers.attempted(endpoint, false, 'refused');
+  for (let n = 0; n < good; n++) agent.circuitBreakers.countRequest(endpoint, true, '');
+  for (let n = 0; n < bad; n++) agent.circuitBreakers.countRequest(endpoint, false, 'refused');
 }
 
-const state = (agent: Agent) => agent.circuitBreakers.gate(endpoint.id)?.state;
+const state = (agent: Agent) => agent.circuitBreakers.gateOf(endpoint.id)?.state;
 const states = (...agents: Agent[]) => agents.map(state);
 
 /** Runs a test in memory, and on a real Redis that two agents reach through a proxy. */
@@ -123,26 +123,26 @@ each(
     attempts(one, 0, 10);
     await until('both to know', () => states(one, other).every((it) => it === 'due'));
     const granted = await Promise.all([
-      one.circuitBreakers.probe(endpoint),
-      other.circuitBreakers.probe(endpoint),
+      one.circuitBreakers.requestProbe(endpoint),
+      other.circuitBreakers.requestProbe(endpoint),
     ]);
     assert.is(granted.filter(Boolean).length, 1);
-    assert.is(await one.circuitBreakers.probe(endpoint), false);
+    assert.is(await one.circuitBreakers.requestProbe(endpoint), false);
     const [prober, idle] = granted[0] ? [one, other] : [other, one];
     assert.is(state(prober), 'half_open');
-    await idle.circuitBreakers.probed(endpoint, true, '');
+    await idle.circuitBreakers.recordProbe(endpoint, true, '');
     assert.is(
       (await readBreakers(kv)).get(endpoint.id)?.state,
       'half_open',
       'an outcome of somebody who does not probe counts for nothing',
     );
-    await prober.circuitBreakers.probed(endpoint, false, 'refused');
+    await prober.circuitBreakers.recordProbe(endpoint, false, 'refused');
     assert.is(state(prober), 'open');
     assert.is(prober.trips.at(-1)?.isFirst, false);
 
     await until('the next probe', () => states(one, other).every((it) => it === 'due'));
-    assert.ok(await idle.circuitBreakers.probe(endpoint));
-    await idle.circuitBreakers.probed(endpoint, true, '');
+    assert.ok(await idle.circuitBreakers.requestProbe(endpoint));
+    await idle.circuitBreakers.recordProbe(endpoint, true, '');
     await until('both to know', () => states(one, other).every((it) => it === undefined));
     assert.equal(idle.closings, [endpoint.id]);
   },
@@ -152,8 +152,8 @@ each('whoever probes and is not heard of again is followed by another', async (o
   attempts(one, 0, 10);
   const hasty = { ...endpoint, timeoutMs: -4_800 };
   await until('the time of a probe', () => state(one) === 'due');
-  assert.ok(await one.circuitBreakers.probe(hasty));
-  await until('the other to be granted one', () => other.circuitBreakers.probe(endpoint));
+  assert.ok(await one.circuitBreakers.requestProbe(hasty));
+  await until('the other to be granted one', () => other.circuitBreakers.requestProbe(endpoint));
 });
 
 each('an operator closes it for all', async (one, other, kv) => {
@@ -195,9 +195,9 @@ circuitBreakers(
         assert.is(state(one), 'open');
         await until(
           'its own probe',
-          async () => state(one) === 'due' && (await one.circuitBreakers.probe(endpoint)),
+          async () => state(one) === 'due' && (await one.circuitBreakers.requestProbe(endpoint)),
         );
-        await one.circuitBreakers.probed(endpoint, false, 'refused');
+        await one.circuitBreakers.recordProbe(endpoint, false, 'refused');
         assert.is(state(one), 'open');
         assert.is(state(other), undefined);
         away.restore();

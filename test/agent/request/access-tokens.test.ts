@@ -6,7 +6,7 @@ import { AttemptRunner } from '#agent/attempt/run-attempt';
 import type { Endpoint } from '#ingest/routing/project';
 import type { HeldDelivery } from '#agent/model/delivery';
 import { AccessTokens } from '#agent/request/access-tokens';
-import { Sender } from '#agent/request/sender';
+import { RequestSender } from '#agent/request/sender';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
@@ -35,7 +35,11 @@ async function withTokens(
   test: (scene: Scene) => Promise<void>,
   allowedNetworks = ['127.0.0.0/8'],
 ): Promise<void> {
-  const sender = new Sender({ allowedNetworks, maxResponseBytes: 50_000, lookupsPerProject: 32 });
+  const sender = new RequestSender({
+    allowedNetworks,
+    maxResponseBytes: 50_000,
+    lookupsPerProject: 32,
+  });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];
   const { open } = sealer(ENCRYPTION_KEY);
   const runner = new AttemptRunner({

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Sender, type Answer } from '#agent/request/sender';
+import { RequestSender, type RequestResult } from '#agent/request/sender';
 import { isPlainHead, mendedHead, readHead } from '#core/http/response-head';
 import { loopback } from '../../support/ports.js';
 
@@ -185,9 +185,9 @@ async function serve(
 }
 
 async function withSender(
-  test: (post: (url: string, timeoutMs?: number) => Promise<Answer>) => Promise<void>,
+  test: (post: (url: string, timeoutMs?: number) => Promise<RequestResult>) => Promise<void>,
 ): Promise<void> {
-  const sender = new Sender({
+  const sender = new RequestSender({
     allowedNetworks: ['127.0.0.0/8'],
     maxResponseBytes: 1_000,
     lookupsPerProject: 32,
@@ -313,7 +313,7 @@ answers(
       );
     });
     const port = await loopback(server);
-    const sender = new Sender({
+    const sender = new RequestSender({
       allowedNetworks: ['127.0.0.0/8'],
       maxResponseBytes: 1_000,
       lookupsPerProject: 32,
@@ -325,7 +325,9 @@ answers(
       body: Buffer.alloc(5_000_000),
       timeoutMs: 5_000,
     };
-    const { status, body } = await new Promise<Answer>((resolve) => sender.send(request, resolve));
+    const { status, body } = await new Promise<RequestResult>((resolve) =>
+      sender.send(request, resolve),
+    );
     assert.equal([status, body], [413, 'ok']);
     await sender.close();
     server.close();

@@ -2,7 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CertifiedPools, type IdentifiedCertificate } from '#agent/request/certified-pools';
-import { Sender, type Answer, type SenderOptions } from '#agent/request/sender';
+import {
+  RequestSender,
+  type RequestResult,
+  type RequestSenderOptions,
+} from '#agent/request/sender';
 import { authority, type Authority } from '../../support/authority.js';
 import { issued, mutualEndpoint, type MutualEndpoint } from '../../support/client-certificates.js';
 import { httpProxy } from '../../support/http-proxy.js';
@@ -26,9 +30,9 @@ pools.after(async () => {
 /** Sends sequential requests with one sender, each with the certificate of this name. */
 async function post(
   names: readonly (string | undefined)[],
-  options: Partial<SenderOptions> = {},
-): Promise<Answer[]> {
-  const sender = new Sender({
+  options: Partial<RequestSenderOptions> = {},
+): Promise<RequestResult[]> {
+  const sender = new RequestSender({
     allowedNetworks: ['127.0.0.0/8'],
     maxResponseBytes: 100,
     lookupsPerProject: 32,
@@ -42,13 +46,13 @@ async function post(
     body: Buffer.from('{}'),
     timeoutMs: 10_000,
   };
-  const answers: Answer[] = [];
+  const answers: RequestResult[] = [];
   try {
     for (const name of names) {
       const certificate = name === undefined ? undefined : certificates[name];
       answers.push(
         await within(
-          new Promise<Answer>((done) => sender.send({ ...request, certificate }, done)),
+          new Promise<RequestResult>((done) => sender.send({ ...request, certificate }, done)),
           15_000,
           'an answer',
         ),

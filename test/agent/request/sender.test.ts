@@ -2,7 +2,12 @@ import net from 'node:net';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Sender, type Answer, type Request, type SenderOptions } from '#agent/request/sender';
+import {
+  RequestSender,
+  type RequestResult,
+  type EndpointRequest,
+  type RequestSenderOptions,
+} from '#agent/request/sender';
 import { ProjectPace } from '#core/process/project-pace';
 import { endpoint, type Endpoint } from '../../support/endpoint.js';
 import { askingServers, nameServer, type NameServer } from '../../support/name-server.js';
@@ -16,15 +21,15 @@ const CAP = 1000;
 
 type Post = (
   url: string,
-  request?: Partial<Request> & { readonly responsePace?: ProjectPace },
-) => Promise<Answer>;
+  request?: Partial<EndpointRequest> & { readonly responsePace?: ProjectPace },
+) => Promise<RequestResult>;
 
 /** Runs a test with a new sender; `post` sends a request and returns its only answer. */
 async function withSender(
   test: (post: Post) => Promise<void>,
-  options: Partial<SenderOptions> = {},
+  options: Partial<RequestSenderOptions> = {},
 ): Promise<void> {
-  const sender = new Sender({
+  const sender = new RequestSender({
     allowedNetworks: LOOPBACK,
     maxResponseBytes: CAP,
     lookupsPerProject: 32,
@@ -34,7 +39,7 @@ async function withSender(
   let requests = 0;
   const post: Post = (url, { responsePace, ...request } = {}) => {
     requests++;
-    const answered = new Promise<Answer>((resolve) =>
+    const answered = new Promise<RequestResult>((resolve) =>
       sender.send(
         {
           projectId: 'p',
@@ -796,12 +801,12 @@ send('what an operator allows is reached, by address and by name, and nothing be
 
 send('closing ends what is under way, and each request is answered', async () => {
   await withEndpoint({ answer: { hang: true } }, async (receiver) => {
-    const sender = new Sender({
+    const sender = new RequestSender({
       allowedNetworks: LOOPBACK,
       maxResponseBytes: CAP,
       lookupsPerProject: 32,
     });
-    const answers: Answer[] = [];
+    const answers: RequestResult[] = [];
     for (let n = 0; n < 3; n++)
       sender.send(
         {

@@ -8,7 +8,7 @@ import tls from 'node:tls';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { wantOf } from '#agent/request/failure';
-import { Sender, type Answer } from '#agent/request/sender';
+import { RequestSender, type RequestResult } from '#agent/request/sender';
 import { authority, type Authority, type Issued } from '../../support/authority.js';
 import { loopback } from '../../support/ports.js';
 
@@ -16,11 +16,11 @@ const secure = suite('agent/request/tls');
 
 let ca: Authority;
 let own: Issued;
-let sender: Sender;
+let sender: RequestSender;
 secure.before(() => {
   ca = authority();
   own = ca.issue('own', ['DNS:localhost']);
-  sender = new Sender({
+  sender = new RequestSender({
     allowedNetworks: ['127.0.0.0/8', '::1'],
     maxResponseBytes: 1_000,
     lookupsPerProject: 32,
@@ -38,7 +38,7 @@ const pair = ({ certificate, key }: Issued) => ({ cert: read(certificate), key: 
 async function post(
   server: Server,
   { host = 'localhost', scheme = 'https' } = {},
-): Promise<Answer> {
+): Promise<RequestResult> {
   server.on('tlsClientError', () => undefined);
   const url = `${scheme}://${host}:${await loopback(server)}/`;
   try {
@@ -49,7 +49,7 @@ async function post(
       body: Buffer.from('{}'),
       timeoutMs: 10_000,
     };
-    return await new Promise<Answer>((resolve) => sender.send(request, resolve));
+    return await new Promise<RequestResult>((resolve) => sender.send(request, resolve));
   } finally {
     server.close();
   }

@@ -5,13 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type GatewayError, isGatewayError } from '#core/errors/errors';
-import {
-  pluginsDirOf,
-  presentConfig,
-  presentOrigins,
-  resolveConfig,
-  settingsAt,
-} from '#core/config/config';
+import { pluginsDirOf, resolveConfig, settingsAt } from '#core/config/config';
+import { presentConfig, presentOrigins } from '#core/config/present-config';
 import { envOf, settingAt, settings, withFlags, type SettingsTable } from '#core/config/settings';
 
 const config = suite('core/config/config');

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseDatabaseOptions, type DatabaseOptions } from '#core/config/database-options';
+import { parseDatabaseOptions, type LibpqOptions } from '#core/config/database-options';
 
 const options = suite('core/config/database-options');
 
-function read(text: string): DatabaseOptions {
+function read(text: string): LibpqOptions {
   const parsed = parseDatabaseOptions(text);
   assert.ok('options' in parsed, JSON.stringify(parsed));
   return parsed.options;

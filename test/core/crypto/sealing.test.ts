@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
-import { isSealed, sealer, type Place } from '#core/crypto/sealing';
+import { isSealed, sealer, type SecretPlace } from '#core/crypto/sealing';
 import { sealedFirst } from '../../agent/records.js';
 
 const sealing = suite('core/crypto/sealing');
 const key = randomBytes(32).toString('base64');
-const place: Place = ['endpoints', '0190c0de-0000-7000-8000-000000000002', 'secrets'];
+const place: SecretPlace = ['endpoints', '0190c0de-0000-7000-8000-000000000002', 'secrets'];
 
 function code(work: () => unknown): string {
   try {
@@ -82,7 +82,7 @@ sealing(
       [sealed, [table, id, 'authentication']],
       [sealed, [table, id]],
       [sealed.replace('v2', 'v1'), place],
-    ] as [string, Place][])
+    ] as [string, SecretPlace][])
       assert.is(
         code(() => open(text, other)),
         'not_unsealable',

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { presentConfig, readConfig, resolveConfig } from '#core/config/config';
+import { readConfig, resolveConfig } from '#core/config/config';
+import { presentConfig } from '#core/config/present-config';
 import { settings, type SettingsTable } from '#core/config/settings';
 import { explainKvError, kvReason } from '#core/errors/connection-errors';
 import { databaseReason, explainDatabaseError } from '#core/errors/database-errors';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { counted } from '#agent/flow-control/breaker-record';
+import { countRequests } from '#agent/flow-control/breaker-record';
 import { decodeSignal, encodeSignal } from '#store/events/events';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -43,7 +43,7 @@ const policy = {
   openMaxMs: 60_000,
 };
 const breaker = () =>
-  counted(undefined, { projectId: 'p', requests: 20, failures: 20 }, policy, 1_000);
+  countRequests(undefined, { projectId: 'p', requests: 20, failures: 20 }, policy, 1_000);
 const names = { lag: 'source-lag:s:1', state: 'source-state:{p}:s:1' };
 
 /** A KV with one value of each kind, as written by this release. */

@@ -3,7 +3,7 @@ import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { Request } from '../request/sender.js';
+import type { EndpointRequest } from '../request/sender.js';
 import type { AttemptTrace } from '../telemetry/tracing.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
 
@@ -13,7 +13,7 @@ export class Unreadable extends Error {}
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   readonly authentication: readonly string[];
-  readonly certificate: Request['certificate'];
+  readonly certificate: EndpointRequest['certificate'];
   /** Header names set by the gateway, which event headers do not replace. */
   ownNames?: ReadonlySet<string>;
 }
@@ -40,7 +40,7 @@ export class RequestBuilder {
       trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined;
       token?: string | null;
     } = {},
-  ): Request {
+  ): EndpointRequest {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
@@ -114,7 +114,7 @@ export class RequestBuilder {
   #certificate(
     { client_cert: cert, client_key: sealed }: StoredClientCertificate,
     endpointId: string,
-  ): Request['certificate'] {
+  ): EndpointRequest['certificate'] {
     const key = this.options.open(sealed, ['endpoints', endpointId, 'mtls_client_cert']);
     return { id: hash('sha256', `${cert}\n${key}`), cert, key };
   }

@@ -2,7 +2,7 @@ import { newId } from '@gateway/core/events';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { Answer } from '../request/sender.js';
+import type { RequestResult } from '../request/sender.js';
 import type { AttemptTrace } from '../telemetry/tracing.js';
 import { nextAttemptInMs, retriesAtOnce, retryAfterSeconds } from './retry-schedule.js';
 
@@ -17,7 +17,7 @@ export interface Attempt {
 /** Returns the record of an attempt, whether or not its request could be sent. */
 export function classifyResponse(
   { endpoint, delivery, trace, transformedData }: Attempt,
-  answer: Answer,
+  answer: RequestResult,
   requestedAtMs: number,
   durationMs: number,
 ): AttemptRecord {

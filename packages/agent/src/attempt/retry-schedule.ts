@@ -1,9 +1,9 @@
 import type { Strategy } from '@gateway/store/config';
-import type { Answer } from '../request/sender.js';
+import type { RequestResult } from '../request/sender.js';
 
 /** Only a first attempt with another retry left: other idle connections may be lost too. */
 export function retriesAtOnce(
-  { isIdleLoss }: Answer,
+  { isIdleLoss }: RequestResult,
   { retry_count }: Strategy,
   attempt: number,
 ): boolean {

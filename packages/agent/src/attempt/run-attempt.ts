@@ -5,8 +5,8 @@ import type { AgentContext } from '../config/agent-context.js';
 import { FUNCTION_WAIT, LOOKUP_WAIT } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AccessTokens } from '../request/access-tokens.js';
-import { type Answer, type Sender, unsendable } from '../request/sender.js';
-import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
+import { type RequestResult, type RequestSender, unsendable } from '../request/sender.js';
+import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
 import { endAttempt } from '../telemetry/tracing.js';
 import { type RequestBuilder, Unreadable } from './build-request.js';
 import { type Attempt, classifyResponse } from './classify-response.js';
@@ -17,7 +17,7 @@ interface AttemptRunnerOptions extends Pick<
   AgentContext,
   'log' | 'clock' | 'lease' | 'measure' | 'tracing'
 > {
-  readonly sender: Sender;
+  readonly sender: RequestSender;
   readonly requests: RequestBuilder;
   readonly accessTokens: AccessTokens;
   readonly goneEndpoints: GoneEndpoints;
@@ -38,10 +38,10 @@ interface RunningAttempt extends Attempt {
 
 /** Runs the function of the subscription, builds and sends the request, classifies the response. */
 export class AttemptRunner {
-  readonly #debugLog: DebugLog;
+  readonly #debugLog: AttemptLog;
 
   constructor(private readonly options: AttemptRunnerOptions) {
-    this.#debugLog = debugLog(options.log);
+    this.#debugLog = attemptLog(options.log);
   }
 
   /** Calls `done` exactly once, possibly before returning. */
@@ -100,7 +100,7 @@ export class AttemptRunner {
         return done({ unsent: FUNCTION_WAIT });
       case 'failed': {
         const attempt = begin(delivery);
-        const failed: Answer = {
+        const failed: RequestResult = {
           status: null,
           headers: {},
           body: '',
@@ -121,7 +121,7 @@ export class AttemptRunner {
     const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } =
       this.options;
     let requestedAtMs = clock.now();
-    const answered = (answer: Answer) => {
+    const answered = (answer: RequestResult) => {
       if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
       if (answer.isUnreadable)
         return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });

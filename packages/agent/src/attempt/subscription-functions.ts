@@ -7,7 +7,7 @@ import { isOverrun } from '@gateway/ingest/transform/overruns';
 import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
 /** The result of a subscription's function. */
-export type Outcome =
+export type FunctionOutcome =
   | { readonly kind: 'made'; readonly data: string }
   /** There is no function. */
   | { readonly kind: 'unchanged' }
@@ -57,7 +57,7 @@ export class SubscriptionFunctions {
   }
 
   /** Never rejects. */
-  async run(delivery: HeldDelivery): Promise<Outcome> {
+  async run(delivery: HeldDelivery): Promise<FunctionOutcome> {
     let fn: NamedFunction | null | undefined;
     try {
       fn = await this.#functionOf(delivery);
@@ -89,7 +89,7 @@ export class SubscriptionFunctions {
     }
   }
 
-  #outcome({ key, subscription }: NamedFunction, result: TransformResult): Outcome {
+  #outcome({ key, subscription }: NamedFunction, result: TransformResult): FunctionOutcome {
     // Calls that wait for it block requests to other endpoints.
     if (isOverrun(result)) this.options.sandbox.cancel(key, 'waiting');
     // The machine was too busy; the function may be fine.

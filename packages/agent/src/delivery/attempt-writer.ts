@@ -1,4 +1,4 @@
-import { backoffMs, type Failing } from '@gateway/core/process';
+import { backoffMs, type OngoingFailure } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import { type AttemptRecord, recordAttempts } from '@gateway/store/deliveries';
 import { rejectsContent } from '@gateway/store/postgres';
@@ -6,7 +6,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
 import type { DueTimes } from './due-times.js';
-import type { InFlight } from './in-flight.js';
+import type { DeliveriesInFlight } from './in-flight.js';
 
 const BATCH_MAX = 500;
 /** Characters of bodies and transformed data in a batch: writing copies them several times. */
@@ -21,7 +21,7 @@ export interface AttemptObserver {
 
 export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
   readonly lease: Pick<AgentLease, 'agentId'>;
-  readonly inFlight: Pick<InFlight, 'recorded'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly observers: readonly AttemptObserver[];
   readonly writers: number;
@@ -52,7 +52,7 @@ export class AttemptWriter {
   }
 
   /** See `Stage.failing`. */
-  get failing(): Failing | undefined {
+  get failing(): OngoingFailure | undefined {
     return this.#stage.failing;
   }
 

@@ -9,7 +9,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
 import type { DueTimes } from './due-times.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { InFlight } from './in-flight.js';
+import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 const BATCH_MAX = 200;
@@ -29,7 +29,7 @@ export interface ClaimerOptions extends Pick<
   AgentContext,
   'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'
 > {
-  readonly inFlight: InFlight;
+  readonly inFlight: DeliveriesInFlight;
   readonly backpressure: Backpressure;
   readonly dueTimes: DueTimes;
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
@@ -60,7 +60,7 @@ export class Claimer {
   overdue(projectId: string): void {
     const { dueTimes, inFlight, backpressure } = this.options;
     const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
-    if (!isKnown && backpressure.saturated().length === 0) this.#overdue.add(projectId);
+    if (!isKnown && backpressure.saturatedQueues().length === 0) this.#overdue.add(projectId);
     dueTimes.add(projectId, 0);
   }
 
@@ -77,8 +77,8 @@ export class Claimer {
     const claimable = new Set<string>();
     for (const projectId of new Set(refs.map((ref) => ref.projectId))) {
       const share = this.#shareOf(projectId);
-      const busy = [...backpressure.unproven(projectId), ...share.full];
-      const excepted = this.#excepted(projectId, backpressure.withheld(projectId), busy);
+      const busy = [...backpressure.unprovenEndpoints(projectId), ...share.full];
+      const excepted = this.#excepted(projectId, backpressure.withheldEndpoints(projectId), busy);
       if (excepted.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
       if (share.bytes <= 0) continue;
       claimable.add(projectId);
@@ -158,9 +158,9 @@ export class Claimer {
     const { agentId } = lease;
     // The first heartbeat reads due deliveries.
     if (agentId === 0) return 'done';
-    const withheld = backpressure.withheld(projectId);
+    const withheld = backpressure.withheldEndpoints(projectId);
     if (withheld.length > 0) await this.#postpone(projectId, withheld);
-    const unproven = backpressure.unproven(projectId);
+    const unproven = backpressure.unprovenEndpoints(projectId);
     // No notification comes when endpoints become slow by time alone.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
     const exceptEndpoints = this.#excepted(projectId, withheld, [...unproven, ...share.full]);
@@ -259,7 +259,7 @@ export class Claimer {
     for (const one of withheld) {
       const count = counts.get(one.endpointId) ?? 0;
       if (count === 0) continue;
-      backpressure.postponed(one, count);
+      backpressure.countWithheld(one, count);
       dueTimes.add(projectId, one.wait.dueInMs);
     }
   }

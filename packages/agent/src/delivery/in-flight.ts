@@ -14,7 +14,7 @@ export interface InFlightOptions {
 }
 
 /** Deliveries held by this agent, from the commit or claim until the attempt is recorded. */
-export class InFlight {
+export class DeliveriesInFlight {
   readonly queues = new Map<string, EndpointQueue>();
   readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();

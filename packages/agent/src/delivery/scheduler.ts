@@ -9,11 +9,11 @@ import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
-import type { InFlight } from './in-flight.js';
+import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {
-  readonly inFlight: InFlight;
+  readonly inFlight: DeliveriesInFlight;
   readonly backpressure: Backpressure;
   readonly attempts: AttemptRunner;
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
@@ -102,7 +102,7 @@ export class Scheduler {
     const { configCache, inFlight, backpressure } = this.options;
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
     // The end of one of its requests offers it again.
-    if (queue.sending >= backpressure.capOf(endpoint)) return;
+    if (queue.sending >= backpressure.concurrencyOf(endpoint)) return;
     if (endpoint?.unreadable) return this.#leave(queue);
     if (endpoint?.status === 'active') {
       // The end of the obstacle, or the next look, offers it again.
@@ -121,7 +121,7 @@ export class Scheduler {
       this.#crowded.add(queue);
       return false;
     }
-    const permit = backpressure.permit(queue, endpoint);
+    const permit = backpressure.permitRequest(queue, endpoint);
     if (permit === 'send') return true;
     this.#keep(queue, permit, endpoint);
     return false;
@@ -130,7 +130,7 @@ export class Scheduler {
   #keep(queue: EndpointQueue, most: number, endpoint: Endpoint): void {
     if (queue.waiting <= most) return;
     const { inFlight, backpressure, releaser, log } = this.options;
-    const wait = backpressure.later(endpoint, queue.waiting - most);
+    const wait = backpressure.waitOf(endpoint, queue.waiting - most);
     if (!wait) return;
     const excess = queue.takeAllBut(most);
     inFlight.release(excess);
@@ -138,7 +138,7 @@ export class Scheduler {
       { endpoint_id: queue.endpointId, deliveries: excess.length, reason: wait.reason },
       'Deliveries wait in Postgres.',
     );
-    backpressure.note(endpoint, wait, excess.length);
+    backpressure.countPostponed(endpoint, wait, excess.length);
     releaser.release(excess, wait);
   }
 
@@ -191,7 +191,7 @@ export class Scheduler {
     if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed')
       return releaser.release([delivery], 0);
     inFlight.setPrompt(queue, false);
-    backpressure.note(endpoint, outcome.unsent, 1);
+    backpressure.countPostponed(endpoint, outcome.unsent, 1);
     releaser.release([delivery], outcome.unsent);
   }
 
@@ -202,7 +202,7 @@ export class Scheduler {
     if (isPrompt !== queue.isPrompt) inFlight.setPrompt(queue, isPrompt);
     // The claimer left its deliveries in Postgres until now.
     if (wasUnproven && isPrompt) dueTimes.add(queue.projectId, 0);
-    backpressure.answered(queue, endpoint, record, { isPrompt, isProbe });
+    backpressure.recordAttempt(queue, endpoint, record, { isPrompt, isProbe });
   }
 
   #uncrowd(count: number): void {
@@ -240,13 +240,13 @@ export class Scheduler {
       if (isSlow && queue.isPrompt) inFlight.setPrompt(queue, false);
       if (queue.waiting === 0) continue;
       const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
-      if (endpoint?.limit) this.#keep(queue, backpressure.roomOf(endpoint.limit), endpoint);
+      if (endpoint?.limit) this.#keep(queue, backpressure.roomUnder(endpoint.limit), endpoint);
       if (endpoint && isSlow)
         this.#keep(queue, inFlight.isReserve ? 0 : SLOW_WAITING_MAX, endpoint);
       if (!this.#isDraining) inFlight.offer(queue);
     }
     this.#pump();
-    backpressure.forget(nowMs);
+    backpressure.forgetIdleEndpoints(nowMs);
     if (inFlight.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;

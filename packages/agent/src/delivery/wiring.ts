@@ -14,11 +14,11 @@ import { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import { RateLimits } from '../flow-control/rate-limits.js';
 import type { Notifier } from '../notifications/notifier.js';
 import { AccessTokens } from '../request/access-tokens.js';
-import { Sender } from '../request/sender.js';
+import { RequestSender } from '../request/sender.js';
 import { type AttemptObserver, AttemptWriter } from './attempt-writer.js';
 import { Claimer } from './claimer.js';
 import { DueTimes } from './due-times.js';
-import { InFlight } from './in-flight.js';
+import { DeliveriesInFlight } from './in-flight.js';
 import { DeliveryReleaser } from './release-deliveries.js';
 import { consumersOf, Scheduler } from './scheduler.js';
 
@@ -37,12 +37,17 @@ export function wireDelivery(
   const dueTimes = new DueTimes();
   const releaser = new DeliveryReleaser({ ...given, dueTimes });
   const { max_outstanding: maxOutstanding, max_outstanding_bytes: maxOutstandingBytes } = delivery;
-  const inFlight = new InFlight({ ...given, releaser, maxOutstanding, maxOutstandingBytes });
+  const inFlight = new DeliveriesInFlight({
+    ...given,
+    releaser,
+    maxOutstanding,
+    maxOutstandingBytes,
+  });
   const flowControl = wireFlowControl({ ...given, inFlight });
   const held = { ...given, ...flowControl, inFlight, dueTimes, releaser };
 
   const claimer = new Claimer(held);
-  const sender = new Sender({
+  const sender = new RequestSender({
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
     lookupsPerProject: delivery.lookups_per_project,
@@ -85,7 +90,7 @@ export function wireDelivery(
 }
 
 function wireFlowControl(
-  given: AgentContext & { readonly notifier: Notifier; readonly inFlight: InFlight },
+  given: AgentContext & { readonly notifier: Notifier; readonly inFlight: DeliveriesInFlight },
 ) {
   const { config, database, log, measure, notifier } = given;
   const backlogPacing = new BacklogPacing({

@@ -32,7 +32,7 @@ export class BacklogPacing {
   }
 
   /** @param paceMs milliseconds between two deliveries offered to the endpoint */
-  add(endpointId: string, count: number, paceMs: number, nowMs: number): void {
+  addPostponed(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
     if (!backlog)
       this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));

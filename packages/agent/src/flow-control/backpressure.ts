@@ -43,18 +43,18 @@ export interface Withheld {
 export class Backpressure {
   constructor(private readonly options: BackpressureOptions) {}
 
-  capOf(endpoint: Endpoint | undefined): number {
+  concurrencyOf(endpoint: Endpoint | undefined): number {
     return endpoint?.concurrency ?? this.options.config.delivery.endpoint_concurrency;
   }
 
-  roomOf(limit: Limit): number {
+  roomUnder(limit: Limit): number {
     return this.options.rateLimits.room(limit);
   }
 
   /** Returns 'send' if a request may be sent now, else how many deliveries may remain in memory. */
-  permit(queue: QueueState, endpoint: Endpoint): 'send' | number {
+  permitRequest(queue: QueueState, endpoint: Endpoint): 'send' | number {
     const { circuitBreakers, rateLimits } = this.options;
-    const gate = circuitBreakers.gate(endpoint.id);
+    const gate = circuitBreakers.gateOf(endpoint.id);
     if (gate && queue.probe !== 'granted') {
       if (gate.state === 'open') return 0;
       if (gate.state === 'half_open') return PROBED_WAITING_MAX;
@@ -71,12 +71,12 @@ export class Backpressure {
 
   async #askToProbe(queue: QueueState, endpoint: Endpoint): Promise<void> {
     queue.probe = 'asked';
-    const isGranted = await this.options.circuitBreakers.probe(endpoint);
+    const isGranted = await this.options.circuitBreakers.requestProbe(endpoint);
     queue.probe = isGranted ? 'granted' : 'none';
     if (isGranted) this.options.inFlight.wake(endpoint.id);
   }
 
-  answered(
+  recordAttempt(
     queue: QueueState,
     endpoint: Endpoint,
     attempt: AttemptRecord,
@@ -87,18 +87,18 @@ export class Backpressure {
     const isGood = verdict === 'good';
     if (isProbe) {
       // Closing the circuit breaker hastens the backlog as well.
-      void circuitBreakers.probed(endpoint, isGood, attempt.error ?? '');
+      void circuitBreakers.recordProbe(endpoint, isGood, attempt.error ?? '');
       return;
     }
     if (isGood && isPrompt && backlogPacing.has(endpoint.id)) {
       const nowMs = performance.now();
       if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
     }
-    if (verdict !== null) circuitBreakers.attempted(endpoint, isGood, attempt.error ?? '');
+    if (verdict !== null) circuitBreakers.countRequest(endpoint, isGood, attempt.error ?? '');
   }
 
   /** False for a slow endpoint with enough waiting, or without capacity. */
-  admits(endpointId: string): boolean {
+  admitsDeliveries(endpointId: string): boolean {
     const { inFlight } = this.options;
     const queue = inFlight.queues.get(endpointId);
     return (
@@ -108,30 +108,30 @@ export class Backpressure {
     );
   }
 
-  saturated(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
+  saturatedQueues(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
     return [...this.options.inFlight.queues.values()].filter(
-      ({ endpointId }) => !this.admits(endpointId),
+      ({ endpointId }) => !this.admitsDeliveries(endpointId),
     );
   }
 
   /** Returns endpoints with enough deliveries in memory until their speed is known. */
-  unproven(projectId: string): string[] {
+  unprovenEndpoints(projectId: string): string[] {
     return [...this.options.inFlight.queues.values()].flatMap((queue) =>
       queue.projectId === projectId && queue.isUnproven ? queue.endpointId : [],
     );
   }
 
-  newWait(endpoint: Endpoint): Wait | undefined {
-    const wait = this.later(endpoint);
-    if (wait) this.note(endpoint, wait, 1);
+  postponeNew(endpoint: Endpoint): Wait | undefined {
+    const wait = this.waitOf(endpoint);
+    if (wait) this.countPostponed(endpoint, wait, 1);
     return wait;
   }
 
   /** Returns how further deliveries (`count` if known) must wait; undefined: they need not. */
-  later(endpoint: Endpoint, count = 1): Wait | undefined {
+  waitOf(endpoint: Endpoint, count = 1): Wait | undefined {
     const { inFlight, circuitBreakers, rateLimits } = this.options;
     const waiting = inFlight.queues.get(endpoint.id)?.waiting ?? 0;
-    const gate = circuitBreakers.gate(endpoint.id);
+    const gate = circuitBreakers.gateOf(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
     if (gate && waiting >= PROBED_WAITING_MAX) {
       // The deliveries wait for the outcome of the probe.
@@ -145,11 +145,11 @@ export class Backpressure {
         ...rateLimits.slots(endpoint, endpoint.limit, count, waiting, performance.now()),
       };
     }
-    return this.admits(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
+    return this.admitsDeliveries(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
 
   /** Returns endpoints that may not receive more now. Report postponements to `postponed`. */
-  withheld(projectId: string): Withheld[] {
+  withheldEndpoints(projectId: string): Withheld[] {
     const { inFlight, circuitBreakers, configCache } = this.options;
     const ids = new Set(
       circuitBreakers
@@ -160,30 +160,30 @@ export class Backpressure {
       if (queue.projectId === projectId) ids.add(queue.endpointId);
     return [...ids].flatMap((endpointId) => {
       const endpoint = configCache.endpoint(projectId, endpointId);
-      const wait = endpoint && this.later(endpoint, 0);
+      const wait = endpoint && this.waitOf(endpoint, 0);
       return wait ? { endpoint, endpointId, wait } : [];
     });
   }
 
-  postponed({ endpoint, wait }: Withheld, count: number): void {
+  countWithheld({ endpoint, wait }: Withheld, count: number): void {
     if (wait.reason === 'rate_limit' && endpoint.limit)
       this.options.rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
-    this.note(endpoint, wait, count);
+    this.countPostponed(endpoint, wait, count);
   }
 
-  note(endpoint: Endpoint, { reason }: Wait, count: number): void {
+  countPostponed(endpoint: Endpoint, { reason }: Wait, count: number): void {
     const { backlogPacing, measure } = this.options;
     measure?.postponed(endpoint, reason, count);
     if (reason !== 'rate_limit')
-      backlogPacing.add(
+      backlogPacing.addPostponed(
         endpoint.id,
         count,
-        1_000 / OFFERED_PER_SECOND / this.capOf(endpoint),
+        1_000 / OFFERED_PER_SECOND / this.concurrencyOf(endpoint),
         performance.now(),
       );
   }
 
-  forget(nowMs: number): void {
+  forgetIdleEndpoints(nowMs: number): void {
     this.options.rateLimits.forget(nowMs);
     this.options.backlogPacing.forget(nowMs);
   }

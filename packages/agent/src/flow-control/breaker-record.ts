@@ -12,7 +12,7 @@ export function windowRequests({ minimumRequests }: BreakerPolicy): number {
 }
 
 /** Adds requests to a closed breaker, which may open it. All times here are on the clock of KV. */
-export function counted(
+export function countRequests(
   record: BreakerRecord | undefined,
   {
     projectId,
@@ -37,11 +37,11 @@ export function counted(
   };
   const fails =
     sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
-  return fails ? opened(sum, policy, nowMs) : sum;
+  return fails ? openBreaker(sum, policy, nowMs) : sum;
 }
 
 /** Opens the breaker after too many failures or a failed probe, for twice as long as last time. */
-export function opened(
+export function openBreaker(
   record: BreakerRecord,
   { openMs, openMaxMs }: BreakerPolicy,
   nowMs: number,
@@ -59,7 +59,7 @@ export function opened(
 }
 
 /** Grants a probe to `by` for `leaseMs`; undefined: too early, or another probe is in flight. */
-export function probing(
+export function grantProbe(
   record: BreakerRecord,
   by: string,
   leaseMs: number,
@@ -70,7 +70,7 @@ export function probing(
 }
 
 /** Closes the breaker after a good probe. Its trips are remembered for a while. */
-export function closed(
+export function closeBreaker(
   record: BreakerRecord,
   { windowMs }: BreakerPolicy,
   nowMs: number,

@@ -3,7 +3,14 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { BreakerPolicy } from '../config/breaker-policy.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
-import { closed, counted, isSpent, opened, probing, windowRequests } from './breaker-record.js';
+import {
+  closeBreaker,
+  countRequests,
+  isSpent,
+  openBreaker,
+  grantProbe,
+  windowRequests,
+} from './breaker-record.js';
 
 /** Interval at which the breakers of all agents are read and local counts are reported. */
 const SYNC_MS = 1_000;
@@ -76,7 +83,7 @@ export class CircuitBreakers {
   }
 
   /** Returns undefined when requests may be sent. Times are in milliseconds. */
-  gate(endpointId: string): Gate | undefined {
+  gateOf(endpointId: string): Gate | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
     if (!record || record.state === 'closed') return undefined;
@@ -88,7 +95,7 @@ export class CircuitBreakers {
   }
 
   /** Counts a request of a closed breaker. A failure may open it here immediately, in KV later. */
-  attempted(endpoint: Endpoint, isGood: boolean, error: string): void {
+  countRequest(endpoint: Endpoint, isGood: boolean, error: string): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
     const policy = this.options.policyOf(endpoint);
@@ -108,7 +115,12 @@ export class CircuitBreakers {
     known.error = error;
     if (known.isReporting) return;
     const { projectId, requests, failures } = known;
-    const record = counted(known.record, { projectId, requests, failures }, policy, this.#nowMs());
+    const record = countRequests(
+      known.record,
+      { projectId, requests, failures },
+      policy,
+      this.#nowMs(),
+    );
     if (record.state === 'closed' && requests < windowRequests(policy)) return;
     // Opens here immediately, then for other agents.
     known.isOpenedHere = record.state === 'open';
@@ -117,7 +129,7 @@ export class CircuitBreakers {
   }
 
   /** Requests a probe. True: send one request and report it to `probed`. */
-  async probe(endpoint: Endpoint): Promise<boolean> {
+  async requestProbe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
     known.policy = this.options.policyOf(endpoint) ?? known.policy;
@@ -125,12 +137,12 @@ export class CircuitBreakers {
     return this.#change(
       endpoint.id,
       known,
-      (record) => record && probing(record, this.options.name, leaseMs, this.#nowMs()),
+      (record) => record && grantProbe(record, this.options.name, leaseMs, this.#nowMs()),
     );
   }
 
   /** Reports the probe of this agent. Without a report another agent probes after a while. */
-  async probed(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
+  async recordProbe(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
     const { policyOf, name, log, backlogPacing } = this.options;
     if (!known) return;
@@ -140,7 +152,11 @@ export class CircuitBreakers {
       record?.state === 'half_open' && record.by === name;
     const done = await this.#change(endpoint.id, known, (record) =>
       isMine(record)
-        ? (isGood || !policy ? closed : opened)(record, policy ?? known.policy, this.#nowMs())
+        ? (isGood || !policy ? closeBreaker : openBreaker)(
+            record,
+            policy ?? known.policy,
+            this.#nowMs(),
+          )
         : undefined,
     );
     const { projectId, id: endpointId } = endpoint;
@@ -244,7 +260,7 @@ export class CircuitBreakers {
         const isOpenHere = !shared && known.isOpenedHere && record !== undefined;
         const after = isOpenHere
           ? record
-          : counted(record, { projectId, requests, failures }, known.policy, this.#nowMs());
+          : countRequests(record, { projectId, requests, failures }, known.policy, this.#nowMs());
         isTrip = after.state === 'open' && (isOpenHere || (record?.state ?? 'closed') === 'closed');
         total = after.failures;
         return after;

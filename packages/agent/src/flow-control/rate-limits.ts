@@ -15,7 +15,7 @@ const SLOT_MAX_MS = 600_000;
 /** An unused endpoint is forgotten after this time. */
 const FORGET_MS = 600_000;
 
-interface State {
+interface TokenState {
   tokens: number;
   tokensUntilMs: number;
   askAtMs: number;
@@ -66,7 +66,7 @@ export interface RateLimitsOptions extends TokenBucketsOptions {
 /** Rate limits of endpoints. Takes tokens in batches; deliveries beyond the limit are postponed. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
-  readonly #states = new Map<string, State>();
+  readonly #states = new Map<string, TokenState>();
 
   constructor(private readonly options: RateLimitsOptions) {
     this.#buckets = new TokenBuckets(options);
@@ -113,7 +113,7 @@ export class RateLimits {
       if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
   }
 
-  #state(id: string, nowMs: number): State {
+  #state(id: string, nowMs: number): TokenState {
     let state = this.#states.get(id);
     if (!state)
       this.#states.set(
@@ -131,7 +131,12 @@ export class RateLimits {
     return state;
   }
 
-  async #ask(id: string, state: State, { perSecond, burst }: Limit, wanted: number): Promise<void> {
+  async #ask(
+    id: string,
+    state: TokenState,
+    { perSecond, burst }: Limit,
+    wanted: number,
+  ): Promise<void> {
     const { granted, waitMs } = await this.#buckets.take(
       `endpoint:${id}`,
       perSecond,

@@ -1,11 +1,11 @@
 import { databaseReason, kvReason } from '@gateway/core/errors';
-import { type ComponentState, type Failing, latestOf } from '@gateway/core/process';
+import { type ComponentState, type OngoingFailure, latestOf } from '@gateway/core/process';
 import { hostname } from 'node:os';
 import { probeDatabase } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
 import { failingStages, type RepeatingStages } from '../model/stages.js';
-import type { Heartbeat } from './heartbeat.js';
+import type { AgentHeartbeat } from './heartbeat.js';
 import type { SuccessStreak } from './success-streak.js';
 
 const CHECK_MS = 1_000;
@@ -40,7 +40,7 @@ const SENTENCES = {
 type Dependency = keyof typeof SENTENCES;
 
 type Watched = RepeatingStages & {
-  readonly heartbeat: Heartbeat;
+  readonly heartbeat: AgentHeartbeat;
   readonly successStreak: SuccessStreak;
   readonly clock: Clock;
 };
@@ -93,7 +93,7 @@ export function reportHealth(
     ...failingStages(parts),
     ...[heartbeat, configCache].flatMap(({ failing }) => failing ?? []),
   ];
-  const sinceOf = (failing: readonly Failing[], otherwise: Date) =>
+  const sinceOf = (failing: readonly OngoingFailure[], otherwise: Date) =>
     new Date(
       Math.min(
         ...(failing.length > 0

@@ -1,4 +1,4 @@
-import { backoffMs, failAgain, type Failing } from '@gateway/core/process';
+import { backoffMs, failAgain, type OngoingFailure } from '@gateway/core/process';
 import {
   deregisterAgent,
   notifyDue,
@@ -12,7 +12,7 @@ import { readStalePending } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
 import type { DueTimes } from '../delivery/due-times.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { Scheduler } from '../delivery/scheduler.js';
 import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
@@ -37,7 +37,7 @@ export interface HeartbeatOptions extends Pick<
   'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
 > {
   readonly router: PendingRouter;
-  readonly inFlight: InFlight;
+  readonly inFlight: DeliveriesInFlight;
   readonly scheduler: Scheduler;
   readonly dueTimes: DueTimes;
   readonly claimer: Claimer;
@@ -47,13 +47,13 @@ export interface HeartbeatOptions extends Pick<
 }
 
 /** Renews the lease; recovers deliveries of dead agents, unsignalled events, overdue deliveries. */
-export class Heartbeat {
+export class AgentHeartbeat {
   #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #stopped = false;
   #left = false;
-  failing: Failing | null = null;
+  failing: OngoingFailure | null = null;
 
   constructor(private readonly options: HeartbeatOptions) {}
 

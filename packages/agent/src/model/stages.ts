@@ -1,4 +1,4 @@
-import type { Failing } from '@gateway/core/process';
+import type { OngoingFailure } from '@gateway/core/process';
 
 /**
  * The stages of an agent, drawn in ARCHITECTURE.md. Messages of brokers pass the first three
@@ -60,7 +60,7 @@ export const stages = [
 
 type Repeating = Extract<(typeof stages)[number], { readonly repeats: true }>;
 export type RepeatingStages = Readonly<
-  Record<Repeating['part'], { stop(): void; readonly failing?: Failing | undefined }>
+  Record<Repeating['part'], { stop(): void; readonly failing?: OngoingFailure | undefined }>
 >;
 
 const repeating = stages
@@ -73,6 +73,6 @@ export function stopAtDeadline(parts: RepeatingStages): void {
 }
 
 /** Returns the failures of work that is being repeated. */
-export function failingStages(parts: RepeatingStages): Failing[] {
+export function failingStages(parts: RepeatingStages): OngoingFailure[] {
   return repeating.flatMap((part) => parts[part].failing ?? []);
 }

@@ -1,5 +1,5 @@
 /** Consecutive failures of an endpoint or source. */
-export interface OngoingFailure {
+export interface FailingResource {
   readonly projectId: string;
   readonly id: string;
   readonly sinceMs: number;
@@ -11,22 +11,22 @@ export interface OngoingFailure {
 
 /** Tracks failures of one kind. A success costs two lookups in mostly empty maps. */
 export class Failures {
-  readonly #failing = new Map<string, OngoingFailure>();
-  readonly due = new Map<string, OngoingFailure>();
+  readonly #failing = new Map<string, FailingResource>();
+  readonly due = new Map<string, FailingResource>();
   /** Ids with an open notification, of any agent. */
   readonly open = new Set<string>();
   /** Ids with an open notification that have recovered. */
   readonly recovered = new Set<string>();
 
-  get(id: string): OngoingFailure | undefined {
+  get(id: string): FailingResource | undefined {
     return this.#failing.get(id);
   }
 
-  all(): Iterable<OngoingFailure> {
+  all(): Iterable<FailingResource> {
     return this.#failing.values();
   }
 
-  fail(projectId: string, id: string, error: string, sinceMs = Date.now()): OngoingFailure {
+  fail(projectId: string, id: string, error: string, sinceMs = Date.now()): FailingResource {
     let failure = this.#failing.get(id);
     if (!failure)
       this.#failing.set(
@@ -38,13 +38,13 @@ export class Failures {
     return failure;
   }
 
-  needsNotification(failure: OngoingFailure): void {
+  needsNotification(failure: FailingResource): void {
     failure.isDue = true;
     this.due.set(failure.id, failure);
   }
 
   /** Marks its notification as open. It may have recovered since it was due. */
-  raised(failure: OngoingFailure): void {
+  raised(failure: FailingResource): void {
     if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
     (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);
   }

@@ -11,8 +11,8 @@ import {
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
-import type { SourceState } from '@gateway/ingest/message/ingest-source';
-import { Failures, type OngoingFailure } from './failures.js';
+import type { ReadingState } from '@gateway/ingest/message/ingest-source';
+import { Failures, type FailingResource } from './failures.js';
 import { licenceNotification } from './licence-notification.js';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
@@ -122,7 +122,7 @@ export class Notifier {
     this.#endpointFails(failure);
   }
 
-  #endpointFails(failure: OngoingFailure): void {
+  #endpointFails(failure: FailingResource): void {
     this.#endpoints.needsNotification(failure);
     this.#urgent = true;
     const { projectId, id, failures, error } = failure;
@@ -139,7 +139,7 @@ export class Notifier {
    */
   source(
     { id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>,
-    state: SourceState,
+    state: ReadingState,
     reason?: string,
   ): void {
     if (state === 'reading') this.#read.add(id);

@@ -1,7 +1,7 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
-import { unsendable, type Answer, type Sender } from './sender.js';
+import { unsendable, type RequestResult, type RequestSender } from './sender.js';
 
 /** Lifetime of a token whose server does not state one. */
 const UNSAID_SECONDS = 300;
@@ -9,7 +9,7 @@ const UNSAID_SECONDS = 300;
 const MARGIN_SECONDS = 60;
 const TOKEN_MAX = 16 * 1024;
 
-type Done = (token: string | null, failure: Answer | null) => void;
+type Done = (token: string | null, failure: RequestResult | null) => void;
 
 interface Held {
   token: string | null;
@@ -24,7 +24,7 @@ export class AccessTokens {
   readonly #held = new WeakMap<Endpoint, Held>();
 
   constructor(
-    private readonly options: { readonly sender: Pick<Sender, 'send'>; readonly open: Open },
+    private readonly options: { readonly sender: Pick<RequestSender, 'send'>; readonly open: Open },
   ) {}
 
   /**
@@ -47,7 +47,7 @@ export class AccessTokens {
   }
 
   #request(endpoint: Endpoint, held: Held): void {
-    const settle = (token: string | null, failure: Answer | null) => {
+    const settle = (token: string | null, failure: RequestResult | null) => {
       const waiting = held.waiting ?? [];
       held.waiting = undefined;
       for (const done of waiting) done(token, failure);
@@ -95,7 +95,7 @@ export class AccessTokens {
   }
 }
 
-function tokenOf({ status, body }: Answer): { text: string; seconds: number } | undefined {
+function tokenOf({ status, body }: RequestResult): { text: string; seconds: number } | undefined {
   if (status !== 200) return undefined;
   const { access_token: text, expires_in: seconds } = parsed(body);
   if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text))
@@ -106,7 +106,7 @@ function tokenOf({ status, body }: Answer): { text: string; seconds: number } | 
 }
 
 /** Converts a token server's response to a failure. Quotes only an RFC error code. */
-function failureOf(answer: Answer, host: string): Answer {
+function failureOf(answer: RequestResult, host: string): RequestResult {
   const { failure, status, body, remark, isUnsent } = answer;
   if (isUnsent) return answer;
   const { error } = parsed(body);

@@ -2,12 +2,12 @@ import { networkReason, tlsReason } from '@gateway/core/errors';
 import { LookupError, ProxyError, RefusedAddressError } from '@gateway/core/http';
 import type { FailureClass } from '../model/delivery.js';
 
-export interface Failure {
+export interface RequestFailure {
   readonly class: FailureClass;
   readonly message: string;
 }
 
-interface Place {
+interface FailurePlace {
   /** Host and port of the endpoint. */
   readonly place: string;
   readonly status: number | null;
@@ -15,13 +15,13 @@ interface Place {
   readonly mayWant?: string | undefined;
 }
 
-export function failureOf(error: Error, at: Place): Failure {
+export function failureOf(error: Error, at: FailurePlace): RequestFailure {
   const failureClass = failureClassOf(error);
   return { class: failureClass, message: sentence(failureClass, error, at) };
 }
 
 /** Returns a failure of class `timeout`. `status` is null if no response had begun. */
-export function timeoutFailure(timeoutMs: number, status: number | null): Failure {
+export function timeoutFailure(timeoutMs: number, status: number | null): RequestFailure {
   const message =
     status === null
       ? `No complete response within ${timeoutMs} ms.`
@@ -54,7 +54,7 @@ export function tlsRemark(
 export function redirectFailure(
   status: number | null,
   headers: Readonly<Record<string, string>>,
-): Failure | null {
+): RequestFailure | null {
   const { location } = headers;
   if (status === null || status < 300 || status > 399 || !location) return null;
   const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
@@ -67,7 +67,7 @@ export function redirectFailure(
 function sentence(
   failureClass: FailureClass,
   error: Error,
-  { place, status, mayWant }: Place,
+  { place, status, mayWant }: FailurePlace,
 ): string {
   const { code } = error as NodeJS.ErrnoException;
   const told = error.message || code || error.name;

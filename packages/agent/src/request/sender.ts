@@ -23,16 +23,16 @@ import {
   timeoutFailure,
   tlsRemark,
   wantOf,
-  type Failure,
+  type RequestFailure,
 } from './failure.js';
 
-export interface Answer {
+export interface RequestResult {
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed and cut to the limit. */
   readonly body: string;
   /** Null: the endpoint responded with any status except a redirect. */
-  readonly failure: Failure | null;
+  readonly failure: RequestFailure | null;
   /** A remark for the user; the status counts all the same. */
   readonly remark?: string | undefined;
   /** A reused connection, probably closed while idle, ended without a byte. */
@@ -43,7 +43,7 @@ export interface Answer {
   readonly isUnreadable?: boolean;
 }
 
-export interface Request {
+export interface EndpointRequest {
   readonly projectId: string;
   readonly url: string;
   readonly headers: string[];
@@ -53,7 +53,7 @@ export interface Request {
 }
 
 /** A parsed URL with the parts each request needs: the getters of URL create new strings. */
-interface Target {
+interface RequestTarget {
   readonly url: URL;
   readonly origin: string;
   readonly path: string;
@@ -62,7 +62,7 @@ interface Target {
 /** Parsed URLs kept. */
 const TARGETS_MAX = 1_000;
 
-export interface SenderOptions {
+export interface RequestSenderOptions {
   readonly allowedNetworks: readonly string[];
   readonly maxResponseBytes: number;
   readonly lookupsPerProject: number;
@@ -78,14 +78,14 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Sends requests over keep-alive connection pools. Redirects are not followed. */
-export class Sender {
+export class RequestSender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
   readonly #certified: CertifiedPools;
-  readonly #targets = new Map<string, Target>();
+  readonly #targets = new Map<string, RequestTarget>();
 
   /** @throws GatewayError `tls_file` when the CA file cannot be used */
-  constructor(private readonly options: SenderOptions) {
+  constructor(private readonly options: RequestSenderOptions) {
     const { allowedNetworks, lookupsPerProject, proxy, caFile } = options;
     const names = new Names(lookupsPerProject);
     const find = (name: string) => names.addresses(name);
@@ -121,7 +121,11 @@ export class Sender {
    *
    * @param responsePace counts bytes of response bodies; over the pace little of a response is kept
    */
-  send(request: Request, done: (answer: Answer) => void, responsePace?: ProjectPace): void {
+  send(
+    request: EndpointRequest,
+    done: (answer: RequestResult) => void,
+    responsePace?: ProjectPace,
+  ): void {
     const target = this.#targetOf(request.url);
     if (!target) return done(unsendable(`The endpoint's URL cannot be read.`));
     const { projectId, headers, body, certificate } = request;
@@ -140,7 +144,7 @@ export class Sender {
     }
   }
 
-  #targetOf(text: string): Target | undefined {
+  #targetOf(text: string): RequestTarget | undefined {
     let target = this.#targets.get(text);
     if (target || !URL.canParse(text)) return target;
     const url = new URL(text);
@@ -158,7 +162,7 @@ export class Sender {
 interface ExchangeOptions {
   readonly maxBytes: number;
   readonly lookup: () => 'asking' | 'waiting' | undefined;
-  readonly done: (answer: Answer) => void;
+  readonly done: (answer: RequestResult) => void;
   readonly responsePace: ProjectPace | undefined;
 }
 
@@ -179,7 +183,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly url: URL,
-    private readonly request: Request,
+    private readonly request: EndpointRequest,
     private readonly options: ExchangeOptions,
   ) {
     this.#timer = setTimeout(() => this.#timeOut(), request.timeoutMs);
@@ -281,7 +285,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
 
-  #settle(broken: Failure | null, isIdleLoss = false): void {
+  #settle(broken: RequestFailure | null, isIdleLoss = false): void {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
@@ -301,6 +305,6 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** Returns the answer for a request that was never sent. */
-export function unsendable(message: string): Answer {
+export function unsendable(message: string): RequestResult {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }

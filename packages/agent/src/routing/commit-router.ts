@@ -1,14 +1,14 @@
 import type { EventRouter } from '@gateway/ingest/routing/event-router';
 import { routeInCommit } from '@gateway/ingest/routing/route-in-commit';
 import type { AgentContext } from '../config/agent-context.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 
 export interface CommitRouterOptions extends Pick<
   AgentContext,
   'config' | 'configCache' | 'lease'
 > {
-  readonly inFlight: InFlight;
+  readonly inFlight: DeliveriesInFlight;
   readonly planner: DeliveryPlanner;
 }
 

@@ -9,7 +9,7 @@ import {
 import type { QueueName, Signal, SignalQueue } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
@@ -20,7 +20,7 @@ const LARGE_MAX = 32;
 
 export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
   readonly router: PendingRouter;
-  readonly inFlight: Pick<InFlight, 'room' | 'waitForRoom'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'room' | 'waitForRoom'>;
 }
 
 /** Routes events that name their endpoints, and pushes the others to match-subscriptions. */

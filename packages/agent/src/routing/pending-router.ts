@@ -2,7 +2,7 @@ import { inSlices, type LoopShares } from '@gateway/core/process';
 import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
@@ -12,7 +12,7 @@ export interface PendingRouterOptions extends Pick<
   AgentContext,
   'database' | 'configCache' | 'measure' | 'tracing'
 > {
-  readonly inFlight: Pick<InFlight, 'room'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'room'>;
   readonly planner: DeliveryPlanner;
   readonly loopShares: LoopShares;
   readonly lease: Pick<AgentLease, 'agentId'>;

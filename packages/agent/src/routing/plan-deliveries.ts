@@ -10,14 +10,14 @@ import {
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { DueTimes } from '../delivery/due-times.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { ProjectPace } from '@gateway/core/process';
 
 export interface DeliveryPlannerOptions {
-  readonly inFlight: Pick<InFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
-  readonly backpressure: Pick<Backpressure, 'newWait'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
+  readonly backpressure: Pick<Backpressure, 'postponeNew'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
   /** False leaves first attempts to be claimed. */
@@ -93,7 +93,7 @@ export class DeliveryPlanner extends Matcher {
     const state = firstState(endpoint);
     if (endpoint.unreadable || endpoint.status !== 'active') return state;
     const { inFlight, backpressure, claimsFirstAttempts } = this.options;
-    const wait = backpressure.newWait(endpoint);
+    const wait = backpressure.postponeNew(endpoint);
     if (wait) {
       const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
       return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };

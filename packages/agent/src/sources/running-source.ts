@@ -8,7 +8,7 @@ import type { AgentLease } from '../model/lease.js';
 import {
   ingestSource,
   type IngestSource,
-  type SourceState,
+  type ReadingState,
 } from '@gateway/ingest/message/ingest-source';
 import type { Pipeline } from '@gateway/ingest/pipeline';
 import {
@@ -24,7 +24,7 @@ export interface RunningSourceOptions
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: {
-    source(source: SourceRecord, state: SourceState, reason?: string): void;
+    source(source: SourceRecord, state: ReadingState, reason?: string): void;
     lost(source: SourceRecord, partition: string, messages: number): void;
   };
   readonly countLost?:
@@ -169,7 +169,7 @@ export class RunningSource {
   }
 
   /** Informs the tenant, in notifications and over the management API. */
-  #tell(state: SourceState, reason?: string): void {
+  #tell(state: ReadingState, reason?: string): void {
     this.options.notifier?.source(this.record, state, reason);
     this.options.lags?.tellState(this.record.id, state, reason);
   }

@@ -1,6 +1,6 @@
 import type { PartitionOffsets } from '@gateway/plugin';
-import type { PartitionLag, SourceState as KeptState } from '@gateway/store/kv';
-import type { SourceState } from '@gateway/ingest/message/ingest-source';
+import type { PartitionLag, SourceState } from '@gateway/store/kv';
+import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 
 /** Limits for plugins of third parties. */
 const OFFSET_LENGTH_MAX = 100;
@@ -10,7 +10,7 @@ interface Known {
   readonly projectId: string;
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
-  state: Omit<KeptState, 'messages'> | undefined;
+  state: Omit<SourceState, 'messages'> | undefined;
   /** Whether its state has changed since it was published, or its lag has become known. */
   isNews: boolean;
 }
@@ -63,7 +63,7 @@ export class SourceLags {
   }
 
   /** `failing` without a reason means connecting, which keeps a known state. */
-  tellState(sourceId: string, state: SourceState, reason?: string): void {
+  tellState(sourceId: string, state: ReadingState, reason?: string): void {
     const known = this.#sources.get(sourceId);
     if (!known || (state === 'failing' && reason === undefined && known.state)) return;
     const before = known.state;
@@ -81,7 +81,7 @@ export class SourceLags {
   states({ isNewsOnly = false } = {}): {
     projectId: string;
     sourceId: string;
-    state: KeptState;
+    state: SourceState;
     partitions: PartitionLag[];
   }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {

@@ -5,9 +5,9 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { HeldDelivery } from '../model/delivery.js';
 
 /** Writes one line per attempt. Undefined unless the log writes debug lines. */
-export type DebugLog = ReturnType<typeof debugLog>;
+export type AttemptLog = ReturnType<typeof attemptLog>;
 
-export function debugLog(log: Log) {
+export function attemptLog(log: Log) {
   if (!log.debugging) return undefined;
   return {
     attempted(delivery: HeldDelivery, attempt: AttemptRecord) {

@@ -15,7 +15,7 @@ export interface Routing {
   readonly since: ReadonlyMap<string, number>;
 }
 
-type Committed = {
+type CommittedDeliveries = {
   readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[];
   readonly added: ReadonlySet<string>;
 };
@@ -55,7 +55,7 @@ export function routingTrace(tracer: SpanTracer) {
         outcome: RoutingOutcome;
         targets: readonly unknown[];
       }[],
-      committed: Committed,
+      committed: CommittedDeliveries,
       routing: Routing,
     ): void {
       const nowMs = Date.now();
@@ -104,7 +104,7 @@ export function routingTrace(tracer: SpanTracer) {
   };
 }
 
-function countAdded({ deliveries, added }: Committed): ReadonlyMap<string, number> {
+function countAdded({ deliveries, added }: CommittedDeliveries): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { id, eventId } of deliveries)
     if (added.has(id)) counts.set(eventId, (counts.get(eventId) ?? 0) + 1);

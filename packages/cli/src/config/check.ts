@@ -1,6 +1,6 @@
 import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
-import { isGatewayError, maskUrls, type Problem } from '@gateway/core/errors';
+import { isGatewayError, maskUrls, type SettingProblem } from '@gateway/core/errors';
 import {
   isMissed,
   missingSettings,
@@ -15,8 +15,8 @@ export interface CheckedConfig {
   readonly file: string | undefined;
   /** Number of settings given by flag, variable or file. */
   readonly given: number;
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
+  readonly problems: readonly SettingProblem[];
+  readonly warnings: readonly SettingProblem[];
   readonly plugins: readonly PluginState[];
 }
 
@@ -29,15 +29,15 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   const { config, origins } = read;
   const licence = licenceOf(config);
   const plugins = previewPlugins({ discovery, resolved: read, licence });
-  const problems: Problem[] = [
+  const problems: SettingProblem[] = [
     ...unread,
     ...read.withdrawn,
     ...read.problems,
     ...conflicts(read),
     ...unmetNeeds(plugins, discovery, read),
   ];
-  const warnings: Problem[] = [...read.warnings];
-  const add = (to: Problem[], key: string, sentence: string) =>
+  const warnings: SettingProblem[] = [...read.warnings];
+  const add = (to: SettingProblem[], key: string, sentence: string) =>
     to.push({ key, origin: origins.get(key) ?? 'default', sentence });
   try {
     sealer(config.encryption_key);
@@ -70,7 +70,10 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
 }
 
 /** If the file is unreadable, flags and environment are still checked. */
-function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread: Problem[] } {
+function readAsFarAsPossible(options: ConfigOptions): {
+  read: ReadConfig;
+  unread: SettingProblem[];
+} {
   try {
     return { read: readConfig(options), unread: [] };
   } catch (error) {
@@ -85,13 +88,13 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
 }
 
 /** The sentence quotes values of settings, which can be URLs with credentials. */
-function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): Problem {
+function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): SettingProblem {
   const told = withLine(problem, read);
   return { ...told, sentence: maskUrls(told.sentence) };
 }
 
 /** Skips groups in which a default replaced an invalid setting. */
-function conflicts({ config, origins, problems }: ReadConfig): Problem[] {
+function conflicts({ config, origins, problems }: ReadConfig): SettingProblem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
   return crossChecks(config, origins).filter(
     ({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)),
@@ -102,7 +105,7 @@ function unmetNeeds(
   plugins: readonly PluginState[],
   discovery: Discovery,
   read: ReadConfig,
-): Problem[] {
+): SettingProblem[] {
   return discovery.plugins
     .filter(({ kind, name }) =>
       plugins.some((it) => it.kind === kind && it.name === name && it.code === 'plugin_settings'),

@@ -1,12 +1,12 @@
 import type { FoundProblem, ReadConfig } from '@gateway/core/config';
-import type { Problem } from '@gateway/core/errors';
+import type { SettingProblem } from '@gateway/core/errors';
 import { jsonMembers } from '@gateway/core/json';
 
 /** Adds the setting's line numbers in the file. */
 export function withLine(
-  { key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>,
+  { key, origin, sentence, places = [key] }: SettingProblem & Pick<FoundProblem, 'places'>,
   { file }: ReadConfig,
-): Problem {
+): SettingProblem {
   const members = file && origin === file.path ? jsonMembers(file.text) : [];
   const [line, ...more] = places.map(
     (place) => members.findLast(({ path }) => path === place)?.line,

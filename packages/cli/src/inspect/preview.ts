@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { preview as runPreview, type Preview } from '@gateway/ingest/once/preview';
-import type { RunOptions } from '@gateway/ingest/once/run-once';
+import type { RunOnceOptions } from '@gateway/ingest/once/run-once';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
@@ -16,7 +16,7 @@ const INDENT = '  ';
 
 export interface PreviewOptions {
   readonly config: Config;
-  readonly sandbox: RunOptions['sandbox'];
+  readonly sandbox: RunOnceOptions['sandbox'];
   /** Undefined: the source's function. */
   readonly file: string | undefined;
   readonly sourceId: string | undefined;

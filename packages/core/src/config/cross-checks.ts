@@ -1,5 +1,5 @@
 import { parseDatabaseOptions } from './database-options.js';
-import type { Problem } from '../errors/error-row.js';
+import type { SettingProblem } from '../errors/error-row.js';
 import { maskAddress } from '../logging/redaction.js';
 import { envOf, settingAt, settings, type Config, type Setting } from './settings.js';
 
@@ -8,7 +8,7 @@ type Key = keyof typeof settings;
 type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined];
 
 /** Finds settings that are valid alone but wrong together. Reads no files and no network. */
-export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
+export function crossChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return [
     ...connectionChecks(config, origins),
     ...signInChecks(config, origins),
@@ -17,16 +17,16 @@ export function crossChecks(config: Config, origins: Origins = new Map()): Probl
 }
 
 /** Finds sign-in mistakes. A server does not start with any. */
-export function signInChecks(config: Config, origins: Origins = new Map()): Problem[] {
+export function signInChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return problemsOf(signInConflicts(config), origins);
 }
 
 /** Finds mistakes about reaching Postgres and KV. Every command refuses them. */
-export function connectionChecks(config: Config, origins: Origins): Problem[] {
+export function connectionChecks(config: Config, origins: Origins): SettingProblem[] {
   return problemsOf(connectionConflicts(config), origins);
 }
 
-function problemsOf(found: Iterable<Conflict>, origins: Origins): Problem[] {
+function problemsOf(found: Iterable<Conflict>, origins: Origins): SettingProblem[] {
   return Array.from(found, ([key, sentence, hint = '']) => {
     const origin = origins.get(key) ?? key;
     return {

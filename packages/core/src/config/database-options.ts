@@ -4,10 +4,10 @@ import { own } from '../json/json-value.js';
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 type SslMode = (typeof SSL_MODES)[number];
 
-export type DatabaseOptions = Readonly<ReturnType<typeof optionsOf>>;
+export type LibpqOptions = Readonly<ReturnType<typeof optionsOf>>;
 
 /** The end of a sentence that begins with `database.options`. */
-interface Mistake {
+interface OptionsMistake {
   readonly wrong: string;
   readonly hint?: string;
 }
@@ -45,7 +45,7 @@ const MOST_SECONDS = 2_147_483;
 /** Parses the query string of a connection URL like libpq: a plus sign is no space. */
 export function parseDatabaseOptions(
   text: string,
-): { readonly options: DatabaseOptions } | Mistake {
+): { readonly options: LibpqOptions } | OptionsMistake {
   const given = new Map<string, string>();
   for (const part of text.replace(/^\?/, '').split('&')) {
     if (part === '') continue;
@@ -72,7 +72,7 @@ export function parseDatabaseOptions(
   return wrong === undefined ? { options: optionsOf(given) } : { wrong };
 }
 
-function wrongWith(name: string, value: string): Mistake | undefined {
+function wrongWith(name: string, value: string): OptionsMistake | undefined {
   const setting = own(OTHER_SETTINGS, name);
   if (setting) return { wrong: `names ${name}, which is the setting ${setting}` };
   if (!KNOWN.includes(name)) {

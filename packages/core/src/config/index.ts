@@ -1,18 +1,16 @@
 export {
   type ConfigOptions,
   editorCommand,
-  type FoundProblem,
-  type FlagValues,
   pluginsDirOf,
-  presentConfig,
-  presentOrigins,
   readConfig,
   type ReadConfig,
   resolveConfig,
   type Resolved,
 } from './config.js';
+export { type FlagValues, type FoundProblem } from './given-value.js';
+export { presentConfig, presentOrigins } from './present-config.js';
 export { crossChecks, signInChecks } from './cross-checks.js';
-export { type DatabaseOptions, parseDatabaseOptions } from './database-options.js';
+export { type LibpqOptions, parseDatabaseOptions } from './database-options.js';
 export {
   envOf,
   flagsOf,

@@ -30,7 +30,7 @@ export const effects = {
 } as const;
 
 /** The sharers of the limit. `process`: each agent or server. */
-export type Scope =
+export type LimitScope =
   | 'instance'
   | 'process'
   | 'organisation'
@@ -48,10 +48,10 @@ export type Scope =
   | 'function'
   | 'message';
 
-interface Row {
+interface LimitEffect {
   /** The module that applies the limit: `agent/delivery/scheduler`. */
   readonly stage: string;
-  readonly scope: Scope;
+  readonly scope: LimitScope;
   readonly mechanism: keyof typeof mechanisms;
   readonly beyond: readonly (keyof typeof effects)[];
   readonly against?: readonly Attack[];
@@ -61,7 +61,7 @@ interface Row {
  * A setting; a constant of the stage, with its unit in the name (`BYTES`, `MS`, `SECONDS`,
  * `CHARS`); or an API field. `npm run docs` reads constants from the stage.
  */
-export type Limit = Row &
+export type LimitRow = LimitEffect &
   (
     | { readonly setting: keyof typeof settings }
     | ({ readonly what: string } & ({ readonly constant: string } | { readonly field: string }))
@@ -73,7 +73,7 @@ export type Limit = Row &
  */
 // Two lines per row keep the table readable.
 // prettier-ignore
-export const limits: Readonly<Record<string, readonly Limit[]>> = {
+export const limits: Readonly<Record<string, readonly LimitRow[]>> = {
   'Configuration': [
     { setting: 'limits.endpoints_per_project', stage: 'server/routes/endpoints/endpoints',
       scope: 'project', mechanism: 'cap', beyond: ['422'], against: ['filters', 'fanout'] },
@@ -179,9 +179,9 @@ export const limits: Readonly<Record<string, readonly Limit[]>> = {
       scope: 'connection', mechanism: 'cap', beyond: ['closed'], against: ['answers'] },
     { constant: 'CHECK_ANSWER_MAX_BYTES', what: 'an answer of a Kafka broker in a connection test', stage: 'source-kafka/index',
       scope: 'connection', mechanism: 'cap', beyond: ['fails'], against: ['answers', 'connection tests'] },
-    { constant: 'READ_ANSWER_BYTES', what: 'an answer of an HTTP server, such as SQS, to a source', stage: 'core/plugins/activation',
+    { constant: 'READ_ANSWER_BYTES', what: 'an answer of an HTTP server, such as SQS, to a source', stage: 'core/plugins/guarded-source',
       scope: 'connection', mechanism: 'cap', beyond: ['closed'], against: ['answers'] },
-    { constant: 'CHECK_ANSWER_BYTES', what: 'an answer of an HTTP server in a connection test', stage: 'core/plugins/activation',
+    { constant: 'CHECK_ANSWER_BYTES', what: 'an answer of an HTTP server in a connection test', stage: 'core/plugins/guarded-source',
       scope: 'connection', mechanism: 'cap', beyond: ['fails'], against: ['answers', 'connection tests'] },
     { constant: 'ANSWER_MAX_BYTES', what: "an answer of a Kafka source's token endpoint", stage: 'source-kafka/oauth-bearer',
       scope: 'source', mechanism: 'cap', beyond: ['fails'], against: ['answers'] },

@@ -4,7 +4,7 @@ import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 /** The value, or the mistake as the part of a sentence between key and origin. */
-export type Parsed =
+export type ParsedSetting =
   | { readonly value: number | boolean | string | readonly string[] }
   | { readonly wrong: string; readonly hint?: string };
 
@@ -12,7 +12,7 @@ export type Parsed =
  * Parses a setting.
  * @param fromText the value is from a variable or a flag, not from the file
  */
-export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
+export function parseSetting(setting: Setting, given: unknown, fromText: boolean): ParsedSetting {
   const shown = setting.secret ? 'what was given' : shownText(given);
   switch (setting.type) {
     case 'integer':
@@ -28,7 +28,12 @@ export function parseSetting(setting: Setting, given: unknown, fromText: boolean
   }
 }
 
-function parseNumber(setting: Setting, given: unknown, fromText: boolean, shown: string): Parsed {
+function parseNumber(
+  setting: Setting,
+  given: unknown,
+  fromText: boolean,
+  shown: string,
+): ParsedSetting {
   const value =
     fromText &&
     typeof given === 'string' &&
@@ -49,7 +54,7 @@ function parseNumber(setting: Setting, given: unknown, fromText: boolean, shown:
   return { value };
 }
 
-function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed {
+function parseBoolean(given: unknown, fromText: boolean, shown: string): ParsedSetting {
   if (typeof given === 'boolean') return { value: given };
   const text = fromText && typeof given === 'string' ? given.trim().toLowerCase() : '';
   if (['true', '1', 'yes', 'on'].includes(text)) return { value: true };
@@ -57,7 +62,7 @@ function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed 
   return { wrong: `must be true or false, not ${shown}` };
 }
 
-function parseList(setting: Setting, given: unknown, shown: string): Parsed {
+function parseList(setting: Setting, given: unknown, shown: string): ParsedSetting {
   const parts: unknown[] = Array.isArray(given) ? given : [given];
   if (!parts.every((part) => typeof part === 'string'))
     return { wrong: `must be a list of strings, not ${shown}` };
@@ -72,7 +77,7 @@ function parseList(setting: Setting, given: unknown, shown: string): Parsed {
   return { value: [...new Set(values)] };
 }
 
-type ParsedText = Exclude<Parsed, { readonly value: unknown }> | { readonly value: string };
+type ParsedText = Exclude<ParsedSetting, { readonly value: unknown }> | { readonly value: string };
 
 function parseText(setting: Setting, given: string): ParsedText {
   if (setting.lowerCase) return { value: given.toLowerCase() };

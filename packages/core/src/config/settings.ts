@@ -65,7 +65,7 @@ export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable
     : table;
 }
 
-type Value<S> = S extends { type: 'list' }
+type ValueOf<S> = S extends { type: 'list' }
   ? readonly string[]
   : S extends { options: readonly (infer Option)[] }
     ? Option
@@ -77,8 +77,8 @@ type Value<S> = S extends { type: 'list' }
 type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
   ? { readonly [P in Head]: Nested<Tail, S> }
   : S extends { default: unknown }
-    ? { readonly [P in Key]: Value<S> }
-    : { readonly [P in Key]?: Value<S> };
+    ? { readonly [P in Key]: ValueOf<S> }
+    : { readonly [P in Key]?: ValueOf<S> };
 type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (
   it: infer All,
 ) => void

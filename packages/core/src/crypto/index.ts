@@ -8,6 +8,6 @@ export {
   sealConnection,
   sealer,
   type Open,
-  type Place,
+  type SecretPlace,
   type Sealer,
 } from './sealing.js';

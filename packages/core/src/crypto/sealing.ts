@@ -12,13 +12,13 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** A row or a cookie. Text moved to another place does not open. */
-export type Place = readonly [
+export type SecretPlace = readonly [
   table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies',
   id: string,
   ...field: string[],
 ];
 
-export type Open = (sealed: string, place: Place) => string;
+export type Open = (sealed: string, place: SecretPlace) => string;
 
 export type Sealer = Readonly<ReturnType<typeof sealer>>;
 
@@ -33,7 +33,7 @@ export function sealer(encryptionKey: string | undefined) {
    * AES-256-GCM with a fresh nonce, bound to the place: `sealed:v2:` and base64url of nonce, tag
    * and ciphertext.
    */
-  const seal = (text: string, place: Place): string => {
+  const seal = (text: string, place: SecretPlace): string => {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES }).setAAD(
       boundTo(place),
@@ -59,12 +59,12 @@ export function sealer(encryptionKey: string | undefined) {
       throw new GatewayError('not_unsealable', {}, { cause });
     }
   };
-  const bind = (sealed: string, place: Place): string =>
+  const bind = (sealed: string, place: SecretPlace): string =>
     isBound(sealed) ? sealed : seal(open(sealed, place), place);
   return { seal, open, bind };
 }
 
-const boundTo = (place: Place) => Buffer.from(JSON.stringify(place));
+const boundTo = (place: SecretPlace) => Buffer.from(JSON.stringify(place));
 
 /** True for text of any version of `seal`. Does not decrypt. */
 export function isSealed(text: string): boolean {
@@ -89,19 +89,19 @@ function keyBytes(encryptionKey: string | undefined): Buffer {
  * A connection schema. `"x-secret": true` marks secrets; `"x-address": true` marks fields that
  * determine where secrets are sent.
  */
-type Schema = Readonly<Record<string, unknown>>;
-type Value = Readonly<Record<string, unknown>>;
+export type ConnectionSchema = Readonly<Record<string, unknown>>;
+export type ConnectionValue = Readonly<Record<string, unknown>>;
 
 /** Calls `change` for every secret field in a present object; undefined removes the field. */
 function mapSecrets(
-  value: Value,
-  schema: Schema,
+  value: ConnectionValue,
+  schema: ConnectionSchema,
   change: (secret: string | undefined, path: readonly string[]) => string | undefined,
   path: readonly string[] = [],
-): Value {
+): ConnectionValue {
   const result: Record<string, unknown> = { ...value };
   for (const [name, inner] of Object.entries(
-    (schema['properties'] as Record<string, Schema> | undefined) ?? {},
+    (schema['properties'] as Record<string, ConnectionSchema> | undefined) ?? {},
   )) {
     const present = value[name];
     if (inner['x-secret'] === true) {
@@ -118,7 +118,12 @@ function mapSecrets(
 }
 
 /** Decrypts a connection for its plugin. */
-export function openConnection(sealed: Value, schema: Schema, sourceId: string, open: Open): Value {
+export function openConnection(
+  sealed: ConnectionValue,
+  schema: ConnectionSchema,
+  sourceId: string,
+  open: Open,
+): ConnectionValue {
   return mapSecrets(
     sealed,
     schema,
@@ -127,7 +132,7 @@ export function openConnection(sealed: Value, schema: Schema, sourceId: string, 
 }
 
 /** Masks the secrets of a connection. */
-export function maskConnection(sealed: Value, schema: Schema): Value {
+export function maskConnection(sealed: ConnectionValue, schema: ConnectionSchema): ConnectionValue {
   return mapSecrets(sealed, schema, (secret) => secret && MASK);
 }
 
@@ -136,15 +141,15 @@ export function maskConnection(sealed: Value, schema: Schema): Value {
  * when its record changes.
  */
 export function sealConnection(
-  plain: Value,
-  schema: Schema,
+  plain: ConnectionValue,
+  schema: ConnectionSchema,
   sourceId: string,
   { seal, bind }: Pick<Sealer, 'seal' | 'bind'>,
-  stored?: { sealed: Value; plain: Value },
-): Value {
+  stored?: { sealed: ConnectionValue; plain: ConnectionValue },
+): ConnectionValue {
   return mapSecrets(plain, schema, (secret, path) => {
     if (secret === undefined) return undefined;
-    const place: Place = ['sources', sourceId, ...path];
+    const place: SecretPlace = ['sources', sourceId, ...path];
     return stored && memberAt(stored.plain, path) === secret
       ? bind(memberAt(stored.sealed, path) as string, place)
       : seal(secret, place);
@@ -157,9 +162,9 @@ export function sealConnection(
  * without knowing its secrets.
  */
 export function keepSecrets(
-  given: Value,
-  schema: Schema,
-  stored: Value | undefined,
+  given: ConnectionValue,
+  schema: ConnectionSchema,
+  stored: ConnectionValue | undefined,
   prefix: string,
 ) {
   const problems: InvalidField[] = [];
@@ -184,7 +189,11 @@ export function keepSecrets(
 }
 
 /** Returns the first address field that differs. Without marks, every non-secret field is one. */
-function changedAddress(given: Value, stored: Value, schema: Schema): string | undefined {
+function changedAddress(
+  given: ConnectionValue,
+  stored: ConnectionValue,
+  schema: ConnectionSchema,
+): string | undefined {
   const isMarked = JSON.stringify(schema).includes('"x-address":true');
   const [after, before] = [given, stored].map(
     (value) => new Map(addressOf(value, schema, isMarked)),
@@ -195,12 +204,12 @@ function changedAddress(given: Value, stored: Value, schema: Schema): string | u
 }
 
 function addressOf(
-  value: Value,
-  schema: Schema,
+  value: ConnectionValue,
+  schema: ConnectionSchema,
   isMarked: boolean,
   path: readonly string[] = [],
 ): [name: string, value: unknown][] {
-  const properties = (schema['properties'] ?? {}) as Record<string, Schema>;
+  const properties = (schema['properties'] ?? {}) as Record<string, ConnectionSchema>;
   return [...new Set([...Object.keys(properties), ...Object.keys(value)])].flatMap((name) => {
     const { 'x-secret': isSecret, 'x-address': isAddress, ...inner } = properties[name] ?? {};
     const present = value[name] ?? inner['default'];
@@ -213,7 +222,8 @@ function addressOf(
 
 function memberAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
-    (at, name) => (typeof at === 'object' && at !== null ? (at as Value)[name] : undefined),
+    (at, name) =>
+      typeof at === 'object' && at !== null ? (at as ConnectionValue)[name] : undefined,
     value,
   );
 }

@@ -1,4 +1,4 @@
-export interface Problem {
+export interface SettingProblem {
   readonly key: string;
   /** A flag (`--port`), a variable (`AGENT_PORT`) or the file (`./gateway.json`). */
   readonly origin: string;

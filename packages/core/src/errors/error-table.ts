@@ -1,4 +1,4 @@
-import { composed, listed, row, type Problem, type InvalidField } from './error-row.js';
+import { composed, listed, row, type SettingProblem, type InvalidField } from './error-row.js';
 
 export interface KvAddress {
   readonly host: string;
@@ -27,11 +27,11 @@ function kvSettings({ sentinels, nodes }: KvAddress): string {
 export const errors = {
   // Settings, secrets and licences
   invalid_settings: row(500,
-    ({ problems }: { problems: readonly Problem[] }) =>
+    ({ problems }: { problems: readonly SettingProblem[] }) =>
       problems.length === 1 ? problems[0]!.sentence : `${problems.length} settings are wrong:\n${listed(problems)}`,
     'correct each where it is set; `gateway config --help` lists the places that settings are read from'),
   wrong_flags: row(500,
-    ({ problems }: { problems: readonly Problem[] }) =>
+    ({ problems }: { problems: readonly SettingProblem[] }) =>
       problems.length === 1 ? problems[0]!.sentence : `${problems.length} flags are wrong:\n${listed(problems)}`,
     'run the command with --help to see its flags', 2),
   withdrawn: row(500, '{form} is no longer valid', '{instead}', 2),
@@ -193,7 +193,7 @@ export const errors = {
       `${gates.length} gates are closed: ${gates.map(({ reason }) => reason).join(', ')}`,
     ({ gates }: { gates: readonly { reason: string; fix: string }[] }) => gates.map(({ fix }) => fix).join(', and ')),
   plugin_settings: row(500,
-    ({ problems }: { problems: readonly Problem[] }) => `its settings are wrong: ${problems.map(({ sentence }) => sentence).join('; ')}`,
+    ({ problems }: { problems: readonly SettingProblem[] }) => `its settings are wrong: ${problems.map(({ sentence }) => sentence).join('; ')}`,
     'correct each where it is set'),
   plugin_import: row(500, 'importing {module} failed: {reason}',
     ({ fix = 'reinstall the plugin; if the error persists, report it to its author' }: { fix?: string }) => fix),

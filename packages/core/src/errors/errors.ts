@@ -6,7 +6,7 @@ export type ErrorCode = keyof typeof errors;
 export type ErrorDetails<Code extends ErrorCode> = Parameters<
   (typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']
 >[0];
-type Rest<Code extends ErrorCode> =
+type ErrorArguments<Code extends ErrorCode> =
   None extends ErrorDetails<Code>
     ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
     : [details: ErrorDetails<Code>, options?: { cause?: unknown }];
@@ -19,7 +19,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly httpStatus: number;
   readonly details: ErrorDetails<Code>;
 
-  constructor(code: Code, ...[details, options]: Rest<Code>) {
+  constructor(code: Code, ...[details, options]: ErrorArguments<Code>) {
     const it = errors[code] as ErrorRow<unknown>;
     const known = (details ?? {}) as ErrorDetails<Code>;
     // Details may be addresses, and drivers quote arguments.

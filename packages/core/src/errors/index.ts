@@ -8,7 +8,7 @@ export {
   tlsReason,
 } from './connection-errors.js';
 export { databaseReason, explainDatabaseError } from './database-errors.js';
-export { type InvalidField, type Problem } from './error-row.js';
+export { type InvalidField, type SettingProblem } from './error-row.js';
 export { type ErrorCode, GatewayError, isGatewayError } from './errors.js';
 export { didYouMean, nearest } from './suggest.js';
 export { maskUrls, withoutSecrets } from '../logging/redaction.js';

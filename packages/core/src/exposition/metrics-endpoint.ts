@@ -14,7 +14,7 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Config } from '../config/settings.js';
 import type { Log } from '../logging/log.js';
 
-type Answer = ReturnType<typeof metricsResponse>;
+type MetricsAnswer = ReturnType<typeof metricsResponse>;
 
 interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
@@ -27,7 +27,7 @@ interface MetricsPlace {
 /** Serves only /metrics, so scrapers need no access to other paths. Throws like `listen`. */
 export async function serveMetrics(
   place: MetricsPlace,
-  answer: Answer,
+  answer: MetricsAnswer,
 ): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
@@ -54,7 +54,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
 export async function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: MetricsAnswer,
 ): Promise<void> {
   const { status, headers, body } = await answer(request);
   response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
@@ -63,7 +63,7 @@ export async function sendMetrics(
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: MetricsAnswer,
 ): Promise<void> {
   const { method, url = '/' } = request;
   const plain = (status: number, text: string, headers = {}) =>

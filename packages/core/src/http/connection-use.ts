@@ -22,7 +22,7 @@ const INFORMATIONAL_MAX = 16;
 const NOTHING = Buffer.alloc(0);
 const HEAD_END = /\n\r?\n/;
 
-const connections = new WeakMap<Socket, Connection>();
+const connections = new WeakMap<Socket, WatchedConnection>();
 let latest: ConnectionUse | undefined;
 subscribe('undici:client:sendHeaders', (message) => {
   latest = connections.get((message as { socket: Socket }).socket)?.begin();
@@ -40,7 +40,7 @@ export function connectionInUse(): ConnectionUse | undefined {
 export function watchedConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
     connect(withoutRootDot(options), (...result) => {
-      if (result[1]) connections.set(result[1], new Connection(result[1]));
+      if (result[1]) connections.set(result[1], new WatchedConnection(result[1]));
       callback(...result);
     });
 }
@@ -55,7 +55,7 @@ function withoutRootDot(options: buildConnector.Options): buildConnector.Options
     : options;
 }
 
-class Connection implements ConnectionUse {
+class WatchedConnection implements ConnectionUse {
   requests = 0;
   hasAnswered = false;
   #isAtHead = false;

@@ -74,7 +74,7 @@ interface Owner {
 export class Names {
   readonly #owners = new Map<unknown, Owner>();
   readonly #hosts: () => ReadonlyMap<string, LookupAddress[]>;
-  readonly #search: () => Search;
+  readonly #search: () => SearchList;
   #asker: unknown;
 
   constructor(
@@ -153,14 +153,14 @@ function waitFor(name: string, { waiting }: Owner): Promise<void> {
   });
 }
 
-interface Outcome {
+interface LookupOutcome {
   readonly addresses: LookupAddress[];
   /** A c-ares code if there are none. */
   readonly code: string;
 }
 
 /** Applies the search list, which c-ares in Node.js ignores. */
-async function find(name: string, { domains, ndots }: Search): Promise<LookupAddress[]> {
+async function find(name: string, { domains, ndots }: SearchList): Promise<LookupAddress[]> {
   const deadlineMs = performance.now() + LOOKUP_MS;
   const under = name.endsWith('.') ? [] : domains.map((domain) => `${name}.${domain}`);
   const names = name.split('.').length > ndots ? [name, ...under] : [...under, name];
@@ -175,7 +175,7 @@ async function find(name: string, { domains, ndots }: Search): Promise<LookupAdd
 }
 
 /** Tries the next server after an error too; c-ares in Node.js only does after silence. */
-async function askServers(name: string, deadlineMs: number): Promise<Outcome> {
+async function askServers(name: string, deadlineMs: number): Promise<LookupOutcome> {
   for (let rest: string[] | undefined; ;) {
     // One per query: c-ares adapts its timeouts to earlier queries and misses changes of
     // resolv.conf.
@@ -193,7 +193,11 @@ async function askServers(name: string, deadlineMs: number): Promise<Outcome> {
   }
 }
 
-function askBothFamilies(resolver: Resolver, name: string, deadlineMs: number): Promise<Outcome> {
+function askBothFamilies(
+  resolver: Resolver,
+  name: string,
+  deadlineMs: number,
+): Promise<LookupOutcome> {
   return new Promise((resolve) => {
     const found: Record<number, string[]> = { 4: [], 6: [] };
     const codes: string[] = [];
@@ -277,14 +281,14 @@ function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
   return hosts;
 }
 
-interface Search {
+interface SearchList {
   readonly domains: readonly string[];
   /** Names with at least this many dots are tried unchanged first. */
   readonly ndots: number;
 }
 
 /** https://man7.org/linux/man-pages/man5/resolv.conf.5.html */
-function parseSearch(text: string): Search {
+function parseSearch(text: string): SearchList {
   const search = { domains: [] as string[], ndots: 1 };
   for (const line of text.split('\n')) {
     const [key, ...values] = line.trim().split(/\s+/);

@@ -6,24 +6,24 @@ import { withAuthorities } from './pem.js';
 import { openProxy, type OpenProxy } from './proxy.js';
 import { checkGuarded, guardFetch } from './ssrf-guard.js';
 
-interface Agent {
-  getName(options: Options): string;
+interface AgentInternals {
+  getName(options: ConnectOptions): string;
   readonly protocol: string;
   readonly sockets: Record<string, Socket[]>;
   totalSocketCount: number;
-  addRequest(request: Request, options: Options): void;
-  createSocket(request: Request, options: Options, created: Created): void;
-  createConnection(options: Options, created: Created): Socket | undefined;
-  removeSocket(socket: Socket, options: Options): void;
+  addRequest(request: ProxiedRequest, options: ConnectOptions): void;
+  createSocket(request: ProxiedRequest, options: ConnectOptions, created: SocketCreated): void;
+  createConnection(options: ConnectOptions, created: SocketCreated): Socket | undefined;
+  removeSocket(socket: Socket, options: ConnectOptions): void;
 }
-type Request = http.ClientRequest & { _header: string | null };
-interface Options {
+type ProxiedRequest = http.ClientRequest & { _header: string | null };
+interface ConnectOptions {
   readonly host?: string;
   readonly port?: number | string;
   readonly socketPath?: string | null;
   readonly socket?: Socket;
 }
-type Created = (error: Error | null, socket?: Socket) => void;
+type SocketCreated = (error: Error | null, socket?: Socket) => void;
 
 /** The source of this machine's AWS credentials. */
 const METADATA = /^(169\.254\.\d+\.\d+|\[(fe80:|fd00:ec2:).*)$/i;
@@ -78,7 +78,7 @@ function isDirect(origin: URL): boolean {
   });
 }
 
-function originOf({ protocol }: Agent, { host = 'localhost', port }: Options): URL {
+function originOf({ protocol }: AgentInternals, { host = 'localhost', port }: ConnectOptions): URL {
   return new URL(
     `${protocol}//${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`,
   );
@@ -93,12 +93,13 @@ let isPatched = false;
 function patchAgents(): void {
   if (isPatched) return;
   isPatched = true;
-  const agents = http.Agent.prototype as unknown as Agent;
+  // Its types omit the methods that this patches.
+  const agents = http.Agent.prototype as unknown as AgentInternals;
   const { addRequest, createSocket, createConnection } = agents;
 
   const createProxied = function (
-    this: Agent,
-    ...[request, options, created]: Parameters<Agent['createSocket']>
+    this: AgentInternals,
+    ...[request, options, created]: Parameters<AgentInternals['createSocket']>
   ) {
     if (!proxy || !isProxied(this, options))
       return createSocket.call(this, request, options, created);
@@ -125,7 +126,7 @@ function patchAgents(): void {
       },
     );
   };
-  const isProxied = (agent: Agent, options: Options) =>
+  const isProxied = (agent: AgentInternals, options: ConnectOptions) =>
     // A different `createSocket` uses another proxy.
     agent.createSocket === createProxied &&
     /^https?:$/.test(agent.protocol) &&
@@ -146,7 +147,7 @@ function patchAgents(): void {
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form */
-function nameWholeUrl(request: Request, { origin }: URL, login: OpenProxy['login']): void {
+function nameWholeUrl(request: ProxiedRequest, { origin }: URL, login: OpenProxy['login']): void {
   request.path = origin + request.path;
   if (request._header === null) {
     for (const [name, value] of Object.entries(login)) request.setHeader(name, value);

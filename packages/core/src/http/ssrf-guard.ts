@@ -53,13 +53,14 @@ const REFUSED_NETWORKS = [
   'ff00::/8',
 ];
 
-type Setting = 'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
+type NetworksSetting =
+  'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
 
 export class RefusedAddressError extends Error {
   constructor(
     host: string,
     addresses: readonly string[],
-    setting: Setting = 'delivery.allowed_networks',
+    setting: NetworksSetting = 'delivery.allowed_networks',
   ) {
     super(
       `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with ${setting}.`,
@@ -122,7 +123,7 @@ export function guardedConnector(
   find: FindAddresses,
   connectTimeoutMs: number,
   secureContext?: SecureContext,
-  setting?: Setting,
+  setting?: NetworksSetting,
 ): buildConnector.connector {
   // The opening connection reads this synchronously, so its timeout excludes the lookup.
   let reachable: readonly LookupAddress[] = [];
@@ -156,7 +157,7 @@ async function findReachable(
   name: string,
   mayReach: (address: string) => boolean,
   find: FindAddresses,
-  setting?: Setting,
+  setting?: NetworksSetting,
 ): Promise<LookupAddress[]> {
   const addresses = await find(name);
   const reachable = addresses.filter(({ address }) => mayReach(address));
@@ -195,7 +196,7 @@ export async function checkHost(
   host: string,
   mayReach: (address: string) => boolean,
   find: FindAddresses,
-  setting?: Setting,
+  setting?: NetworksSetting,
 ): Promise<void> {
   const unknown = (error: unknown) => {
     if (error instanceof LookupsBusyError) throw error;
@@ -279,33 +280,32 @@ export function sourceGuard(
     );
 }
 
-interface Agents {
+type ConnectTarget = Partial<net.TcpNetConnectOpts & net.IpcNetConnectOpts>;
+interface AgentInternals {
   addRequest(request: http.ClientRequest, options: { readonly isGuarded?: boolean }): void;
   getName(options?: { readonly isGuarded?: boolean }): string;
 }
-type Connect = (this: Socket, ...args: unknown[]) => Socket;
-interface Target {
-  readonly host?: string;
-  readonly path?: string | null;
-  readonly port?: number | string;
-}
-const normalizeArgs = (net as unknown as { _normalizeArgs(args: unknown[]): [Target, unknown] })
-  ._normalizeArgs;
+/** Internals of Node.js, which its types omit. */
+const internals = { net, sockets: Socket.prototype, agents: http.Agent.prototype } as unknown as {
+  readonly net: { _normalizeArgs(args: unknown[]): [ConnectTarget, unknown] };
+  readonly sockets: { connect(this: Socket, ...args: unknown[]): Socket };
+  readonly agents: AgentInternals;
+};
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
 
-/** Every TCP and TLS connection of Node.js is opened by this method. */
+/** Every TCP and TLS connection of Node.js is opened by `Socket.connect`. */
 function patchConnections(): void {
   if (isPatched) return;
   isPatched = true;
-  const sockets = Socket.prototype as unknown as { connect: Connect };
+  const { sockets, agents } = internals;
   const { connect } = sockets;
   sockets.connect = function (...args) {
     const guard = presentGuard();
     if (!guard) return connect.apply(this, args);
     const [target, connected] = Array.isArray(args[0])
-      ? (args[0] as [Target, unknown])
-      : normalizeArgs(args);
+      ? (args[0] as [ConnectTarget, unknown])
+      : internals.net._normalizeArgs(args);
     const { host = 'localhost', path, port = 0 } = target;
     let given: object = { ...target, lookup: guard.lookup };
     if (path || (isIP(host) !== 0 && !guard.mayReach(host))) {
@@ -322,7 +322,6 @@ function patchConnections(): void {
     return connect.call(this, given, ...(connected ? [connected] : []));
   };
   // Guarded work must not reuse kept-alive connections of other work.
-  const agents = http.Agent.prototype as unknown as Agents;
   const { addRequest, getName } = agents;
   agents.addRequest = function (request, options) {
     addRequest.call(this, request, presentGuard() ? { ...options, isGuarded: true } : options);

@@ -11,7 +11,7 @@ import {
 /** Characters per step, at most doubled: 1 ms. */
 const PIECE = 8 * 1024;
 
-interface Open {
+interface OpenValue {
   readonly isArray: boolean;
   readonly at: number;
   /** Start of the members not yet in `value`; beyond `memberAt` if the current one already is. */
@@ -34,7 +34,7 @@ export interface ParsedJson {
  */
 export function* parseInSteps(text: string, pieceLength = PIECE): Generator<void, ParsedJson> {
   const sizes = new Map<object, number>();
-  const opened: Open[] = [];
+  const opened: OpenValue[] = [];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
@@ -77,7 +77,7 @@ export function* parseInSteps(text: string, pieceLength = PIECE): Generator<void
   return { value: JSON.parse(text), sizes };
 }
 
-function take(text: string, open: Open, end: number): void {
+function take(text: string, open: OpenValue, end: number): void {
   const members = text.slice(open.from, end);
   open.from = end + 1;
   open.value ??= open.isArray ? [] : {};
@@ -89,7 +89,7 @@ function take(text: string, open: Open, end: number): void {
 }
 
 /** The last of repeated names counts. */
-function put(open: Open, name: string, member: unknown): void {
+function put(open: OpenValue, name: string, member: unknown): void {
   open.value ??= open.isArray ? [] : {};
   const { value } = open;
   if (Array.isArray(value)) value.push(member);

@@ -13,7 +13,7 @@ const HIDDEN_PER_SHOWN = 10;
 /** One in this many label sets may be an `other` set with its project. */
 const SHOWN_PER_PROJECT = 10;
 
-interface Shown {
+interface ShownSet {
   readonly labels: Labels;
   /** Sum or maximum of the gauges in an `other` set. */
   value?: number;
@@ -22,7 +22,7 @@ interface Shown {
 }
 
 /** A tree by label value. A lookup takes a tenth of the time of building a string key. */
-type Tree = Map<string | undefined, Tree | Shown>;
+type Tree = Map<string | undefined, Tree | ShownSet>;
 
 /** True if users can create any number of values of a label. */
 export function isUnbounded({ labels }: Series): boolean {
@@ -79,7 +79,7 @@ export class LabelCardinality {
     this.#tell(hidden);
   }
 
-  #shownFor(labels: Labels): Shown {
+  #shownFor(labels: Labels): ShownSet {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
     // The caller has already folded it.
@@ -96,14 +96,14 @@ export class LabelCardinality {
     return this.#assign(labels, other, known);
   }
 
-  #assign(labels: Labels, shown: Shown, before: Shown | undefined): Shown {
+  #assign(labels: Labels, shown: ShownSet, before: ShownSet | undefined): ShownSet {
     this.#count.used += 1;
     if (before === undefined) this.#count.places += 1;
     shown.since = this.#restarts;
     return shown === before ? shown : plant(this.#tree, this.#row.labels, labels, shown);
   }
 
-  #otherFor(labels: Labels): Shown {
+  #otherFor(labels: Labels): ShownSet {
     const ofProject = folded(labels, this.#within);
     const known = find(this.#others, this.#row.labels, ofProject);
     if (known) return known;
@@ -112,7 +112,7 @@ export class LabelCardinality {
     return find(this.#others, this.#row.labels, ofAll) ?? this.#newOther(ofAll);
   }
 
-  #newOther(labels: Labels): Shown {
+  #newOther(labels: Labels): ShownSet {
     this.#count.others += 1;
     return plant(this.#others, this.#row.labels, labels, {
       labels,
@@ -122,16 +122,16 @@ export class LabelCardinality {
   }
 }
 
-function find(tree: Tree, names: readonly string[], labels: Labels): Shown | undefined {
-  let at: Tree | Shown | undefined = tree;
+function find(tree: Tree, names: readonly string[], labels: Labels): ShownSet | undefined {
+  let at: Tree | ShownSet | undefined = tree;
   for (const name of names) {
     at = (at as Tree).get(labels[name]);
     if (at === undefined) return undefined;
   }
-  return at as Shown;
+  return at as ShownSet;
 }
 
-function plant(tree: Tree, names: readonly string[], labels: Labels, shown: Shown): Shown {
+function plant(tree: Tree, names: readonly string[], labels: Labels, shown: ShownSet): ShownSet {
   let at = tree;
   for (const name of names.slice(0, -1)) {
     const next = (at.get(labels[name]) as Tree | undefined) ?? (new Map() as Tree);

@@ -20,7 +20,7 @@ export interface Meter {
    * Adds a collector, which sets gauges before every exposition; sample gauges that need I/O
    * instead. Returns a function that removes it.
    */
-  collect(read: Collector): () => void;
+  collect(read: GaugeCollector): () => void;
   /** Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
 }
@@ -91,7 +91,7 @@ function silentMeter(absence: string): Meter {
   };
 }
 
-export type Collector = () => void | Promise<void>;
+export type GaugeCollector = () => void | Promise<void>;
 
 export type Collectors = ReturnType<typeof createCollectors>;
 
@@ -99,7 +99,7 @@ export type Collectors = ReturnType<typeof createCollectors>;
 export function createCollectors(log: Pick<Log, 'warn'>) {
   const collectors = new Set<() => Promise<void>>();
   return {
-    add(read: Collector): () => void {
+    add(read: GaugeCollector): () => void {
       let failing = false;
       const guarded = async () => {
         try {

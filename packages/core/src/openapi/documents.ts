@@ -10,7 +10,7 @@ export interface Document {
   readonly root: unknown;
 }
 
-export interface Place {
+export interface DocumentPlace {
   readonly document: Document;
   /** RFC 6901; empty for the whole document. */
   readonly pointer: string;
@@ -41,7 +41,7 @@ export class Documents {
   }
 
   /** Resolves a `$ref`. */
-  async refer(ref: string, from: Document): Promise<Place> {
+  async refer(ref: string, from: Document): Promise<DocumentPlace> {
     const broken = (reason: string, fix?: string) =>
       new GatewayError('openapi_broken', { file: from.name, reason, ...(fix ? { fix } : {}) });
     const [file = '', fragment = ''] = ref.split('#', 2);
@@ -63,7 +63,7 @@ export class Documents {
    * Follows references.
    * @param alone stops at a reference with sibling keywords
    */
-  async follow(place: Place, { alone = false } = {}): Promise<Place> {
+  async follow(place: DocumentPlace, { alone = false } = {}): Promise<DocumentPlace> {
     let at = place;
     for (let steps = 0; isObject(at.value) && typeof at.value['$ref'] === 'string'; steps++) {
       const { $ref: ref, ...others } = at.value;

@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';
-import { Documents, type Document, type ParseFile, type Place } from './documents.js';
-import { standaloneSchema, type JsonSchema } from './json-schema.js';
+import { Documents, type Document, type ParseFile, type DocumentPlace } from './documents.js';
+import { standaloneSchema, type StandaloneSchema } from './json-schema.js';
 
 /** An event type declared by an OpenAPI document. */
 export interface AnnouncedEventType {
@@ -10,7 +10,7 @@ export interface AnnouncedEventType {
   readonly description: string;
   readonly deprecated: boolean;
   readonly content_type: string | null;
-  readonly schema: JsonSchema | null;
+  readonly schema: StandaloneSchema | null;
   /** The first example of the body. */
   readonly example: unknown;
   /** File and JSON Pointer of the operation. */
@@ -116,7 +116,7 @@ async function gather(gathering: Gathering): Promise<void> {
 async function addCallbacks(
   path: string,
   method: string,
-  operation: Place,
+  operation: DocumentPlace,
   gathering: Gathering,
 ): Promise<void> {
   const { operationId, callbacks } = operation.value as Record<string, unknown>;
@@ -139,7 +139,11 @@ async function addCallbacks(
 }
 
 /** All operations but one get their method appended. */
-async function addPathItem(name: string, place: Place, gathering: Gathering): Promise<void> {
+async function addPathItem(
+  name: string,
+  place: DocumentPlace,
+  gathering: Gathering,
+): Promise<void> {
   const item = await gathering.documents.follow(place);
   const operations = operationsOf(item);
   const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);
@@ -152,8 +156,8 @@ async function addPathItem(name: string, place: Place, gathering: Gathering): Pr
 }
 
 async function announced(
-  item: Place,
-  operation: Place,
+  item: DocumentPlace,
+  operation: DocumentPlace,
   gathering: Gathering,
 ): Promise<AnnouncedEventType> {
   const { summary, description, deprecated, requestBody } = operation.value as Record<
@@ -193,7 +197,7 @@ async function announced(
 }
 
 /** Falls back to the schema: https://spec.openapis.org/oas/v3.1.1.html#media-type-object */
-async function exampleOf(media: Place, { documents }: Gathering): Promise<unknown> {
+async function exampleOf(media: DocumentPlace, { documents }: Gathering): Promise<unknown> {
   const { example, examples, schema } = media.value as Record<string, unknown>;
   if (example !== undefined) return example;
   const [named] = entries(examples);
@@ -213,7 +217,7 @@ async function exampleOf(media: Place, { documents }: Gathering): Promise<unknow
   );
 }
 
-function operationsOf(item: Place): [method: string, operation: Place][] {
+function operationsOf(item: DocumentPlace): [method: string, operation: DocumentPlace][] {
   const { value } = item;
   if (!isObject(value)) return [];
   return METHODS.filter((method) => isObject(value[method])).map((method) => [
@@ -222,7 +226,11 @@ function operationsOf(item: Place): [method: string, operation: Place][] {
   ]);
 }
 
-function within({ document, pointer }: Place, below: string, value: unknown): Place {
+function within(
+  { document, pointer }: DocumentPlace,
+  below: string,
+  value: unknown,
+): DocumentPlace {
   return { document, pointer: pointer + below, value };
 }
 

@@ -1,8 +1,8 @@
 import { isObject } from '../json/json-value.js';
-import type { Document, Documents, Place } from './documents.js';
+import type { Document, Documents, DocumentPlace } from './documents.js';
 
 /** JSON Schema 2020-12. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+export type StandaloneSchema = Readonly<Record<string, unknown>>;
 
 /** Keywords with schemas. Other values are copied: a property may be named `nullable` or `$ref`. */
 const MAPS = new Set([
@@ -25,11 +25,11 @@ const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nu
  * @param version 3.0 schemas are an older dialect
  */
 export async function standaloneSchema(
-  schema: Place,
+  schema: DocumentPlace,
   { documents, version }: { documents: Documents; version: '3.0' | '3.1' },
-): Promise<JsonSchema> {
+): Promise<StandaloneSchema> {
   const names = new Map<string, string>();
-  const waiting: [name: string, place: Place][] = [];
+  const waiting: [name: string, place: DocumentPlace][] = [];
   const root = await documents.follow(schema, { alone: true });
   const own =
     isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
@@ -125,7 +125,7 @@ function modernised(schema: Record<string, unknown>, nullable: boolean): Record<
   };
 }
 
-function keyOf({ document, pointer }: Place): string {
+function keyOf({ document, pointer }: DocumentPlace): string {
   return `${document.address}#${pointer}`;
 }
 

@@ -1,24 +1,19 @@
-import { AsyncResource } from 'node:async_hooks';
 import {
-  asProcess,
   settles,
-  type Handle,
   type Metrics,
   type MetricsPlugin,
-  type PluginLog,
   type PluginManifest,
   type SourcePlugin,
   type TracerPlugin,
 } from '@gateway/plugin';
 import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
-import type { sourceGuard } from '../http/ssrf-guard.js';
 import type { Log } from '../logging/log.js';
 import { createMeter, type Meter, createCollectors, type Collectors } from '../metrics/meter.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/timing.js';
-import { isObject } from '../json/json-value.js';
+import { guardedSource } from './guarded-source.js';
 import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
 import type { InstalledPlugin } from './manifest.js';
 import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
@@ -145,8 +140,6 @@ async function closeMetrics(
   }
 }
 
-type Settings = Readonly<Record<string, unknown>>;
-
 interface Loading {
   readonly deadlineMs: number;
   readonly allowedNetworks: readonly string[];
@@ -156,7 +149,7 @@ interface Loading {
 
 function lazySource(
   plugin: InstalledPlugin,
-  settings: Settings,
+  settings: ActiveSource['settings'],
   { deadlineMs, tell, allowedNetworks }: Loading,
 ): ActiveSource {
   const { manifest, connectionSchema = {} } = plugin;
@@ -165,7 +158,7 @@ function lazySource(
     loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
       // Loads the HTTP client, so only for the first source.
       const { sourceGuard } = await import('../http/ssrf-guard.js');
-      return guarded(imported, connectionSchema, sourceGuard(allowedNetworks));
+      return guardedSource(imported, connectionSchema, sourceGuard(allowedNetworks));
     });
     try {
       const loaded = await loading;
@@ -183,7 +176,7 @@ function lazySource(
 
 async function startTracer(
   plugin: InstalledPlugin,
-  settings: Settings,
+  settings: ActiveSource['settings'],
   { resolved, serviceName, log, deadlineMs }: Required<ActivationOptions>,
 ) {
   const { name } = plugin;
@@ -202,72 +195,6 @@ async function startTracer(
     activeTracer = undefined;
     throw error;
   }
-}
-
-/** Maximum HTTP response in a connection test. */
-const CHECK_ANSWER_BYTES = 1024 * 1024;
-/** Maximum HTTP response while reading: ten SQS messages of 1 MB each, escaped. */
-const READ_ANSWER_BYTES = 32 * 1024 * 1024;
-
-function guarded(
-  plugin: SourcePlugin,
-  schema: ActiveSource['connectionSchema'],
-  guard: ReturnType<typeof sourceGuard>,
-): SourcePlugin {
-  const reading = <T>(work: () => T) => guard(READ_ANSWER_BYTES, work);
-  return {
-    check: (connection, context) =>
-      guard(CHECK_ANSWER_BYTES, () =>
-        plugin.check(withDefaults(connection, schema), {
-          ...context,
-          signal: abortingHere(context.signal),
-        }),
-      ),
-    run: (connection, handle, context) => {
-      const ofCore: Handle = (message) => asProcess(() => handle(message));
-      const onWorkers = (follow: (workers: number) => void) =>
-        asProcess(() => context.onWorkers?.((workers) => reading(() => follow(workers))));
-      return reading(() =>
-        plugin.run(withDefaults(connection, schema), ofCore, {
-          ...asCore(context),
-          ...(context.onWorkers && { onWorkers }),
-        }),
-      );
-    },
-    ...(plugin.watch && {
-      watch: (connection, context) =>
-        reading(() => plugin.watch!(withDefaults(connection, schema), asCore(context))),
-    }),
-  };
-}
-
-/** Core functions called by a plugin run unguarded; the plugin's abort listeners run guarded. */
-function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
-  context: Context,
-): Context {
-  const ofCore = (value: unknown) =>
-    typeof value === 'function'
-      ? (...args: unknown[]) => asProcess(() => (value as (...args: unknown[]) => unknown)(...args))
-      : value;
-  const log: PluginLog = {
-    debug: (...line) => asProcess(() => context.log.debug(...line)),
-    info: (...line) => asProcess(() => context.log.info(...line)),
-    warn: (...line) => asProcess(() => context.log.warn(...line)),
-    error: (...line) => asProcess(() => context.log.error(...line)),
-  };
-  const functions = Object.fromEntries(
-    Object.entries(context).map(([name, value]) => [name, ofCore(value)]),
-  ) as Context;
-  return { ...functions, log, signal: abortingHere(context.signal) };
-}
-
-/** Listeners run in the current async context instead of core's, which aborts. */
-function abortingHere(signal: AbortSignal): AbortSignal {
-  const here = new AbortController();
-  const abort = AsyncResource.bind(() => here.abort(signal.reason));
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  return here.signal;
 }
 
 /** Closes a plugin that starts too late. Throws GatewayError `plugin_start`. */
@@ -305,50 +232,4 @@ function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOpt
   if (!row)
     return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
   return `${row.name} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
-}
-
-type Schema = Readonly<Record<string, unknown>>;
-type Value = Readonly<Record<string, unknown>>;
-
-/** Normalises a connection: `enum` values in any case, `Enabled` and `Disabled` for booleans. */
-export function canonicalConnection(given: Value, schema: Schema): Value {
-  return mapFields(given, schema, (value, { enum: values, type }) => {
-    if (typeof value !== 'string') return value;
-    if (type === 'boolean')
-      return (
-        ({ enabled: true, disabled: false } as Record<string, unknown>)[value.toLowerCase()] ??
-        value
-      );
-    if (!Array.isArray(values)) return value;
-    return (
-      (values as unknown[]).find(
-        (it) => typeof it === 'string' && it.toLowerCase() === value.toLowerCase(),
-      ) ?? value
-    );
-  });
-}
-
-/** Defaults are not stored, so a new default applies to every source. */
-function withDefaults(stored: Value, schema: Schema): Value {
-  return mapFields(stored, schema, (value, field) =>
-    value === undefined ? field['default'] : value,
-  );
-}
-
-/** Includes nested objects; undefined omits a field. */
-function mapFields(
-  value: Value,
-  schema: Schema,
-  change: (value: unknown, field: Schema) => unknown,
-): Value {
-  const result: Record<string, unknown> = { ...value };
-  for (const [name, field] of Object.entries(
-    (schema['properties'] as Record<string, Schema> | undefined) ?? {},
-  )) {
-    const changed = isObject(field) ? change(value[name], field) : value[name];
-    if (changed !== undefined)
-      result[name] =
-        isObject(changed) && isObject(field) ? mapFields(changed, field, change) : changed;
-  }
-  return result;
 }

@@ -1,9 +1,5 @@
-export {
-  activate,
-  type ActivatedPlugins,
-  type ActiveSource,
-  canonicalConnection,
-} from './activation.js';
+export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
+export { canonicalConnection } from './connection-fields.js';
 export { discover, type Discovery } from './discovery.js';
 export { type FlagState, flagStates } from './flag-table.js';
 export { importDefault, importPlugin } from './import-plugin.js';

@@ -125,20 +125,9 @@ export function readPlugins(folder: string, json: PackageJson, from: string): In
 
 type OfPackage = Pick<InstalledPlugin, 'api' | 'package' | 'version' | 'from' | 'folder'>;
 
-function readPlugin(entry: PackageJson, at: string, common: OfPackage): InstalledPlugin {
-  const kind = KINDS.find((known) => known === entry['kind']);
-  if (!kind) throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
-  const name = text(entry['name'], `${at}.name`);
-  if (!isPluginName(name))
-    throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
-  text(entry['module'], `${at}.module`);
-  for (const field of TEXT_FIELDS) {
-    if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
-  }
-  const manifest = entry as unknown as PluginManifest;
-  for (const field of FILE_FIELDS) requireInside(common.folder, manifest[field], `${at}.${field}`);
-  if (kind === 'source' && !manifest.connection)
-    throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
+function readPlugin(manifest: PackageJson, at: string, common: OfPackage): InstalledPlugin {
+  requireManifest(manifest, at, common.folder);
+  const { kind, name } = manifest;
   const home = homeOf(kind, name);
   const owner = `the ${kind} plugin ${name}`;
   const rows = manifest.settings
@@ -154,30 +143,56 @@ function readPlugin(entry: PackageJson, at: string, common: OfPackage): Installe
   return { ...common, kind, name, manifest, rows, home, flags, ...connection };
 }
 
+function requireManifest(
+  entry: PackageJson,
+  at: string,
+  folder: string,
+): asserts entry is PackageJson & PluginManifest {
+  const { kind, name } = entry;
+  if (!KINDS.some((known) => known === kind))
+    throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
+  if (!isPluginName(text(name, `${at}.name`)))
+    throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
+  text(entry['module'], `${at}.module`);
+  for (const field of TEXT_FIELDS)
+    if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
+  for (const field of FILE_FIELDS)
+    requireInside(folder, entry[field] as string | undefined, `${at}.${field}`);
+  if (kind === 'source' && !entry['connection'])
+    throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
+}
+
 function rowsOf(json: PackageJson, file: string, home: string, owner: string): SettingsTable {
   const rows: Record<string, Setting> = {};
   for (const [key, value] of Object.entries(json)) {
     const at = `${file}: ${key}`;
     if (!key.startsWith(`${home}.`)) throw new BrokenManifest(`${at} must be below ${home}`);
     const row = object(value, at);
-    refuseUnknown(row, ROW_FIELDS, at, 'settings');
-    if (!TYPES.some((type) => type === row['type']))
-      throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
-    if (
-      row['format'] !== undefined &&
-      !Object.keys(formats).some((format) => format === row['format'])
-    )
-      throw new BrokenManifest(
-        `${at} must have one of the formats ${Object.keys(formats).join(', ')}`,
-      );
-    text(row['summary'], `${at}.summary`);
-    const group = home.split('.', 1)[0]!;
-    const { also = [] } = row;
-    if (!Array.isArray(also) || !also.every((it) => String(it).startsWith(`${group}.`)))
-      throw new BrokenManifest(`${at}.also must be a list of keys below ${group}`);
-    rows[key] = { ...(row as unknown as Setting), owner };
+    requireRow(row, at, home.split('.', 1)[0]!);
+    rows[key] = { ...row, owner };
   }
   return rows;
+}
+
+function requireRow(
+  row: PackageJson,
+  at: string,
+  group: string,
+): asserts row is PackageJson & Setting {
+  refuseUnknown(row, ROW_FIELDS, at, 'settings');
+  if (!TYPES.some((type) => type === row['type']))
+    throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
+  if (
+    row['format'] !== undefined &&
+    !Object.keys(formats).some((format) => format === row['format'])
+  )
+    throw new BrokenManifest(
+      `${at} must have one of the formats ${Object.keys(formats).join(', ')}`,
+    );
+  text(row['summary'], `${at}.summary`);
+  const { also = [] } = row;
+  if (!Array.isArray(also) || !also.every((it) => String(it).startsWith(`${group}.`)))
+    throw new BrokenManifest(`${at}.also must be a list of keys below ${group}`);
 }
 
 function flagsOf(json: PackageJson, at: string, declaredBy: string): FlagTable {

@@ -5,7 +5,7 @@ import type { Resolved } from '../config/config.js';
 import { GatewayError } from '../errors/errors.js';
 import { type Config, settingAt } from '../config/settings.js';
 import { didYouMean } from '../errors/suggest.js';
-import type { Problem } from '../errors/error-row.js';
+import type { SettingProblem } from '../errors/error-row.js';
 import type { Discovery } from './discovery.js';
 import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
@@ -148,7 +148,7 @@ export function whyInactive(
     });
   }
   if (closed[0]) return closed[0];
-  const problems: Problem[] = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
+  const problems: SettingProblem[] = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
   for (const key of missingSettings(plugin, resolved))
     problems.push({ key, origin: 'default', sentence: `${key} is not set` });
   return problems.length > 0 ? new GatewayError('plugin_settings', { problems }) : undefined;

@@ -2,7 +2,7 @@ import { maskUrls } from '../logging/redaction.js';
 
 export type ComponentState = 'ok' | 'degraded' | 'down';
 
-export interface Component {
+export interface HealthComponent {
   readonly name: string;
   readonly state: ComponentState;
   readonly reason?: string;
@@ -11,7 +11,7 @@ export interface Component {
 
 /** Reported states of a process's components. */
 export class Health {
-  readonly #components = new Map<string, Component>();
+  readonly #components = new Map<string, HealthComponent>();
 
   /** Returns true if the state or the reason changed. */
   report(name: string, state: ComponentState, given?: string, since: Date = new Date()): boolean {
@@ -32,7 +32,7 @@ export class Health {
     this.#components.delete(name);
   }
 
-  of(name: string): Component | undefined {
+  of(name: string): HealthComponent | undefined {
     return this.#components.get(name);
   }
 
@@ -42,13 +42,15 @@ export class Health {
     return states.has('down') ? 'down' : states.has('degraded') ? 'degraded' : 'ok';
   }
 
-  get components(): Component[] {
+  get components(): HealthComponent[] {
     return [...this.#components.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }
 
 /** Returns the worst state per kind of component, without source names, reasons and times. */
-export function statesOnly(components: readonly Component[]): Pick<Component, 'name' | 'state'>[] {
+export function statesOnly(
+  components: readonly HealthComponent[],
+): Pick<HealthComponent, 'name' | 'state'>[] {
   const worst = new Map<string, ComponentState>();
   for (const wanted of ['ok', 'degraded', 'down'] as const) {
     for (const { name, state } of components)
@@ -61,7 +63,7 @@ export function statesOnly(components: readonly Component[]): Pick<Component, 'n
 export function readySentence(
   ready: boolean,
   isDraining: boolean,
-  components: readonly Component[],
+  components: readonly HealthComponent[],
 ): string {
   const troubles = [
     ...components.filter(({ state }) => state === 'down'),

@@ -1,5 +1,5 @@
 export { backoffMs, repeat, withTimeout } from './timing.js';
-export { failAgain, type Failing, latestOf } from './failing.js';
+export { failAgain, type OngoingFailure, latestOf } from './failing.js';
 export {
   type Component,
   type ComponentState,

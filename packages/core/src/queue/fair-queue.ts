@@ -1,7 +1,7 @@
 /** The array of a queue is cut after this many removals. */
 const GONE_MAX = 1024;
 
-interface Waiting<Item> {
+interface OwnerQueue<Item> {
   readonly items: Item[];
   head: number;
 }
@@ -12,7 +12,7 @@ interface Waiting<Item> {
  */
 export class FairQueue<Item> {
   /** Queues in turn order; owners without items have no entry. */
-  readonly #queues = new Map<string, Waiting<Item>>();
+  readonly #queues = new Map<string, OwnerQueue<Item>>();
   #size = 0;
 
   get size(): number {

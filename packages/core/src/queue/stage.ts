@@ -1,4 +1,4 @@
-import { failAgain, latestOf, type Failing } from '../process/failing.js';
+import { failAgain, latestOf, type OngoingFailure } from '../process/failing.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface StageOptions<Item> {
@@ -68,7 +68,7 @@ export interface StageOptions<Item> {
 export class Stage<Item> {
   readonly #queue = new FairQueue<Item>();
   /** The errors of batches being retried, oldest first. */
-  readonly #failing = new Map<readonly Item[], Failing>();
+  readonly #failing = new Map<readonly Item[], OngoingFailure>();
   readonly #waits = new Set<() => void>();
   readonly #underWay = new Set<readonly Item[]>();
   #isTaking = false;
@@ -80,7 +80,7 @@ export class Stage<Item> {
   constructor(private readonly options: StageOptions<Item>) {}
 
   /** The start of the oldest batch's failures, and the latest error of any batch. */
-  get failing(): Failing | undefined {
+  get failing(): OngoingFailure | undefined {
     const all = [...this.#failing.values()];
     return all[0] && { ...latestOf(all)!, since: all[0].since };
   }

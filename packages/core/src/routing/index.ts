@@ -9,7 +9,7 @@ export {
   ruleSentences,
   sentenceOf,
 } from './outcomes.js';
-export { matchesType, type RoutableEvent, type Route, route, type Target } from './route.js';
+export { matchesType, type RoutableEvent, type EventRoute, route, type Target } from './route.js';
 export {
   lowerNames,
   routedOf,

@@ -16,7 +16,7 @@ export interface Target<Endpoint> {
   readonly subscriptionId: string | null;
 }
 
-export interface Route<Endpoint> {
+export interface EventRoute<Endpoint> {
   readonly outcome: RoutingOutcome;
   readonly targets: readonly Target<Endpoint>[];
 }
@@ -34,7 +34,7 @@ export function route<Endpoint extends RoutedEndpoint>(
     budget.parsedCharacters = event.data.length;
     return JSON.parse(event.data);
   },
-): Route<Endpoint> {
+): EventRoute<Endpoint> {
   if (!project) return { outcome: 'unknown_project', targets: [] };
   switch (routingRule(event)) {
     case 'broadcast':
@@ -53,7 +53,7 @@ export function route<Endpoint extends RoutedEndpoint>(
 function targets<Endpoint>(
   endpoints: readonly Endpoint[],
   otherwise: RoutingOutcome,
-): Route<Endpoint> {
+): EventRoute<Endpoint> {
   return endpoints.length > 0
     ? {
         outcome: 'routed',
@@ -67,7 +67,7 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
   event: RoutableEvent,
   budget: FilterBudget,
   bodyOf: () => unknown,
-): Route<Endpoint> {
+): EventRoute<Endpoint> {
   const matched: Target<Endpoint>[] = [];
   let body: unknown;
   try {

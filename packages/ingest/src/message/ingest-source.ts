@@ -11,7 +11,7 @@ export interface IngestSource {
   readonly keepsMessages?: boolean;
 }
 
-export type SourceState = 'reading' | 'failing' | 'stopped';
+export type ReadingState = 'reading' | 'failing' | 'stopped';
 
 /** Returns null for a blank function: nothing is transformed. */
 export function functionText(text: string | null | undefined): string | null {

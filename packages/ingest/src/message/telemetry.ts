@@ -30,11 +30,8 @@ export interface IngestMeasure {
 /** Names of brokers: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
-type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
-type CreatedEvent = Pick<
-  NewEvent,
-  'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'
-> & {
+type CreationSpan = OpenSpan<ReturnType<typeof creationSpan>>;
+type TracedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
 /** The span of a message, or if it is not recorded, the trace context of its producer. */
@@ -56,7 +53,7 @@ export class MessageTrace {
     | { readonly endedAtMs: number; readonly outcome: string; readonly code: string | undefined }
     | undefined;
   #root: Root | undefined;
-  #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
+  #creations: { readonly span: CreationSpan; readonly event: TracedEvent }[] | undefined;
 
   constructor(
     private readonly tracer: SpanTracer,
@@ -77,7 +74,7 @@ export class MessageTrace {
   }
 
   /** Sets the trace context in the headers of an event about to be committed. */
-  creating(event: CreatedEvent): void {
+  creating(event: TracedEvent): void {
     const { headers } = event;
     const root = this.#started(headers);
     const { open } = root;

@@ -13,9 +13,9 @@ import type { ReadyMessage } from '../message/ready-message.js';
 import { idleSandbox, sandboxLimits } from '../transform/sandboxes.js';
 import { overrunRule, Overruns } from '../transform/overruns.js';
 import { transformedData } from '../transform/transformed-data.js';
-import { callOf, preview, type Preview, type Sample } from './preview.js';
+import { callOf, preview, type Preview, type SampleMessage } from './preview.js';
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
-import { type Ran, runOnce, type RunOptions } from './run-once.js';
+import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 
 /** Allowance for the event type of a message in addition to its body. */
 const ENVELOPE_BYTES = 4_096;
@@ -64,7 +64,7 @@ export function openFunctions({
     max_message_bytes: maxMessageBytes,
     idempotency_window_seconds: idempotencyWindowSeconds,
   } = config.ingest;
-  const options: RunOptions = { sandbox, maxMessageBytes };
+  const options: RunOnceOptions = { sandbox, maxMessageBytes };
   const overruns = new Overruns(overrunRule(config));
 
   /** Pauses sources whose functions overrun, like agents, which resume them. */
@@ -91,7 +91,7 @@ export function openFunctions({
 
   return {
     /** See `preview`. */
-    preview: (text: string | null, sample: Sample): Promise<Preview> =>
+    preview: (text: string | null, sample: SampleMessage): Promise<Preview> =>
       preview(text, sample, options),
     /**
      * Runs the function of a subscription as before an attempt.
@@ -128,7 +128,7 @@ export function openFunctions({
     async accept(
       source: IngestSource,
       message: Message,
-      keyOf?: RunOptions['keyOf'],
+      keyOf?: RunOnceOptions['keyOf'],
     ): Promise<ReadyMessage | 'dropped'> {
       const { ready, called } = await runOnce(source, message, {
         sandbox,

@@ -2,27 +2,27 @@ import type { TransformResult } from '@gateway/sandbox';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { parseTransformOutput } from '../message/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
-import { runOnce, type RunOptions } from './run-once.js';
+import { runOnce, type RunOnceOptions } from './run-once.js';
 
 /** A rejection. A stored code may come from another version of the gateway. */
-export type Refusal = Pick<QuarantinedMessage, 'code' | 'reason'>;
+export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
 
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
   /** Why the message would be quarantined; one bad result rejects it. */
-  readonly refusal: Refusal | null;
+  readonly refusal: StoredRejection | null;
   /** The function's results; an array object by object. */
   readonly results: readonly {
     readonly json: string;
     readonly event: ReadyEvent | null;
-    readonly refusal: Refusal | null;
+    readonly refusal: StoredRejection | null;
   }[];
   readonly logs: readonly string[];
   /** Milliseconds of the call; null without a call. */
   readonly durationMs: number | null;
 }
 
-export interface Sample {
+export interface SampleMessage {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Functions of a project share a part of the sandbox. */
@@ -36,8 +36,8 @@ export interface Sample {
  */
 export async function preview(
   bodyFunction: string | null,
-  sample: Sample,
-  options: RunOptions,
+  sample: SampleMessage,
+  options: RunOnceOptions,
 ): Promise<Preview> {
   const { body, headers = {}, projectId = '' } = sample;
   const source = { projectId, id: projectId, bodyFunction };

@@ -12,13 +12,13 @@ import { byId, newEvent, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { databaseRefused } from '../message/reject-codes.js';
-import type { Refusal } from './preview.js';
-import { runOnce, type RunOptions } from './run-once.js';
+import type { StoredRejection } from './preview.js';
+import { runOnce, type RunOnceOptions } from './run-once.js';
 
 export type DryRun =
   | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
   | { readonly kind: 'dropped' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
+  | { readonly kind: 'refused'; readonly refusal: StoredRejection };
 
 export type Replayed =
   /** Events were committed as pending; `ids` are the new ones. */
@@ -29,7 +29,7 @@ export type Replayed =
   /** The message was replayed, discarded or edited meanwhile; nothing was done. */
   | { readonly kind: 'changed' };
 
-export interface ReplayOptions extends RunOptions {
+export interface CommitReplayOptions extends RunOnceOptions {
   readonly pool: Database['pool'];
   readonly idempotencyWindowSeconds: number;
 }
@@ -37,7 +37,7 @@ export interface ReplayOptions extends RunOptions {
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
 /** Transforms and validates a quarantined message; changes nothing. Rejects like `runOnce`. */
-export async function dryRun(message: ReplayableMessage, options: RunOptions): Promise<DryRun> {
+export async function dryRun(message: ReplayableMessage, options: RunOnceOptions): Promise<DryRun> {
   const {
     projectId,
     sourceId,
@@ -62,7 +62,7 @@ export async function dryRun(message: ReplayableMessage, options: RunOptions): P
  */
 export async function replay(
   message: ReplayableMessage,
-  options: ReplayOptions,
+  options: CommitReplayOptions,
 ): Promise<Replayed> {
   const { pool } = options;
   const result = await dryRun(message, options);
@@ -82,7 +82,7 @@ export async function replay(
 async function commit(
   message: ReplayableMessage,
   parsed: readonly ReadyEvent[],
-  { pool, idempotencyWindowSeconds }: ReplayOptions,
+  { pool, idempotencyWindowSeconds }: CommitReplayOptions,
 ): Promise<Replayed> {
   const events = await distinguished(pool, message, parsed);
   const pending = events
@@ -107,7 +107,7 @@ async function commit(
 async function reject(
   pool: Database['pool'],
   message: ReplayableMessage,
-  refusal: Refusal,
+  refusal: StoredRejection,
 ): Promise<Replayed> {
   return (await rejectReplayedMessage(pool, message, refusal))
     ? { kind: 'refused', refusal }

@@ -10,7 +10,7 @@ import { unknownEventType } from '../message/reject-codes.js';
 import { Pipeline } from '../pipeline.js';
 import { Transformer } from '../transform/transformer.js';
 
-export interface RunOptions extends Pick<SourceMessageOptions, 'keyOf'> {
+export interface RunOnceOptions extends Pick<SourceMessageOptions, 'keyOf'> {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
   /** Knows which event types projects reject; without it none is. */
@@ -27,7 +27,7 @@ export interface Ran {
 export async function runOnce(
   source: IngestSource,
   message: Message,
-  { sandbox, maxMessageBytes, catalogue, keyOf }: RunOptions,
+  { sandbox, maxMessageBytes, catalogue, keyOf }: RunOnceOptions,
 ): Promise<Ran> {
   let called: TransformResult | undefined;
   let failure: unknown;

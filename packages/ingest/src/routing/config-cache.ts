@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs, failAgain, type Failing, inSlices, ProjectPace } from '@gateway/core/process';
+import { failAgain, type OngoingFailure, inSlices, ProjectPace } from '@gateway/core/process';
 import {
   type ActiveSubscription,
   NO_CHANGE,
@@ -11,6 +11,7 @@ import {
   type PausableSource,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
+import { ConfigNotifications } from './config-notifications.js';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
 /** Changed projects per statement. */
@@ -53,7 +54,7 @@ export class ConfigCache {
   /** Projects with an unreadable filter: events that need subscriptions wait for another agent. */
   unroutable: readonly string[] = [];
   readonly #listeners: (() => void)[] = [];
-  readonly #channels = new Map<string, (payload: string) => void>();
+  readonly #notifications: ConfigNotifications;
   #place = NO_CHANGE;
   #hasRead = false;
   #reading: Promise<void> | undefined;
@@ -61,10 +62,9 @@ export class ConfigCache {
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #postponedTimer: NodeJS.Timeout | undefined;
-  #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
   /** Null when the last read succeeded. */
-  failing: Failing | null = null;
+  failing: OngoingFailure | null = null;
 
   constructor(
     private readonly database: Database,
@@ -77,6 +77,7 @@ export class ConfigCache {
       readonly verifyMs?: number;
     },
   ) {
+    this.#notifications = new ConfigNotifications(database);
     const perSecond = options.eventLoopMs * READ_PART;
     this.#readPace = new ProjectPace(perSecond, perSecond && READ_BURST_MS / perSecond);
   }
@@ -127,7 +128,9 @@ export class ConfigCache {
   async start(): Promise<void> {
     await this.refresh();
     this.on('gateway_config', () => void this.refresh());
-    await this.#listen();
+    await this.#notifications.start();
+    // Notifications before this connection listened were missed.
+    await this.refresh();
     const { intervalMs, verifyMs } = this.options;
     this.#timer = setInterval(() => void this.refresh(), intervalMs);
     if (verifyMs !== undefined) void this.#verify(verifyMs);
@@ -149,7 +152,7 @@ export class ConfigCache {
 
   /** The payload is empty when notifications may have been missed. Register before `start`. */
   on(channel: string, listener: (payload: string) => void): void {
-    this.#channels.set(channel, listener);
+    this.#notifications.on(channel, listener);
   }
 
   endpoint(projectId: string, endpointId: string): Endpoint | undefined {
@@ -200,7 +203,7 @@ export class ConfigCache {
     this.#closed = true;
     clearInterval(this.#timer);
     clearTimeout(this.#postponedTimer);
-    await this.#client?.end().catch(() => undefined);
+    await this.#notifications.close();
     await (this.#next ?? this.#reading)?.catch(() => undefined);
   }
 
@@ -343,41 +346,6 @@ export class ConfigCache {
       { subscription_id: id, project_id, error },
       'A subscription has a filter that this agent cannot read; events of its project that subscriptions decide on wait for another agent, or until it is changed.',
     );
-
-  /** Listens on a separate connection. A reconnect assumes that notifications were missed. */
-  async #listen(failures = 0): Promise<void> {
-    if (this.#closed) return;
-    let client;
-    try {
-      client = await this.database.connect();
-    } catch (error) {
-      if (failures === 0) throw error;
-      await this.#listenAgain(failures + 1);
-      return;
-    }
-    this.#client = client;
-    client.on('notification', ({ channel, payload }) =>
-      this.#channels.get(channel)?.(payload ?? ''),
-    );
-    client.once('end', () => void this.#listenAgain(1));
-    try {
-      if (this.#closed) await client.end();
-      else for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
-    } catch (error) {
-      void client.end().catch(() => undefined);
-      if (failures === 0) throw error;
-      return;
-    }
-    // Notifications before this connection listened were missed.
-    if (failures === 0) await this.refresh();
-    else for (const listener of this.#channels.values()) listener('');
-  }
-
-  async #listenAgain(failures: number): Promise<void> {
-    if (this.#closed) return;
-    await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)).unref());
-    await this.#listen(failures);
-  }
 }
 
 function* load(

@@ -1,7 +1,7 @@
 import { FilterBudget } from '@gateway/core/events';
 import { parseInSteps } from '@gateway/core/json';
 import type { ProjectPace } from '@gateway/core/process';
-import { needsMatching, route, type RoutableEvent, type Route } from '@gateway/core/routing';
+import { needsMatching, route, type RoutableEvent, type EventRoute } from '@gateway/core/routing';
 import type { Endpoint, Project } from './project.js';
 
 /** Filter comparisons that take as long as one more delivery, most of it in Postgres. */
@@ -31,7 +31,7 @@ export class Matcher {
    * Undefined leaves the event pending: its project is over its share, a filter cannot be read, or
    * needs a body too large to parse without yielding.
    */
-  route(project: Project | undefined, event: RoutableEvent): Route<Endpoint> | undefined {
+  route(project: Project | undefined, event: RoutableEvent): EventRoute<Endpoint> | undefined {
     if (!project) return route(project, event);
     if (isUnreadable(project, event)) return undefined;
     if (this.pace.isOver(project.id)) return undefined;
@@ -55,7 +55,7 @@ export class Matcher {
   *routeInSteps(
     project: Project | undefined,
     event: RoutableEvent,
-  ): Generator<void, Route<Endpoint> | undefined> {
+  ): Generator<void, EventRoute<Endpoint> | undefined> {
     const routed = this.route(project, event);
     if (routed || !project || this.pace.isOver(project.id) || isUnreadable(project, event))
       return routed;
@@ -68,7 +68,7 @@ export class Matcher {
     return late;
   }
 
-  #count({ id }: Project, { cost }: FilterBudget, { targets }: Route<Endpoint>): void {
+  #count({ id }: Project, { cost }: FilterBudget, { targets }: EventRoute<Endpoint>): void {
     this.pace.add(id, cost + Math.max(0, targets.length - 1) * WORK_PER_DELIVERY);
   }
 }

@@ -1,4 +1,4 @@
-import { mayChange, type Route, routingOutcomes } from '@gateway/core/routing';
+import { mayChange, type EventRoute, routingOutcomes } from '@gateway/core/routing';
 import type { ReadyEvent } from '../message/ready-message.js';
 import type { ConfigCache } from './config-cache.js';
 import type { Matcher } from './matcher.js';
@@ -17,7 +17,7 @@ export function routeInCommit(
     readonly matcher: Pick<Matcher, 'route'>;
   },
   event: ReadyEvent,
-): Route<Endpoint> | null {
+): EventRoute<Endpoint> | null {
   if (!configCache.isCurrent(event.projectId)) return null;
   const routed = matcher.route(configCache.projects.get(event.projectId), event);
   return !routed ||

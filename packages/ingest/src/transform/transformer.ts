@@ -21,7 +21,7 @@ export type Transformed =
 /** Receives the result of a call. Its output counts for the project until the promise resolves. */
 type Done = (transformed: Transformed) => Promise<void> | void;
 
-interface Call {
+interface FunctionCall {
   readonly payload: Payload;
   readonly done: Done;
   isDecided: boolean;
@@ -31,7 +31,7 @@ interface CallQueue {
   readonly key: string;
   readonly source: IngestSource;
   readonly text: string;
-  readonly stage: Stage<Call>;
+  readonly stage: Stage<FunctionCall>;
   /** Expected output of the next call, from recent outputs. */
   outputBytes: number;
   /** Nothing runs until the pause of the source is decided. */
@@ -114,7 +114,7 @@ export class Transformer {
   }
 
   #open(key: string, source: IngestSource, text: string): CallQueue {
-    const stage = new Stage<Call>({
+    const stage = new Stage<FunctionCall>({
       concurrency: BATCHES_MAX,
       capacity: BATCH_OUTPUT_BYTES,
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
@@ -150,7 +150,7 @@ export class Transformer {
     return queue;
   }
 
-  async #run(queue: CallQueue, calls: readonly Call[]): Promise<void> {
+  async #run(queue: CallQueue, calls: readonly FunctionCall[]): Promise<void> {
     for (;;) {
       try {
         return await this.#call(queue, undecided(calls));
@@ -162,14 +162,14 @@ export class Transformer {
     }
   }
 
-  async #call(queue: CallQueue, calls: readonly Call[]): Promise<void> {
+  async #call(queue: CallQueue, calls: readonly FunctionCall[]): Promise<void> {
     const { sandbox, measure } = this.options;
     const { key, text, source } = queue;
     const startedAtMs = measure ? performance.now() : 0;
     const open = new Set(calls);
     let isWithdrawn = false;
     let largest = 1;
-    const decide = (call: Call, result: TransformResult): void => {
+    const decide = (call: FunctionCall, result: TransformResult): void => {
       // Applies also after the queue ended: results are used, and calls that continued are counted.
       if (!open.delete(call)) return;
       this.#count(queue, result);
@@ -260,7 +260,7 @@ export class Transformer {
   }
 }
 
-function undecided(calls: readonly Call[]): Call[] {
+function undecided(calls: readonly FunctionCall[]): FunctionCall[] {
   return calls.filter(({ isDecided }) => !isDecided);
 }
 

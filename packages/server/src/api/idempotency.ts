@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';
-import type { Place } from '@gateway/core/crypto';
+import type { SecretPlace } from '@gateway/core/crypto';
 import { claimRequest, finishRequest, releaseRequest } from '@gateway/store/people';
 import { derivedKey } from '../auth/process-credentials.js';
 import { isBeforeCommit } from '../health/database-outage.js';
@@ -59,7 +59,7 @@ export function runOnce(
     assertValid(problems);
     if (key === undefined) return run();
     const request = { callerId: call.caller.id, key };
-    const place: Place = ['idempotent_requests', request.callerId, key];
+    const place: SecretPlace = ['idempotent_requests', request.callerId, key];
     const asked = JSON.stringify([pathOf(route), call.params, call.query, call.body]);
     const hash = createHmac('sha256', hashKey).update(asked).digest();
     const claimed = await claimRequest(database.pool, request, {

@@ -1,6 +1,6 @@
 import { compileFunction } from 'node:vm';
 import { Type, type TUnsafe } from '@sinclair/typebox';
-import type { Refusal } from '@gateway/ingest/once/preview';
+import type { StoredRejection } from '@gateway/ingest/once/preview';
 import { invalid, nullable, object } from '../http/schema.js';
 
 const FUNCTION_CHARS_MAX = 50_000;
@@ -48,7 +48,7 @@ export function refusal(description: string): TUnsafe<object | null> {
   });
 }
 
-export function refusalView(given: Refusal | null): unknown {
+export function refusalView(given: StoredRejection | null): unknown {
   if (!given) return null;
   const line = /\bon line (\d+)/.exec(given.reason)?.[1];
   return { code: given.code, reason: given.reason, line: line === undefined ? null : Number(line) };

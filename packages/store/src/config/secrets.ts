@@ -5,7 +5,7 @@ import {
   isSealed,
   openConnection,
   type Open,
-  type Place,
+  type SecretPlace,
   type Sealer,
 } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
@@ -282,7 +282,11 @@ async function write(
   }
 }
 
-function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string, place: Place): string | undefined {
+function tryOpen(
+  { open }: Pick<Sealer, 'open'>,
+  sealed: string,
+  place: SecretPlace,
+): string | undefined {
   try {
     return open(sealed, place);
   } catch {
@@ -290,7 +294,7 @@ function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string, place: Place): 
   }
 }
 
-function resealAll(value: unknown, place: Place, reseal: Open): unknown {
+function resealAll(value: unknown, place: SecretPlace, reseal: Open): unknown {
   if (typeof value === 'string') return isSealed(value) ? reseal(value, place) : value;
   if (Array.isArray(value))
     return value.map((it, index) => resealAll(it, [...place, String(index)], reseal));

@@ -1,5 +1,5 @@
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
-import { parseDatabaseOptions, type Config, type DatabaseOptions } from '@gateway/core/config';
+import { parseDatabaseOptions, type Config, type LibpqOptions } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
 import type pg from 'pg';
@@ -72,12 +72,7 @@ export function directConnection<
  * https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects
  * without TLS, `prefer` with TLS, and neither falls back.
  */
-function tlsOf({
-  sslmode,
-  sslrootcert,
-  sslcert,
-  sslkey,
-}: DatabaseOptions): false | ConnectionOptions {
+function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: LibpqOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;
   const file = (name: string, path: string) => ({
     path,

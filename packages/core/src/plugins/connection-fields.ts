@@ -1,0 +1,48 @@
+import type { ConnectionSchema, ConnectionValue } from '../crypto/sealing.js';
+import { isObject } from '../json/json-value.js';
+
+/** Normalises a connection: `enum` values in any case, `Enabled` and `Disabled` for booleans. */
+export function canonicalConnection(
+  given: ConnectionValue,
+  schema: ConnectionSchema,
+): ConnectionValue {
+  return mapFields(given, schema, (value, { enum: values, type }) => {
+    if (typeof value !== 'string') return value;
+    if (type === 'boolean')
+      return (
+        ({ enabled: true, disabled: false } as Record<string, unknown>)[value.toLowerCase()] ??
+        value
+      );
+    if (!Array.isArray(values)) return value;
+    return (
+      (values as unknown[]).find(
+        (it) => typeof it === 'string' && it.toLowerCase() === value.toLowerCase(),
+      ) ?? value
+    );
+  });
+}
+
+/** Defaults are not stored, so a new default applies to every source. */
+export function withDefaults(stored: ConnectionValue, schema: ConnectionSchema): ConnectionValue {
+  return mapFields(stored, schema, (value, field) =>
+    value === undefined ? field['default'] : value,
+  );
+}
+
+/** Includes nested objects; undefined omits a field. */
+function mapFields(
+  value: ConnectionValue,
+  schema: ConnectionSchema,
+  change: (value: unknown, field: ConnectionSchema) => unknown,
+): ConnectionValue {
+  const result: Record<string, unknown> = { ...value };
+  for (const [name, field] of Object.entries(
+    (schema['properties'] as Record<string, ConnectionSchema> | undefined) ?? {},
+  )) {
+    const changed = isObject(field) ? change(value[name], field) : value[name];
+    if (changed !== undefined)
+      result[name] =
+        isObject(changed) && isObject(field) ? mapFields(changed, field, change) : changed;
+  }
+  return result;
+}

@@ -1,0 +1,193 @@
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { inSlices } from '@gateway/core/process';
+import {
+  acceptEvents,
+  type EventRef,
+  firstArrivals,
+  type MessageOfEvents,
+  type NewEvent,
+} from '@gateway/store/events';
+import type { Kv } from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
+import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
+import type { UsageCounter } from '@gateway/store/usage';
+import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import type { IngestMeasure } from '../message/telemetry.js';
+import type { CommitPlan, EventRouter } from '../routing/event-router.js';
+import { debugLog, type DebugLog } from './debug-log.js';
+import { type Committed, distinguish } from './distinguish.js';
+import { byId, newEvent, onePerKey } from './new-events.js';
+import { signalPending } from './signal-pending.js';
+
+export interface BatchCommitterOptions {
+  readonly config: Pick<Config, 'ingest'>;
+  readonly database: Pick<Database, 'pool'>;
+  readonly kv: Pick<Kv, 'queue'>;
+  readonly log: Log;
+  readonly measure?: Pick<IngestMeasure, 'step' | 'batch' | 'quarantined'> | undefined;
+  readonly router: EventRouter;
+  readonly usage: Pick<UsageCounter, 'event'>;
+}
+
+const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
+
+interface CommitBatch {
+  readonly events: NewEvent[];
+  readonly plan: CommitPlan;
+  readonly owners: ReadonlyMap<string, ReadyMessage>;
+}
+
+/** Routes and commits a batch of messages, or puts them in quarantine, and counts what is new. */
+export class BatchCommitter {
+  readonly #debugLog: DebugLog;
+  /** Messages put in quarantine here. */
+  readonly #stored = new WeakSet<QuarantinedMessage>();
+
+  constructor(private readonly options: BatchCommitterOptions) {
+    this.#debugLog = debugLog(options.log);
+  }
+
+  /**
+   * Commits messages, and settles each that is decided. Returns the others, which have new ids or a
+   * rejection and must be committed again.
+   *
+   * @param hasRoom false leaves the events to the queues
+   */
+  async commit(
+    messages: readonly ReadyMessage[],
+    hasRoom: boolean,
+  ): Promise<ReadonlySet<ReadyMessage>> {
+    const routingSinceMs = this.options.measure ? performance.now() : 0;
+    const undated = messages.filter(({ isUndated }) => isUndated);
+    if (undated.length > 0) await this.#date(undated);
+    const batch = await inSlices(this.#prepare(messages, hasRoom));
+    try {
+      return await this.#write(messages, batch, hasRoom, routingSinceMs);
+    } catch (error) {
+      batch.plan.drop();
+      throw error;
+    }
+  }
+
+  /** Dates messages by their first arrival, which is stored before any of their data. */
+  async #date(messages: readonly ReadyMessage[]): Promise<void> {
+    const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
+      quarantined ? [quarantined] : events;
+    const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
+    for (const message of messages) message.date?.(arrivals.get(refsOf(message)[0]!.id));
+  }
+
+  async #write(
+    messages: readonly ReadyMessage[],
+    batch: CommitBatch,
+    hasRoom: boolean,
+    routingSinceMs: number,
+  ): Promise<ReadonlySet<ReadyMessage>> {
+    const { config, database, measure } = this.options;
+    const { events, owners, plan } = batch;
+    const committingSinceMs = measure ? performance.now() : 0;
+    const quarantined = messages.flatMap((message) => message.quarantined ?? []);
+    // Repeatable statements: after a failure between them, rows of the first still count as new.
+    const left =
+      quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
+    for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
+    const leftAs: Committed['leftAs'] = (message) =>
+      this.#stored.has(message) ? undefined : left.get(message);
+    const accepted =
+      events.length === 0
+        ? 'all'
+        : await acceptEvents(database.pool, {
+            events,
+            deliveries: plan.deliveries,
+            messages: keptOf(messages, batch),
+            agentId: plan.agentId,
+            idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+          });
+    if (measure) {
+      measure.step('commit', committingSinceMs);
+      measure.batch('commit', messages.length);
+      if (hasRoom && events.length > 0) {
+        measure.step('route', routingSinceMs, committingSinceMs);
+        measure.batch('route', events.length);
+      }
+    }
+    const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
+    const committed: Committed = {
+      isNew: (message, { id }) => isNew(id) && owners.get(id) === message,
+      leftAs,
+    };
+    const again = await distinguish(database.pool, messages, committed);
+    for (const message of messages) if (!again.has(message)) settle(message, committed);
+    this.#count(
+      quarantined.filter((message) => leftAs(message) === undefined),
+      events,
+      isNew,
+    );
+    plan.handOver(isNew);
+    void signalPending(
+      this.options,
+      events.filter((event) => event.status === 'pending' && isNew(event.id)),
+    );
+    return again;
+  }
+
+  /** Yields after each event: filters of large bodies take milliseconds. */
+  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, CommitBatch> {
+    const events: NewEvent[] = [];
+    const owners = new Map<string, ReadyMessage>();
+    const isFirst = onePerKey();
+    const plan = this.options.router.plan(hasRoom);
+    for (const message of messages) {
+      for (const event of message.events) {
+        if (owners.has(event.id) || !isFirst(event)) continue;
+        owners.set(event.id, message);
+        events.push(newEvent(event, plan.route(event)));
+        yield;
+      }
+    }
+    events.sort(byId);
+    return { events, plan, owners };
+  }
+
+  #count(
+    quarantined: readonly QuarantinedMessage[],
+    events: readonly NewEvent[],
+    isNew: (eventId: string) => boolean,
+  ): void {
+    const { usage, measure } = this.options;
+    if (quarantined.length > 0) measure?.quarantined(quarantined);
+    if (this.#debugLog) for (const message of quarantined) this.#debugLog.quarantined(message);
+    for (const event of events) {
+      if (!isNew(event.id)) continue;
+      usage.event(event.projectId, event.data);
+      this.#debugLog?.accepted(event);
+    }
+  }
+}
+
+/** Returns the kept messages with their own events in the batch. */
+function keptOf(messages: readonly ReadyMessage[], { owners }: CommitBatch): MessageOfEvents[] {
+  return messages.flatMap((message) => {
+    const { kept, events } = message;
+    return kept
+      ? [
+          {
+            message: kept,
+            eventIds: events.flatMap(({ id }) => (owners.get(id) === message ? [id] : [])),
+          },
+        ]
+      : [];
+  });
+}
+
+function settle(message: ReadyMessage, committed: Committed): void {
+  const { events, quarantined } = message;
+  const isNew = (event: Pick<ReadyEvent, 'id'>) => committed.isNew(message, event);
+  if (quarantined)
+    message.settle(
+      committed.leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate',
+      isNew,
+    );
+  else message.settle(events.some(isNew) ? 'accepted' : 'duplicate', isNew);
+}

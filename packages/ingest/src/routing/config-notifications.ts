@@ -1,0 +1,59 @@
+import { backoffMs } from '@gateway/core/process';
+import type { Database } from '@gateway/store/postgres';
+
+/** Listens on a separate connection. A reconnect assumes that notifications were missed. */
+export class ConfigNotifications {
+  readonly #channels = new Map<string, (payload: string) => void>();
+  #client: Awaited<ReturnType<Database['connect']>> | undefined;
+  #closed = false;
+
+  constructor(private readonly database: Pick<Database, 'connect'>) {}
+
+  /** The payload is empty when notifications may have been missed. Register before `start`. */
+  on(channel: string, listener: (payload: string) => void): void {
+    this.#channels.set(channel, listener);
+  }
+
+  /** Rejects when Postgres does not answer. */
+  start(): Promise<void> {
+    return this.#listen(0);
+  }
+
+  /** Never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  async #listen(failures: number): Promise<void> {
+    if (this.#closed) return;
+    let client;
+    try {
+      client = await this.database.connect();
+    } catch (error) {
+      if (failures === 0) throw error;
+      await this.#listenAgain(failures + 1);
+      return;
+    }
+    this.#client = client;
+    client.on('notification', ({ channel, payload }) =>
+      this.#channels.get(channel)?.(payload ?? ''),
+    );
+    client.once('end', () => void this.#listenAgain(1));
+    try {
+      if (this.#closed) await client.end();
+      else for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
+    } catch (error) {
+      void client.end().catch(() => undefined);
+      if (failures === 0) throw error;
+      return;
+    }
+    if (failures > 0) for (const listener of this.#channels.values()) listener('');
+  }
+
+  async #listenAgain(failures: number): Promise<void> {
+    if (this.#closed) return;
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)).unref());
+    await this.#listen(failures);
+  }
+}
