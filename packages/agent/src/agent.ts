@@ -20,7 +20,7 @@ import { requireKey, stopAtWrongKey } from './config/require-key.js';
 import { WRITERS } from './delivery/wiring.js';
 import { COMMITTERS } from './sources/wiring.js';
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;

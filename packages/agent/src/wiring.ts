@@ -31,7 +31,7 @@ import { tracing } from './telemetry/tracing.js';
 /** Part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
-export interface WiringOptions extends Pick<
+interface WiringOptions extends Pick<
   AgentContext,
   'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache' | 'open'
 > {

@@ -20,7 +20,7 @@ import { readingFailed, type Rejection } from './message/reject-codes.js';
 import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
 import type { Transformed, Transformer } from './transform/transformer.js';
 
-export interface PipelineOptions extends SourceMessageOptions {
+interface PipelineOptions extends SourceMessageOptions {
   /** The ingest rate limit. */
   readonly throttle: {
     readonly unlimited: boolean;

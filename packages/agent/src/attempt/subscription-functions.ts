@@ -7,7 +7,7 @@ import { isOverrun } from '@gateway/ingest/transform/overruns';
 import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
 /** The result of a subscription's function. */
-export type FunctionOutcome =
+type FunctionOutcome =
   | { readonly kind: 'made'; readonly data: string }
   /** There is no function. */
   | { readonly kind: 'unchanged' }
@@ -16,7 +16,7 @@ export type FunctionOutcome =
   /** The result is unknown: try again later. */
   | { readonly kind: 'postponed' };
 
-export interface SubscriptionFunctionsOptions extends Pick<
+interface SubscriptionFunctionsOptions extends Pick<
   AgentContext,
   'configCache' | 'database' | 'log'
 > {

@@ -19,7 +19,7 @@ export interface AttemptObserver {
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
-export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
+interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly inFlight: Pick<DeliveriesInFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;

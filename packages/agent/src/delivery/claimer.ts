@@ -25,7 +25,7 @@ const POSTPONE_SHARE = 1 / 4;
 const AGAIN_MS = 1_000;
 const SLEEP_MAX_MS = 60_000;
 
-export interface ClaimerOptions extends Pick<
+interface ClaimerOptions extends Pick<
   AgentContext,
   'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'
 > {

@@ -9,7 +9,7 @@ const BUSY_SHARE = 2;
 /** Reserved for endpoints that answer, and for a project's first delivery, which is a probe. */
 const RESERVED = 1 / 4;
 
-export interface HeldRoomOptions {
+interface HeldRoomOptions {
   readonly bytes: number;
   readonly deliveries: number;
 }

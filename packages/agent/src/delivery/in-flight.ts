@@ -6,7 +6,7 @@ import { EndpointQueue } from './endpoint-queue.js';
 import { HeldRoom } from './held-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
-export interface InFlightOptions {
+interface InFlightOptions {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
   readonly maxOutstanding: number;

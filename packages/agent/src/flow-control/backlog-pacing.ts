@@ -12,7 +12,7 @@ interface Backlog {
   hastenAtMs: number;
 }
 
-export interface BacklogPacingOptions {
+interface BacklogPacingOptions {
   readonly log: Log;
   readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
 }

@@ -22,10 +22,7 @@ export const FUNCTION_WAIT: Wait = {
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
 
-export interface BackpressureOptions extends Pick<
-  AgentContext,
-  'config' | 'configCache' | 'measure'
-> {
+interface BackpressureOptions extends Pick<AgentContext, 'config' | 'configCache' | 'measure'> {
   readonly inFlight: EndpointQueues;
   readonly circuitBreakers: CircuitBreakers;
   readonly rateLimits: RateLimits;

@@ -41,7 +41,7 @@ interface Known {
   isOpenedHere: boolean;
 }
 
-export interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
+interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
   readonly name: string;
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
   readonly inFlight: Pick<EndpointQueues, 'wake'>;

@@ -59,7 +59,7 @@ export class TokenBuckets {
   }
 }
 
-export interface RateLimitsOptions extends TokenBucketsOptions {
+interface RateLimitsOptions extends TokenBucketsOptions {
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 

@@ -1,7 +1,7 @@
 import type { AgentContext } from '../config/agent-context.js';
 import { TokenBuckets, type TokenBucketsOptions } from './rate-limits.js';
 
-export interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext, 'log'> {
+interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext, 'log'> {
   /** Messages a second; 0: unlimited. */
   readonly ratePerSecond: number;
 }

@@ -14,7 +14,8 @@ const PROBE_MS = 3_000;
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
-const PROJECTS_NAMED = 5;
+/** Projects, endpoints and subscriptions that a reason names. */
+const NAMED_MAX = 5;
 
 /** Receivers refuse a `webhook-timestamp` that is minutes old; half a minute leaves time to act. */
 const CLOCK_WRONG_MS = 30_000;
@@ -62,7 +63,7 @@ export function reportHealth(
     dependency: Dependency,
     state: ComponentState,
     reason?: string,
-    since = new Date(),
+    since: Date = new Date(),
   ) => {
     const before = health.of(dependency);
     health.report(dependency, state, reason, since);
@@ -139,31 +140,29 @@ export function reportHealth(
         report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
     );
 
+  /** Reports a dependency that health shows only while it is degraded. */
+  const reportDegraded = (dependency: Dependency, reason?: string, since?: Date) => {
+    if (reason !== undefined) return report(dependency, 'degraded', reason, since);
+    if (!health.of(dependency)) return;
+    report(dependency, 'ok');
+    health.forget(dependency);
+  };
+  const listed = (all: readonly string[]) =>
+    `${all.slice(0, NAMED_MAX).join(', ')}${all.length > NAMED_MAX ? ` and ${all.length - NAMED_MAX} more` : ''}`;
+
   const checkEndpoints = () => {
     const outage = successStreak.outage(Date.now());
-    if (outage) report('endpoints', 'degraded', outage.reason, outage.since);
-    else if (health.of('endpoints')) {
-      report('endpoints', 'ok');
-      health.forget('endpoints');
-    }
+    reportDegraded('endpoints', outage?.reason, outage?.since);
   };
 
   const checkProjects = () => {
-    const { skipped } = configCache;
-    if (skipped.size > 0) {
-      const first = [...skipped]
-        .slice(0, PROJECTS_NAMED)
-        .map(([id, reason]) => `${id} (${reason})`);
-      const more = skipped.size > first.length ? ` and ${skipped.size - first.length} more` : '';
-      report(
-        'projects',
-        'degraded',
-        `Cannot be loaded: ${first.join(', ')}${more}. Each is tried again when it is changed; make it smaller or correct it.`,
-      );
-    } else if (health.of('projects')) {
-      report('projects', 'ok');
-      health.forget('projects');
-    }
+    const skipped = [...configCache.skipped].map(([id, reason]) => `${id} (${reason})`);
+    reportDegraded(
+      'projects',
+      skipped.length > 0
+        ? `Cannot be loaded: ${listed(skipped)}. Each is tried again when it is changed; make it smaller or correct it.`
+        : undefined,
+    );
   };
 
   const checkReadable = () => {
@@ -171,18 +170,12 @@ export function reportHealth(
       ...[...unreadable].map(({ id, unreadable: reason }) => `endpoint ${id} (${reason})`),
       ...(unreadableFilter === undefined ? [] : [`the filter of subscription ${unreadableFilter}`]),
     ]);
-    if (found.length > 0) {
-      const more =
-        found.length > PROJECTS_NAMED ? ` and ${found.length - PROJECTS_NAMED} more` : '';
-      report(
-        'unreadable',
-        'degraded',
-        `This agent cannot read ${found.slice(0, PROJECTS_NAMED).join(', ')}${more}. Nothing is attempted, and what needs it waits for an agent that can. Start agents of the version that saved it, with the key of the database, or save it again.`,
-      );
-    } else if (health.of('unreadable')) {
-      report('unreadable', 'ok');
-      health.forget('unreadable');
-    }
+    reportDegraded(
+      'unreadable',
+      found.length > 0
+        ? `This agent cannot read ${listed(found)}. Nothing is attempted, and what needs it waits for an agent that can. Start agents of the version that saved it, with the key of the database, or save it again.`
+        : undefined,
+    );
   };
 
   const checkClock = () => {

@@ -32,7 +32,7 @@ const HEARTBEATS_PER_SWEEP = 12;
 /** Younger claims of this agent may still be on their way to it. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
-export interface HeartbeatOptions extends Pick<
+interface HeartbeatOptions extends Pick<
   AgentContext,
   'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
 > {

@@ -12,10 +12,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { Mail, Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
 
-export interface OutboxOptions extends Pick<
-  AgentContext,
-  'config' | 'database' | 'log' | 'health'
-> {
+interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log' | 'health'> {
   readonly mailer: Mailer;
 }
 

@@ -1,13 +1,9 @@
-import type { EventRouter } from '@gateway/ingest/routing/event-router';
-import { routeInCommit } from '@gateway/ingest/routing/route-in-commit';
+import { type EventRouter, routeInCommit } from '@gateway/ingest/routing/event-router';
 import type { AgentContext } from '../config/agent-context.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 
-export interface CommitRouterOptions extends Pick<
-  AgentContext,
-  'config' | 'configCache' | 'lease'
-> {
+interface CommitRouterOptions extends Pick<AgentContext, 'config' | 'configCache' | 'lease'> {
   readonly inFlight: DeliveriesInFlight;
   readonly planner: DeliveryPlanner;
 }

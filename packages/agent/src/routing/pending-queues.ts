@@ -18,7 +18,7 @@ const BATCH_MAX = 200;
 /** Limit of waiting events with large bodies; further signals are pulled again in ten seconds. */
 const LARGE_MAX = 32;
 
-export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
+interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
   readonly router: PendingRouter;
   readonly inFlight: Pick<DeliveriesInFlight, 'room' | 'waitForRoom'>;
 }

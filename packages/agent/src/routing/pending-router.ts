@@ -8,7 +8,7 @@ import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 
-export interface PendingRouterOptions extends Pick<
+interface PendingRouterOptions extends Pick<
   AgentContext,
   'database' | 'configCache' | 'measure' | 'tracing'
 > {

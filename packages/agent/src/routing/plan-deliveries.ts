@@ -15,7 +15,7 @@ import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { ProjectPace } from '@gateway/core/process';
 
-export interface DeliveryPlannerOptions {
+interface DeliveryPlannerOptions {
   readonly inFlight: Pick<DeliveriesInFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
   readonly backpressure: Pick<Backpressure, 'postponeNew'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
@@ -24,7 +24,7 @@ export interface DeliveryPlannerOptions {
   readonly claimsFirstAttempts: boolean;
 }
 
-export interface DeliveryPlan {
+interface DeliveryPlan {
   readonly agentId: number;
   /** Deliveries this agent may still claim with the commit. */
   room: number;

@@ -4,7 +4,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import { RunningSource, type RunningSourceOptions } from './running-source.js';
 import { SourceWatch } from './source-watch.js';
 
-export interface SourceRunnerOptions
+interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache'>, Omit<RunningSourceOptions, 'startsInMs'> {
   /** Limit for the sources of a project together. */
   readonly maxWorkers: number;

@@ -5,27 +5,25 @@ import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
-// Label sets are created once, not per observed value.
-const STEPS = {
-  throttle: { step: 'throttle' },
-  transform: { step: 'transform' },
-  commit: { step: 'commit' },
-  route: { step: 'route' },
-  wait: { step: 'wait' },
-  request: { step: 'request' },
-  record: { step: 'record' },
-} as const;
-const BATCHES = {
-  transform: { batch: 'transform' },
-  commit: { batch: 'commit' },
-  route: { batch: 'route' },
-  record: { batch: 'record' },
-} as const;
-const OVER = {
-  success: { outcome: 'success' },
-  failure: { outcome: 'failure' },
-  discarded: { outcome: 'discarded' },
-} as const;
+/** Returns a label set per value, created once and not per observed value. */
+const labelSets = <Name extends string, Value extends string>(name: Name, ...values: Value[]) =>
+  Object.fromEntries(values.map((value) => [value, { [name]: value }])) as Record<
+    Value,
+    Record<Name, Value>
+  >;
+
+const STEPS = labelSets(
+  'step',
+  'throttle',
+  'transform',
+  'commit',
+  'route',
+  'wait',
+  'request',
+  'record',
+);
+const BATCHES = labelSets('batch', 'transform', 'commit', 'route', 'record');
+const OVER = labelSets('outcome', 'success', 'failure', 'discarded');
 
 /** Reports the pipeline's measurements. Times are of the monotonic clock, `performance.now()`. */
 export type Measure = NonNullable<ReturnType<typeof measuring>>;

@@ -43,7 +43,7 @@ export interface AttemptTrace {
  * attempt; undefined if not recorded. An API event without trace context starts a trace; for an
  * event of a source, the agent that read it has decided.
  */
-export function startAttempt(
+function startAttempt(
   tracer: SpanTracer,
   {
     headers,

@@ -30,7 +30,7 @@ export const effects = {
 } as const;
 
 /** The sharers of the limit. `process`: each agent or server. */
-export type LimitScope =
+type LimitScope =
   | 'instance'
   | 'process'
   | 'organisation'

@@ -4,7 +4,7 @@ import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 /** The value, or the mistake as the part of a sentence between key and origin. */
-export type ParsedSetting =
+type ParsedSetting =
   | { readonly value: number | boolean | string | readonly string[] }
   | { readonly wrong: string; readonly hint?: string };
 

@@ -107,7 +107,7 @@ export function asError(
 }
 
 /** The `kv` settings. */
-export interface KvPlace {
+interface KvPlace {
   readonly scheme?: string;
   readonly tls?: { readonly cert_file?: string | undefined };
   readonly host: string;

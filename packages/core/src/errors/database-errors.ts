@@ -7,7 +7,7 @@ import {
 } from './connection-errors.js';
 import { GatewayError, type ErrorCode } from './errors.js';
 
-export type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & {
+type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & {
   readonly port: number;
 };
 

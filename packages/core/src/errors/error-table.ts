@@ -22,17 +22,35 @@ function kvSettings({ sentinels, nodes }: KvAddress): string {
     : 'kv.host (--kv-host, GATEWAY_KV_HOST), kv.port (--kv-port, GATEWAY_KV_PORT) and kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME; rediss for TLS)';
 }
 
+const WAIT = 'wait {retryAfterSeconds} s, as Retry-After says';
+const SEND_AGAIN = 'send the request again after {retryAfterSeconds} s, as Retry-After says';
+const REASON_IS_LOGGED = 'the operator can find the reason in the log of the server';
+const DB_HOST = 'database.host (--db-host, GATEWAY_DB_HOST)';
+const DB_USERNAME = 'database.username (--db-username, GATEWAY_DB_USERNAME)';
+const DB_CONNECTIONS =
+  'database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)';
+const SMTP_URL = 'smtp.url (--smtp-url, GATEWAY_SMTP_URL)';
+const NEW_KEY =
+  'generate one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY';
+const SET_KEY = 'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that';
+const SET_LICENCE = 'set license_key / GATEWAY_LICENSE_KEY to';
+
+const wrongOnes =
+  (things: 'settings' | 'flags') =>
+  ({ problems }: { problems: readonly SettingProblem[] }) =>
+    problems.length === 1
+      ? problems[0]!.sentence
+      : `${problems.length} ${things} are wrong:\n${listed(problems)}`;
+
 /** Every error that a user may see. Details never contain secrets. */
 // prettier-ignore
 export const errors = {
   // Settings, secrets and licences
   invalid_settings: row(500,
-    ({ problems }: { problems: readonly SettingProblem[] }) =>
-      problems.length === 1 ? problems[0]!.sentence : `${problems.length} settings are wrong:\n${listed(problems)}`,
+    wrongOnes('settings'),
     'correct each where it is set; `gateway config --help` lists the places that settings are read from'),
   wrong_flags: row(500,
-    ({ problems }: { problems: readonly SettingProblem[] }) =>
-      problems.length === 1 ? problems[0]!.sentence : `${problems.length} flags are wrong:\n${listed(problems)}`,
+    wrongOnes('flags'),
     'run the command with --help to see its flags', 2),
   withdrawn: row(500, '{form} is no longer valid', '{instead}', 2),
   wrong_use: composed(400, 2),
@@ -40,25 +58,25 @@ export const errors = {
     'name a readable file with --config, or omit the flag to use ./gateway.json if there is one'),
   config_not_json: row(500, 'the configuration file {path} is not a JSON object: {reason}', 'correct the JSON in {path}'),
   encryption_key_missing: row(500, 'no encryption key is set; secrets of endpoints and sources are stored encrypted with it',
-    'generate one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY, the same for every process'),
+    `${NEW_KEY}, the same for every process`),
   encryption_key_invalid: row(500,
     ({ bytes }: { bytes?: number }) =>
       bytes === undefined ? 'encryption_key is not base64' : `encryption_key holds ${bytes} bytes; it must be exactly 32, in base64`,
-    'generate one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY'),
+    NEW_KEY),
   not_unsealable: row(500, 'a stored secret cannot be decrypted with this encryption key',
-    'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that it was encrypted with; if other secrets open, this one was changed or moved in the database: give it again over the management API'),
+    `${SET_KEY} it was encrypted with; if other secrets open, this one was changed or moved in the database: give it again over the management API`),
   reseal_refused: row(500,
     ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
       `nothing was changed; the current encryption key does not decrypt:\n${listed(problems)}`,
-    'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that they were encrypted with; replace or delete over the management API what no key decrypts any more'),
+    `${SET_KEY} they were encrypted with; replace or delete over the management API what no key decrypts any more`),
   agents_running: row(409,
     ({ names }: { names: readonly string[] }) =>
       `${names.length === 1 ? 'an agent is' : `${names.length} agents are`} running (${names.join(', ')}) and could not decrypt the new secrets; nothing was changed`,
     'stop the agents, run this again, and start them with the new key; until then deliveries wait in Postgres and messages with their brokers'),
   licence_invalid: row(403, 'the licence is not valid: {reason}; the community licence applies',
-    ({ fix = 'set license_key / GATEWAY_LICENSE_KEY to the token as you received it, or remove it' }: { fix?: string }) => fix),
+    ({ fix = `${SET_LICENCE} the token as you received it, or remove it` }: { fix?: string }) => fix),
   licence_expired: row(403, 'the licence of {organisation} expired at {expiredAt}; the community licence applies',
-    'renew it and set license_key / GATEWAY_LICENSE_KEY to the new token; if that time is in the future, correct the clock of this machine, which says {now}'),
+    `renew it and ${SET_LICENCE} the new token; if that time is in the future, correct the clock of this machine, which says {now}`),
   licence_not_yet: row(403,
     'the licence of {organisation} was issued at {issuedAt}, but the clock of this machine says {now}; the community licence applies',
     'correct the clock of this machine and synchronise it with NTP'),
@@ -67,21 +85,21 @@ export const errors = {
 
   // Postgres, KV, the SMTP server and listening ports
   database_unreachable: row(503, 'Postgres at {host}:{port} cannot be reached: {reason}',
-    'check that it runs, and correct database.host (--db-host, GATEWAY_DB_HOST) and database.port (--db-port, GATEWAY_DB_PORT)'),
+    `check that it runs, and correct ${DB_HOST} and database.port (--db-port, GATEWAY_DB_PORT)`),
   database_tls: row(503, 'TLS with Postgres at {host}:{port} failed: {reason}',
     'correct sslmode, sslrootcert, sslcert and sslkey in database.options (--db-options, GATEWAY_DB_OPTIONS), and set database.host to the host that its certificate is for'),
   database_refused: row(503, 'Postgres at {host}:{port} refused the user {username}',
-    'check database.username (--db-username, GATEWAY_DB_USERNAME) and database.password (--db-password, GATEWAY_DB_PASSWORD)'),
+    `check ${DB_USERNAME} and database.password (--db-password, GATEWAY_DB_PASSWORD)`),
   database_missing: row(503, 'there is no database {database} on Postgres at {host}:{port}',
     'create it with `createdb {database}`, or check database.database (--db-database, GATEWAY_DB_DATABASE)'),
   database_full: row(503, 'Postgres at {host}:{port} has no free connections: {reason}',
-    'raise that limit, or lower database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)'),
+    `raise that limit, or lower ${DB_CONNECTIONS}`),
   database_busy: row(503, 'no connection to Postgres at {host}:{port} became free in time: all those of this process are in use',
-    'find in pg_stat_activity what their statements wait for; if they only have much to do, raise database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)'),
+    `find in pg_stat_activity what their statements wait for; if they only have much to do, raise ${DB_CONNECTIONS}`),
   database_timeout: row(503, 'Postgres at {host}:{port} cancelled a statement: {reason}',
     'find in pg_stat_activity which session holds the locks that it waits for, and end that; if Postgres is only slow, raise that limit where it is set: for the role {username}, the database {database}, the server, or in database.options (GATEWAY_DB_OPTIONS)'),
   database_forbidden: row(503, 'Postgres at {host}:{port} does not allow the user {username} what the gateway does: {reason}',
-    'make {username} the owner of the tables in {database}, or set database.username (--db-username, GATEWAY_DB_USERNAME) to the owner, with which `gateway migrate up` ran'),
+    `make {username} the owner of the tables in {database}, or set ${DB_USERNAME} to the owner, with which \`gateway migrate up\` ran`),
   database_pooled: row(503, 'a connection pooler answers at {host}:{port}, where Postgres itself is expected: {reason}',
     'set database.direct.host (GATEWAY_DB_DIRECT_HOST) and database.direct.port (GATEWAY_DB_DIRECT_PORT) to Postgres itself, and the pooler to transaction mode; docs/guides/deploy.md, Connection pooler'),
   database_setting: row(503, 'Postgres at {host}:{port} runs our sessions with {name} = {value}, from {origin}; the gateway needs {needed}', '{remedy}'),
@@ -90,7 +108,7 @@ export const errors = {
   database_time: row(503, 'Postgres sent a time that cannot be read: {text}',
     'find out what changes DateStyle of our sessions, such as connect_query of the pooler, and remove it; then start again'),
   database_read_only: row(503, 'Postgres at {host}:{port} is read-only: it is a replica, or default_transaction_read_only is on',
-    'set database.host (--db-host, GATEWAY_DB_HOST) to the primary, or make this server writable'),
+    `set ${DB_HOST} to the primary, or make this server writable`),
   database_exhausted: row(503, 'Postgres at {host}:{port} cannot write: {reason}',
     'free disk space or memory on its host; the gateway needs no restart'),
   migration_pending: row(503,
@@ -129,9 +147,9 @@ export const errors = {
     }),
   smtp_setting: composed(),
   smtp_unreachable: row(503, 'the SMTP server at {host}:{port} cannot be reached: {reason}',
-    'check that it runs, and correct smtp.url (--smtp-url, GATEWAY_SMTP_URL), smtp.port (--smtp-port, GATEWAY_SMTP_PORT) and smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL)'),
+    `check that it runs, and correct ${SMTP_URL}, smtp.port (--smtp-port, GATEWAY_SMTP_PORT) and smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL)`),
   smtp_tls: row(503, 'TLS with the SMTP server at {host}:{port} failed: {reason}',
-    'name its certificate authority with smtp.ca_file (GATEWAY_SMTP_CA_FILE), set smtp.url (--smtp-url, GATEWAY_SMTP_URL) to the host that its certificate is for, and set smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL) only for a port that speaks TLS from the first byte, usually 465'),
+    `name its certificate authority with smtp.ca_file (GATEWAY_SMTP_CA_FILE), set ${SMTP_URL} to the host that its certificate is for, and set smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL) only for a port that speaks TLS from the first byte, usually 465`),
   smtp_login: row(503,
     ({ host, port, username, answer }: { host: string; port: number; username: string | undefined; answer: string }) =>
       `the SMTP server at ${host}:${port} refused ${username === undefined ? 'the connection without a login' : `the login of ${username}`}: ${answer}`,
@@ -180,7 +198,7 @@ export const errors = {
   plugin_flag_off: row(500, 'the feature flag {flag} is off',
     'switch {flag} on with --enable-feature-flag={flag} or GATEWAY_ENABLE_FEATURE_FLAG={flag}'),
   plugin_not_entitled: row(403, '{licence} does not include {entitlement}',
-    'set license_key / GATEWAY_LICENSE_KEY to a licence that includes {entitlement}'),
+    `${SET_LICENCE} a licence that includes {entitlement}`),
   metrics_no_backend: row(500,
     ({ selected }: { selected: string | undefined }) =>
       selected ? `the selected metrics backend is ${selected}` : 'no metrics backend is selected',
@@ -207,37 +225,37 @@ export const errors = {
     ({ fix = 'check the id, and that the key may see the project it belongs to' }: { fix?: string }) => fix),
   unauthorized: row(401, '{reason}', '{fix}'),
   too_many_requests: row(429, 'this credential made more than {limit} requests in one second (api_rate_limit)',
-    'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT'),
+    `${WAIT}, and send requests more slowly; the operator can raise the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT`),
   too_many_portal_requests: row(429, 'this portal link made more than {limit} requests a second (portal.requests_per_second)',
-    'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with GATEWAY_PORTAL_REQUESTS_PER_SECOND'),
+    `${WAIT}, and send requests more slowly; the operator can raise the limit with GATEWAY_PORTAL_REQUESTS_PER_SECOND`),
   too_many_tests: row(429, 'this project tested the connections of sources more often than {limit} times a second (server.connection_tests)',
-    'wait {retryAfterSeconds} s, as Retry-After says, or send skip_check=true, and see in the health of the agents whether the source is read; the operator can raise the limit with GATEWAY_CONNECTION_TESTS'),
+    `${WAIT}, or send skip_check=true, and see in the health of the agents whether the source is read; the operator can raise the limit with GATEWAY_CONNECTION_TESTS`),
   too_many_function_tests: row(429, 'this project tested functions more often than {limit} times a second (server.function_tests)',
-    'wait {retryAfterSeconds} s, as Retry-After says; the operator can raise the limit with GATEWAY_FUNCTION_TESTS'),
+    `${WAIT}; the operator can raise the limit with GATEWAY_FUNCTION_TESTS`),
   too_many_events: row(429, 'this project sent more than {limit} events in one second to this server (limits.events_per_second); each 16 KB counts as one more',
-    'wait {retryAfterSeconds} s, as Retry-After says, and send events more slowly; the operator can raise limits.events_per_second (GATEWAY_LIMITS_EVENTS_PER_SECOND)'),
+    `${WAIT}, and send events more slowly; the operator can raise limits.events_per_second (GATEWAY_LIMITS_EVENTS_PER_SECOND)`),
   too_many_at_once: row(429, 'too many requests wait for {limit} of them to end ({setting})',
-    'wait {retryAfterSeconds} s, as Retry-After says, and send fewer requests at a time; the operator can raise {setting}'),
+    `${WAIT}, and send fewer requests at a time; the operator can raise {setting}`),
   too_many_logins: row(429, 'too many logins {where} have failed',
-    'wait {retryAfterSeconds} s, as Retry-After says, and correct the credentials; if that is the address of a load balancer, the operator names it in server.trusted_proxies (GATEWAY_TRUSTED_PROXIES)'),
+    `${WAIT}, and correct the credentials; if that is the address of a load balancer, the operator names it in server.trusted_proxies (GATEWAY_TRUSTED_PROXIES)`),
   too_many_passwords: row(429, 'too many passwords are being checked now, this one was not: each takes half a second',
-    'wait {retryAfterSeconds} s, as Retry-After says, and sign in again; a browser that has signed in before comes first'),
+    `${WAIT}, and sign in again; a browser that has signed in before comes first`),
   took_too_long: row(503, 'the request took longer than {seconds} s, though the database answers: {outcome}',
     'send the request again later; the operator can find it in the log of the server by its request id'),
   database_away: row(503, 'the database of the gateway cannot be used now: {outcome}',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server and at /healthz?ready'),
+    `${SEND_AGAIN}; ${REASON_IS_LOGGED} and at /healthz?ready`),
   database_takes_no_writes: row(503, 'the database of the gateway accepts no writes: {outcome}',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says; requests that only read are still answered; the operator can find the reason in the log of the server'),
+    `${SEND_AGAIN}; requests that only read are still answered; ${REASON_IS_LOGGED}`),
   closing: row(503, 'this process is closing: nothing was stored',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says, to another process or to this one when it runs again'),
+    `${SEND_AGAIN}, to another process or to this one when it runs again`),
   kv_away: row(503, 'the KV store of the gateway cannot be reached: {outcome}',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server'),
+    `${SEND_AGAIN}; ${REASON_IS_LOGGED}`),
   functions_unavailable: row(503, 'transform functions cannot be run now: {reason}',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server'),
+    `${SEND_AGAIN}; ${REASON_IS_LOGGED}`),
   signature_invalid: row(401, 'the request is not verified: {reason}',
     'check the verifier of the source, and that the sender has the same secret'),
   source_paused: row(503, 'this source is paused',
-    'send the request again after {retryAfterSeconds} s, as Retry-After says; the route `resume` of the source ends a pause'),
+    `${SEND_AGAIN}; the route \`resume\` of the source ends a pause`),
   forbidden: row(403, '{reason}', 'use an API key of a user or project that may do this'),
   scope_missing: row(403, 'this needs the scope {scope}, which the API key {key} does not have',
     'use another API key, or add {scope} to the scopes of this one'),
@@ -268,7 +286,7 @@ export const errors = {
   body_slow: row(408, 'the body was not whole after {seconds} s',
     'send the whole body at once; the operator can raise server.http.body_timeout_seconds (GATEWAY_BODY_TIMEOUT_SECONDS)'),
   too_many_bodies: row(429, 'too many bodies arrive at a time: those of one sender hold at most {limit} bytes',
-    'wait {retryAfterSeconds} s, as Retry-After says, and send fewer or smaller requests at a time'),
+    `${WAIT}, and send fewer or smaller requests at a time`),
   body_too_large: row(413, 'the body is larger than {limit} bytes',
     'send less at once; for events and quarantined messages ingest.max_message_bytes (GATEWAY_INGEST_MAX_MESSAGE_BYTES) sets the limit, for all else it is fixed'),
   unsupported_media_type: row(415,

@@ -3,7 +3,7 @@ import type { ErrorRow, None } from './error-row.js';
 import { errors } from './error-table.js';
 
 export type ErrorCode = keyof typeof errors;
-export type ErrorDetails<Code extends ErrorCode> = Parameters<
+type ErrorDetails<Code extends ErrorCode> = Parameters<
   (typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']
 >[0];
 type ErrorArguments<Code extends ErrorCode> =

@@ -1,4 +1,4 @@
-export { compileFilter, type Filter, FilterBudget, FilterBudgetError, memberAt } from './filter.js';
+export { compileFilter, FilterBudget, FilterBudgetError } from './filter.js';
 export {
   customHeaderProblem,
   headerOwner,

@@ -8,7 +8,7 @@ export interface ClientCertificate {
   readonly key: string;
 }
 
-export type CheckedCertificate =
+type CheckedCertificate =
   | { readonly cert: string; readonly expiresAt: Date }
   /** The end of a sentence. */
   | { readonly part: 'cert' | 'key'; readonly problem: string };

@@ -1,5 +1,5 @@
 export { checkClientCertificate, type ClientCertificate } from './client-certificate.js';
-export { connectionInUse, type ConnectionUse, watchedConnector } from './connection-use.js';
+export { connectionInUse, type ConnectionUse } from './connection-use.js';
 export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
 export { closeListener, listen } from './listen.js';
@@ -10,11 +10,5 @@ export {
   withAuthorities,
 } from './pem.js';
 export { proxyProcess } from './process-proxy.js';
-export {
-  addressGuard,
-  checkHost,
-  guardedConnector,
-  RefusedAddressError,
-  sourceGuard,
-} from './ssrf-guard.js';
+export { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './ssrf-guard.js';
 export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

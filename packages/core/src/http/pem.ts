@@ -4,7 +4,7 @@ import * as tls from 'node:tls';
 import { GatewayError } from '../errors/errors.js';
 import { fileReason } from '../errors/connection-errors.js';
 
-export interface PemFile {
+interface PemFile {
   readonly path: string;
   /** The setting, or the part of it, that names the file. */
   readonly setting: string;
@@ -38,7 +38,7 @@ export function readCertificates(file: PemFile): string[] {
 }
 
 /** Reads a private key without a passphrase. */
-export function readPrivateKey(file: PemFile): string {
+function readPrivateKey(file: PemFile): string {
   const text = read('key', file);
   if (!PRIVATE_KEY.test(text)) throw unusable('key', file, 'it holds no PEM private key');
   try {

@@ -10,7 +10,7 @@ export class ProxyError extends Error {
   override readonly name = 'ProxyError';
 }
 
-export interface ProxyOptions {
+interface ProxyOptions {
   /** `http://` or `https://`, with credentials if required. */
   readonly url: string;
   /**

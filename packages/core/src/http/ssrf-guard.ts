@@ -112,7 +112,7 @@ function embeddedIpv4(address: string): string | undefined {
 }
 
 /** Resolves a name to at least one address (`Names`). */
-export type FindAddresses = (name: string) => Promise<LookupAddress[]>;
+type FindAddresses = (name: string) => Promise<LookupAddress[]>;
 
 /**
  * A connector that checks an address and connects to exactly this one, so DNS cannot change it in

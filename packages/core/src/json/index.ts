@@ -11,4 +11,4 @@ export {
   NESTING_MAX,
 } from './json-value.js';
 export { CONTROLS, isPlain, plainOf } from './plain-text.js';
-export { parseInSteps, type ParsedJson } from './parse-in-steps.js';
+export { parseInSteps } from './parse-in-steps.js';

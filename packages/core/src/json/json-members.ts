@@ -1,4 +1,4 @@
-export interface JsonMember {
+interface JsonMember {
   /** Joined names and list indexes. */
   readonly path: string;
   readonly line: number;

@@ -91,7 +91,7 @@ function silentMeter(absence: string): Meter {
   };
 }
 
-export type GaugeCollector = () => void | Promise<void>;
+type GaugeCollector = () => void | Promise<void>;
 
 export type Collectors = ReturnType<typeof createCollectors>;
 

@@ -27,7 +27,7 @@ interface Gathering {
   readonly add: (name: string, type: AnnouncedEventType) => void;
 }
 
-export interface ExtractOptions {
+interface ExtractOptions {
   readonly parse: ParseFile;
   /** Limit of all schemas and examples as JSON. Each event type has a copy of its references. */
   readonly maxCharacters?: number;

@@ -29,7 +29,7 @@ export interface Discovery {
   readonly flags: FlagTable;
 }
 
-export interface RefusedPlugin {
+interface RefusedPlugin {
   /** The plugin, or the package if its manifest is unreadable. */
   readonly name: string;
   readonly package: string;

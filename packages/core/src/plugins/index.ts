@@ -1,7 +1,6 @@
 export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
 export { canonicalConnection } from './connection-fields.js';
 export { discover, type Discovery } from './discovery.js';
-export { type FlagState, flagStates } from './flag-table.js';
 export { importDefault, importPlugin } from './import-plugin.js';
 export {
   COMMUNITY_ENTITLEMENTS,
@@ -25,11 +24,11 @@ export {
   readPlugins,
 } from './manifest.js';
 export {
+  flagStates,
   missingSettings,
   whyInactive,
   importedPlugins,
   isMissed,
-  type PluginGates,
   previewPlugins,
   type PluginState,
 } from './plugin-table.js';

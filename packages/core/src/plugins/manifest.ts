@@ -99,7 +99,7 @@ export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
 
-export function homeOf(kind: PluginKind, name: string): string {
+function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
 

@@ -3,7 +3,7 @@ import type { PluginKind } from '@gateway/plugin';
 import { API_VERSION } from '@gateway/plugin/manifest';
 import type { Resolved } from '../config/config.js';
 import { GatewayError } from '../errors/errors.js';
-import { type Config, settingAt } from '../config/settings.js';
+import { type Config, type FeatureFlag, settingAt } from '../config/settings.js';
 import { didYouMean } from '../errors/suggest.js';
 import type { SettingProblem } from '../errors/error-row.js';
 import type { Discovery } from './discovery.js';
@@ -199,4 +199,33 @@ export function missingSettings(
         !pluginProblems.some((it) => it.key === key),
     )
     .map(([key]) => key);
+}
+
+interface FlagState {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** A flag, variable or file, or `default`. */
+  readonly origin: string;
+  readonly stability: FeatureFlag['stability'];
+  readonly declared_by: string;
+  readonly summary: string;
+}
+
+/** Returns the flags of installed plugins. */
+export function flagStates({
+  discovery,
+  resolved: { config, origins },
+}: Pick<PluginGates, 'discovery' | 'resolved'>): FlagState[] {
+  const origin = origins.get('enable_feature_flag') ?? 'default';
+  return Object.entries(discovery.flags).map(([name, { summary, stability, declaredBy }]) => {
+    const enabled = config.enable_feature_flag.includes(name);
+    return {
+      name,
+      enabled,
+      origin: enabled ? origin : 'default',
+      stability,
+      declared_by: declaredBy,
+      summary,
+    };
+  });
 }

@@ -1,9 +1,14 @@
 export { backoffMs, repeat, withTimeout } from './timing.js';
-export { failAgain, type OngoingFailure, latestOf } from './failing.js';
 export {
-  type Component,
   type ComponentState,
+  failAgain,
   Health,
+  type HealthComponent,
+  latestOf,
+  type OngoingFailure,
+  readySentence,
+  statesOnly,
+} from './health.js';
   readySentence,
   statesOnly,
 } from './health.js';

@@ -1,4 +1,4 @@
-import { failAgain, latestOf, type OngoingFailure } from '../process/failing.js';
+import { failAgain, latestOf, type OngoingFailure } from '../process/health.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface StageOptions<Item> {

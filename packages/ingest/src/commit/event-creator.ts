@@ -28,7 +28,7 @@ export interface Creation {
   readonly duplicate: boolean;
 }
 
-export interface EventCreatorOptions {
+interface EventCreatorOptions {
   readonly writer: Pick<EventWriter, 'push'>;
   readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
   readonly database: Pick<Database, 'pool'>;

@@ -21,7 +21,7 @@ import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 const ENVELOPE_BYTES = 4_096;
 const RETRY_AFTER_SECONDS = 5;
 
-export interface FunctionsOptions {
+interface FunctionsOptions {
   readonly config: Pick<Config, 'transform' | 'ingest'>;
   readonly database: Pick<Database, 'pool'>;
   readonly catalogue: Pick<EventTypeCatalogue, 'firstUnknown'>;
@@ -30,7 +30,7 @@ export interface FunctionsOptions {
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
+interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
   readonly outcome: 'accepted' | 'dropped' | 'failed';
   /** JSON text; null unless it is accepted. */
   readonly data: string | null;

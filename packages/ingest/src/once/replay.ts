@@ -29,7 +29,7 @@ export type Replayed =
   /** The message was replayed, discarded or edited meanwhile; nothing was done. */
   | { readonly kind: 'changed' };
 
-export interface CommitReplayOptions extends RunOnceOptions {
+interface CommitReplayOptions extends RunOnceOptions {
   readonly pool: Database['pool'];
   readonly idempotencyWindowSeconds: number;
 }

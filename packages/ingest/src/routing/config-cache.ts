@@ -24,7 +24,7 @@ const READ_PART = 1 / 8;
 const READ_BURST_MS = 200;
 
 /** Maximum age of the configuration for routing. It exceeds a heartbeat, which detects changes. */
-export const CONFIG_AGE_MAX_MS = 3_000;
+const CONFIG_AGE_MAX_MS = 3_000;
 
 interface Loaded {
   readonly project: Project;

@@ -1,12 +1,11 @@
 import { mayChange } from '@gateway/core/routing';
 import type { NewEventDelivery } from '@gateway/store/events';
-import type { EventRouter } from './event-router.js';
+import { type EventRouter, routeInCommit } from './event-router.js';
 import type { ConfigCache } from './config-cache.js';
 import { firstDelivery, firstState } from './first-delivery.js';
 import type { Matcher } from './matcher.js';
-import { routeInCommit } from './route-in-commit.js';
 
-export interface UnclaimedRouterOptions {
+interface UnclaimedRouterOptions {
   readonly configCache: ConfigCache;
   readonly matcher: Matcher;
   /** Receives each committed event with deliveries to send. */

@@ -1,7 +1,7 @@
 import type { TransformResult } from '@gateway/sandbox';
 
 /** Event data as transformed by a subscription's function. */
-export type TransformedData =
+type TransformedData =
   | { readonly kind: 'made'; readonly data: string }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'failed'; readonly code: string; readonly reason: string };

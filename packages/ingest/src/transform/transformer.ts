@@ -42,7 +42,7 @@ interface CallQueue {
   ended: Transformed | undefined;
 }
 
-export interface TransformerOptions {
+interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
