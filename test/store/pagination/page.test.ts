@@ -1,24 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  readPage,
-  type Found,
-  type Page,
-  type PageRequest,
-  type Seek,
-} from '#store/pagination/page';
+import { readPage, type Page, type PageRequest, type Seek } from '#store/pagination/page';
 
 const page = suite('store/pagination/page');
 
 const idOf = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const rows = Array.from({ length: 10 }, (_, n) => ({ id: idOf(n) }));
 
-function read({ order, after, limit }: Seek): Promise<Found<{ id: string }>> {
+function read({ order, after, limit }: Seek): Promise<{ id: string }[]> {
   const ordered = order === 'asc' ? rows : rows.toReversed();
   const beyond = ordered.filter(
     ({ id }) => after === undefined || (order === 'asc' ? id > after : id < after),
   );
-  return Promise.resolve({ rows: beyond.slice(0, limit) });
+  return Promise.resolve(beyond.slice(0, limit));
 }
 
 const numbers = ({ content }: Page<{ id: string }>) =>

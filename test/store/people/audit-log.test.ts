@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  deleteEndedSessions,
-  findApiKey,
-  insertApiKey,
-  recordKeyUse,
-} from '#store/config/api-keys';
+import { deleteEndedKeys, findApiKey, insertApiKey, recordKeyUse } from '#store/config/api-keys';
 import { insertAuditEntries, listAuditLog } from '#store/people/audit-log';
 import { insertOrganisation } from '#store/people/organisations';
 import { insertUser } from '#store/people/users';
@@ -78,7 +73,7 @@ auditLog(
     const at = new Date('2026-11-21T09:00:00Z');
     await recordKeyUse(db.pool, new Map([[recent.id, at]]));
     await recordKeyUse(db.pool, new Map([[recent.id, new Date(0)]]));
-    await deleteEndedSessions(db.pool);
+    await deleteEndedKeys(db.pool);
     assert.is(await findApiKey(db.knex, old.mask), undefined);
     assert.equal((await findApiKey(db.knex, recent.mask))?.row.last_used_at, at);
   },

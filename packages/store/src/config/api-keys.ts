@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
@@ -49,29 +49,23 @@ export type PortalKey = Omit<ApiKeyBase, 'role' | 'expires_at'> & {
 };
 export type ApiKeyRow = UserKey | ProjectKey | PortalKey;
 
-export type ListedApiKey = ApiKeyRow & { readonly revoked_at: Date | null };
+interface Revocable {
+  readonly revoked_at: Date | null;
+}
+export type ListedApiKey = ApiKeyRow & Revocable;
+export type PortalLinkRow = PortalKey & Revocable;
 
-export interface StoredApiKey {
+export interface StoredApiKey extends Revocable {
   readonly row: ApiKeyRow;
   readonly hash: Uint8Array;
-  readonly revoked_at: Date | null;
 }
 
 /** Excludes the hash and the time of revocation. */
-export const KEY_COLUMNS: readonly string[] = [
-  'id',
-  'type',
-  'user_id',
-  'project_id',
-  'owner_id',
-  'name',
-  'mask',
-  'role',
-  'scopes',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-];
+const COLUMNS =
+  'id type user_id project_id owner_id name mask role scopes created_at expires_at last_used_at'.split(
+    ' ',
+  );
+const LISTED = [...COLUMNS, 'revoked_at'];
 
 type NewApiKey = {
   readonly name: string;
@@ -112,7 +106,7 @@ export async function insertApiKey(
       mask,
       hash,
     })
-    .returning([...KEY_COLUMNS]);
+    .returning(COLUMNS);
   return { ...rows[0]!, key };
 }
 
@@ -120,11 +114,7 @@ export async function insertApiKey(
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
-    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(
-      ...KEY_COLUMNS,
-      'hash',
-      'revoked_at',
-    );
+    .first<(ListedApiKey & { hash: Uint8Array }) | undefined>(...LISTED, 'hash');
   if (!found) return undefined;
   const { hash, revoked_at, ...row } = found;
   return { row, hash, revoked_at };
@@ -135,17 +125,18 @@ export type KeysOf =
   | { readonly type: 'project'; readonly project_id: string }
   | { readonly type: 'portal'; readonly project_id: string; readonly owner_id?: string };
 
+/** The key's row, as its type determines. */
+type KeyOf<Of extends KeysOf> = Of extends { readonly type: 'portal' }
+  ? PortalLinkRow
+  : ListedApiKey;
+
 /** Returns a page by creation time, including revoked and expired keys. */
-export function listApiKeys(
+export function listApiKeys<Of extends KeysOf>(
   knex: Knex,
-  of: KeysOf,
+  of: Of,
   page: PageRequest,
-): Promise<Page<ListedApiKey>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('api_keys').where(of).orderBy('id', order).limit(limit);
-    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: await query.select<ListedApiKey[]>(...KEY_COLUMNS, 'revoked_at') };
-  });
+): Promise<Page<KeyOf<Of>>> {
+  return readRows(knex('api_keys').where(of), LISTED, page);
 }
 
 /**
@@ -181,42 +172,70 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
 }
 
 /** Returns the key, even if expired or revoked. */
-export async function findApiKeyById(
+export async function findApiKeyById<Of extends KeysOf>(
   knex: Knex,
-  of: KeysOf,
+  of: Of,
   id: string,
-): Promise<ListedApiKey | undefined> {
-  return knex('api_keys')
+): Promise<KeyOf<Of> | undefined> {
+  const row: unknown = await knex('api_keys')
     .where({ ...of, id })
-    .first<ListedApiKey | undefined>(...KEY_COLUMNS, 'revoked_at');
+    .first(...LISTED);
+  return row as KeyOf<Of> | undefined;
 }
 
 /** Changes the given fields. */
-export async function updateApiKey(
+export async function updateApiKey<Of extends KeysOf>(
   knex: Knex,
-  of: KeysOf,
+  of: Of,
   id: string,
-  fields: Partial<Pick<ListedApiKey, 'name' | 'role' | 'scopes'>>,
-): Promise<ListedApiKey | undefined> {
+  fields: Partial<Pick<KeyOf<Of>, 'name' | 'role' | 'scopes'>>,
+): Promise<KeyOf<Of> | undefined> {
   if (Object.keys(fields).length === 0) return findApiKeyById(knex, of, id);
-  const rows: ListedApiKey[] = await knex('api_keys')
-    .where({ ...of, id })
-    .update(fields)
-    .returning([...KEY_COLUMNS, 'revoked_at']);
-  return rows[0];
+  return changed(knex, of, id, fields);
 }
 
 /** Revokes a key; repeating it changes nothing. */
-export async function revokeApiKey(
+export function revokeApiKey<Of extends KeysOf>(
   knex: Knex,
-  of: KeysOf,
+  of: Of,
   id: string,
-): Promise<ListedApiKey | undefined> {
-  const rows: ListedApiKey[] = await knex('api_keys')
+): Promise<KeyOf<Of> | undefined> {
+  return changed(knex, of, id, { revoked_at: knex.raw('coalesce(revoked_at, now())') });
+}
+
+async function changed<Of extends KeysOf>(
+  knex: Knex,
+  of: Of,
+  id: string,
+  columns: object,
+): Promise<KeyOf<Of> | undefined> {
+  const rows = await knex('api_keys')
     .where({ ...of, id })
-    .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
-    .returning([...KEY_COLUMNS, 'revoked_at']);
-  return rows[0];
+    .update(columns)
+    .returning(LISTED);
+  return rows[0] as KeyOf<Of> | undefined;
+}
+
+/** Replaces a portal link's token; undefined if it is missing or revoked. Lock: its row. */
+export function refreshPortalLink(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  expiresAt: Date,
+): Promise<
+  { readonly row: PortalLinkRow; readonly key: string; readonly oldMask: string } | undefined
+> {
+  const of = { type: 'portal', project_id: projectId } as const;
+  return knex.transaction(async (trx) => {
+    const old = await trx('api_keys')
+      .where({ ...of, id, revoked_at: null })
+      .forUpdate()
+      .first<{ mask: string } | undefined>('mask');
+    if (!old) return undefined;
+    const { key, mask, hash } = newApiKey();
+    const row = await changed(trx, of, id, { mask, hash, expires_at: expiresAt });
+    return { row: row!, key, oldMask: old.mask };
+  });
 }
 
 /**
@@ -242,11 +261,10 @@ export async function revokeUserKeys(
   knex: Knex,
   userId: string,
 ): Promise<Pick<ListedApiKey, 'type' | 'name' | 'mask'>[]> {
-  const rows: Pick<ListedApiKey, 'type' | 'name' | 'mask'>[] = await knex('api_keys')
+  return knex('api_keys')
     .where({ user_id: userId, revoked_at: null })
     .update({ revoked_at: knex.fn.now() })
     .returning(['type', 'name', 'mask']);
-  return rows;
 }
 
 /** Revokes a user's sessions except `exceptId`, and returns their masks. */
@@ -272,11 +290,15 @@ export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date
   );
 }
 
-/** Deletes sessions that ended more than a day ago. */
-export async function deleteEndedSessions(pool: pg.Pool): Promise<void> {
-  await pool.query(
-    `delete from api_keys where type = 'session' and least(expires_at, revoked_at) < now() - interval '1 day'`,
-  );
+/** Deletes sessions that ended more than a day ago, and portal links more than a week ago. */
+export async function deleteEndedKeys(pool: pg.Pool): Promise<void> {
+  for (const [type, age] of [
+    ['session', '1 day'],
+    ['portal', '7 days'],
+  ])
+    await pool.query(
+      `delete from api_keys where type = '${type}' and least(expires_at, revoked_at) < now() - interval '${age}'`,
+    );
 }
 
 /** Returns the masks of all keys of a project, including revoked keys. */

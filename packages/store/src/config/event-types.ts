@@ -4,7 +4,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { holding, requireRoom } from './soft-deletes.js';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
 export interface EventTypeRow {
   readonly project_id: string;
@@ -19,17 +19,10 @@ export interface EventTypeRow {
   readonly deprecated_at: Date | null;
 }
 
-const COLUMNS = [
-  'project_id',
-  'id',
-  'name',
-  'description',
-  'json_schema',
-  'example',
-  'created_at',
-  'updated_at',
-  'deprecated_at',
-] as const;
+const COLUMNS =
+  'project_id id name description json_schema example created_at updated_at deprecated_at'.split(
+    ' ',
+  );
 
 /**
  * Returns a page by creation time, including deprecated types. `name` is exact; `search` is a part
@@ -41,16 +34,10 @@ export function listEventTypes(
   { name, search }: { name?: string | undefined; search?: string | undefined },
   page: PageRequest,
 ): Promise<Page<EventTypeRow>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('event_types')
-      .where({ project_id: projectId })
-      .where(holding(['name', 'description'], search))
-      .orderBy('id', order)
-      .limit(limit);
-    if (name !== undefined) void query.where({ name });
-    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: await query.select<EventTypeRow[]>(...COLUMNS) };
-  });
+  const query = knex('event_types')
+    .where({ project_id: projectId })
+    .where(holding(['name', 'description'], search));
+  return readRows(name === undefined ? query : query.where({ name }), COLUMNS, page);
 }
 
 /** Returns the event type, even if deprecated. */
@@ -103,7 +90,7 @@ export function insertEventType(
       .insert({ project_id: projectId, id: newId(), name, ...columnsOf(fields, trx.fn.now()) })
       .onConflict(['project_id', 'name'])
       .ignore()
-      .returning([...COLUMNS]);
+      .returning(COLUMNS);
     return rows[0];
   });
 }
@@ -121,7 +108,7 @@ export async function updateEventType(
       ...columnsOf(fields, knex.raw('coalesce(deprecated_at, now())')),
       updated_at: knex.fn.now(),
     })
-    .returning([...COLUMNS]);
+    .returning(COLUMNS);
   return rows[0];
 }
 

@@ -4,7 +4,6 @@ export * from './event-type-catalogue.js';
 export * from './event-types.js';
 export * from './notifications.js';
 export * from './owners.js';
-export * from './portal-links.js';
 export * from './projects.js';
 export * from './routing-records.js';
 export * from './secrets.js';

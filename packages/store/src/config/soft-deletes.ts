@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -66,11 +66,7 @@ export function softDeleteTable<Row extends { readonly id: string }>(
     );
   return {
     list: (knex: Knex, where: Values | Knex.QueryCallback, page: PageRequest): Promise<Page<Row>> =>
-      readPage(page, async ({ order, after, limit }) => {
-        const query = live(knex, where).orderBy('id', order).limit(limit);
-        if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-        return { rows: (await query.select(...columns)) as Row[] };
-      }),
+      readRows(live(knex, where), columns, page),
     find: async (knex: Knex, where: Values): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {

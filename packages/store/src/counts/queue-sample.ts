@@ -103,20 +103,20 @@ const SUMS_SHARE = 10;
  * Sums all but the first counts by project and status, or by status alone with too many projects:
  * 1,000 label sets block for milliseconds.
  */
-function limitSeries(
+function limitSeries<Count extends readonly unknown[]>(
   rows: readonly Counted[],
   max: number,
   status: number,
-): { counts: readonly Counted[]; hidden: number } {
-  const [counts, sums] = [
+): { counts: readonly Count[]; hidden: number } {
+  const [whole, sums] = [
     rows.filter((row) => row.at(-1) === 0),
     rows.filter((row) => row.at(-1) !== 0),
   ];
   const kept =
-    counts.length <= max && sums.length === 0
-      ? counts
-      : counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
-  const others = [...counts.slice(kept.length), ...sums];
+    whole.length <= max && sums.length === 0
+      ? whole
+      : whole.slice(0, max - Math.ceil(max / SUMS_SHARE));
+  const others = [...whole.slice(kept.length), ...sums];
   const hidden = others.reduce((total, row) => total + Math.max(1, row.at(-1) as number), 0);
   const byProject = addUp(others, [0, status]);
   const all = [
@@ -124,7 +124,8 @@ function limitSeries(
     ...(kept.length + byProject.length <= max ? byProject : addUp(others, [status])),
   ];
   for (const row of all) row.pop();
-  return { counts: all, hidden };
+  const counts: readonly unknown[] = all;
+  return { counts: counts as readonly Count[], hidden };
 }
 
 function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted[] {
@@ -156,15 +157,15 @@ export async function readQueueSample(
   { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
 ): Promise<QueueSample> {
   const read = async (on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) => {
-    // A second longer than Postgres. The types of node-postgres omit query_timeout per query.
-    const options = { values: [max], rowMode: 'array' as const, query_timeout: timeoutMs + 1_000 };
-    return (
-      await on.query<Counted>({
-        name: `sample-${name}`,
-        text: largest(COUNTINGS[name]),
-        ...options,
-      })
-    ).rows;
+    const { rows } = await on.query<Counted>({
+      name: `sample-${name}`,
+      text: largest(COUNTINGS[name]),
+      values: [max],
+      rowMode: 'array',
+      // A second longer than Postgres.
+      query_timeout: timeoutMs + 1_000,
+    });
+    return rows;
   };
   const readRest = async () => {
     await applyCountDeltas(client);
@@ -175,8 +176,8 @@ export async function readQueueSample(
       'finished-deliveries',
       Math.max(0, countsMax - processing.length),
     );
-    const attempts = limitSeries(await read(client, 'attempts'), countsMax, 2);
-    const events = limitSeries(
+    const attempts = limitSeries<AttemptCount>(await read(client, 'attempts'), countsMax, 2);
+    const events = limitSeries<EventCount>(
       [...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))],
       countsMax,
       2,
@@ -191,7 +192,7 @@ export async function readQueueSample(
   const unfinished = [...waiting, ...processing].sort(
     (a, b) => (b[5] as number) - (a[5] as number),
   );
-  const deliveries = limitSeries([...unfinished, ...finished], countsMax, 4);
+  const deliveries = limitSeries<DeliveryCount>([...unfinished, ...finished], countsMax, 4);
   const { rows: named } = await client.query<
     [id: string, name: string, organisationId: string, organisation: string]
   >({
@@ -210,5 +211,5 @@ export async function readQueueSample(
     attempts: attempts.counts,
     hidden: { events: events.hidden, deliveries: deliveries.hidden, attempts: attempts.hidden },
     projects: Object.fromEntries(named.map(([id, ...names]) => [id, names])),
-  } as unknown as QueueSample;
+  };
 }

@@ -71,7 +71,7 @@ export function readLog<Row extends { readonly id: string }>(
        select ${columns} from hits join ${table} e on e.project_id = $1 and e.id = hits.id and e.occurred_at = hits.occurred_at ${joins} ${order}`,
       values.list,
     );
-    return { rows };
+    return rows;
   });
 }
 

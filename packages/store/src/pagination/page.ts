@@ -1,3 +1,5 @@
+import type { Knex } from 'knex';
+
 export interface PageRequest {
   readonly perPage: number;
   /** `next`: after the cursor in the order of `sort`; `prev`: before it. */
@@ -22,18 +24,14 @@ export interface Seek {
   readonly limit: number;
 }
 
-export interface Found<Row> {
-  readonly rows: readonly Row[];
-}
-
 /** Reads a page by keyset, without counting or skipping rows. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
-  read: (seek: Seek) => Promise<Found<Row>>,
+  read: (seek: Seek) => Promise<readonly Row[]>,
 ): Promise<Page<Row>> {
   const forward = request.direction === 'next';
   const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
-  const { rows } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
+  const rows = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
   const content = rows.slice(0, request.perPage);
   // The cursor's row is on the other side.
@@ -51,6 +49,22 @@ export async function readPage<Row extends { readonly id: string }>(
         nextPageCursor: near,
         prevPageCursor: far,
       };
+}
+
+/** Reads a page of a query's rows by `id`, the column of their id. */
+export function readRows<Row extends { readonly id: string }>(
+  query: Knex.QueryBuilder,
+  columns: readonly (string | Knex.Raw)[],
+  request: PageRequest,
+  id = 'id',
+): Promise<Page<Row>> {
+  return readPage<Row>(request, ({ order, after, limit }) => {
+    if (after !== undefined) void query.where(id, order === 'asc' ? '>' : '<', after);
+    return query
+      .orderBy(id, order)
+      .limit(limit)
+      .select([...columns]);
+  });
 }
 
 /** Leads from an empty page back to the cursor's row. */

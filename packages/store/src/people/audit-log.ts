@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { idBound } from '../pagination/log-page.js';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
 const BATCH = 5_000;
 
@@ -56,27 +56,19 @@ export function listAuditLog(
   { projectId, actorId, resourceId, action, from, to }: AuditFilter,
   page: PageRequest,
 ): Promise<Page<AuditRow>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('audit_log as a')
-      .where('a.organisation_id', organisationId)
-      .orderBy('a.id', order)
-      .limit(limit);
-    if (projectId !== undefined) void query.where('a.project_id', projectId);
-    if (actorId !== undefined) void query.where('a.actor_id', actorId);
-    if (resourceId !== undefined) void query.where('a.resource_id', resourceId);
-    if (action?.endsWith('.*'))
-      void query.whereRaw('starts_with(a.action, ?)', [action.slice(0, -1)]);
-    else if (action !== undefined) void query.where('a.action', action);
-    if (from) void query.where('a.id', '>=', idBound(from.getTime(), '0'));
-    if (to) void query.where('a.id', '<=', idBound(to.getTime(), 'f'));
-    if (after !== undefined) void query.where('a.id', order === 'asc' ? '>' : '<', after);
-    const rows = await query.select<AuditRow[]>(
-      'a.*',
-      knex.raw(`case a.actor_type when 'user' then (select email from users u where u.id::text = a.actor_id)
-                                  else (select name from api_keys k where k.id = a.key_id) end as actor_name`),
-    );
-    return { rows };
-  });
+  const query = knex('audit_log as a').where('a.organisation_id', organisationId);
+  if (projectId !== undefined) void query.where('a.project_id', projectId);
+  if (actorId !== undefined) void query.where('a.actor_id', actorId);
+  if (resourceId !== undefined) void query.where('a.resource_id', resourceId);
+  if (action?.endsWith('.*'))
+    void query.whereRaw('starts_with(a.action, ?)', [action.slice(0, -1)]);
+  else if (action !== undefined) void query.where('a.action', action);
+  if (from) void query.where('a.id', '>=', idBound(from.getTime(), '0'));
+  if (to) void query.where('a.id', '<=', idBound(to.getTime(), 'f'));
+  const name =
+    knex.raw(`case a.actor_type when 'user' then (select email from users u where u.id::text = a.actor_id)
+                                  else (select name from api_keys k where k.id = a.key_id) end as actor_name`);
+  return readRows(query, ['a.*', name], page, 'a.id');
 }
 
 /** Deletes entries older than `days`, in batches to keep locks short. */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { matchesApiKey, newApiKey, maskOfApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { Role } from '../config/api-keys.js';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
 export interface InvitationRow {
   readonly id: string;
@@ -15,16 +15,9 @@ export interface InvitationRow {
   readonly revoked_at: Date | null;
 }
 
-const COLUMNS = [
-  'id',
-  'organisation_id',
-  'email',
-  'role',
-  'created_at',
-  'expires_at',
-  'accepted_at',
-  'revoked_at',
-];
+const COLUMNS = 'id organisation_id email role created_at expires_at accepted_at revoked_at'.split(
+  ' ',
+);
 
 /** Creates an invitation and returns its token, of which only the hash is stored. */
 export async function insertInvitation(
@@ -59,14 +52,7 @@ export function listInvitations(
   organisationId: string,
   page: PageRequest,
 ): Promise<Page<InvitationRow>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('invitations')
-      .where({ organisation_id: organisationId })
-      .orderBy('id', order)
-      .limit(limit);
-    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: await query.select<InvitationRow[]>(COLUMNS) };
-  });
+  return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 
 /** Counts the organisation's open invitations. */

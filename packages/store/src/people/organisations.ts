@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { ROLES, type Role } from '../config/api-keys.js';
-import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
 export interface OrganisationRow {
   readonly id: string;
@@ -158,11 +158,7 @@ export function listMembers(
   organisationId: string,
   page: PageRequest,
 ): Promise<Page<MemberRow>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = members(knex, organisationId).orderBy('users.id', order).limit(limit);
-    if (after !== undefined) void query.where('users.id', order === 'asc' ? '>' : '<', after);
-    return { rows: await query.select<MemberRow[]>(MEMBER) };
-  });
+  return readRows(members(knex, organisationId), MEMBER, page, 'users.id');
 }
 
 /** Returns the member with this user id. */

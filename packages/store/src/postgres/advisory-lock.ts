@@ -11,7 +11,7 @@ export async function withConnection<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const client = await pool.connect();
-  const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
+  const end = () => void client.end().catch(() => undefined);
   signal?.addEventListener('abort', end);
   // A broken connection fails its query; an error event without a listener would end the process.
   const ignore = () => undefined;

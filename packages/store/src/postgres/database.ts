@@ -76,11 +76,10 @@ export function openDatabase(
       connect({ ...place, start, connectionTimeoutMillis: withinMs, query_timeout: withinMs }),
     );
   const openPool = (more: pg.PoolConfig & SessionConfig, watch: DeadConnectionDetector) => {
-    const Client = SessionClient as unknown as typeof pg.Client;
     const opened = new pg.Pool({
       query_timeout: answerMs + 1_000,
       idleTimeoutMillis: idleSeconds * 1000,
-      Client,
+      Client: SessionClient,
       ...more,
     });
     // A connection closed by the server is replaced on next use; an error event without a listener

@@ -17,16 +17,8 @@ const BYTES_PER_CHECK = 128 * 1024;
 /** A slower Postgres is down as a whole. */
 const ANSWER_MS = 5_000;
 
-/** Members that the types of node-postgres omit. */
-interface ClientInternals {
-  readonly connection: { readonly stream: Socket };
-  readonly processID: number;
-  /** False while a statement runs. */
-  readonly readyForQuery: boolean;
-}
-
 interface Watched {
-  readonly client: ClientInternals;
+  readonly client: pg.ClientBase;
   received: number;
   sent: number;
   /** Bytes sent before the running statement. */
@@ -62,7 +54,8 @@ export class DeadConnectionDetector {
   }
 
   watch(client: pg.ClientBase): void {
-    const counters = {
+    const one = {
+      client,
       received: 0,
       sent: 0,
       sentBefore: 0,
@@ -70,7 +63,6 @@ export class DeadConnectionDetector {
       unanswered: 0,
       patience: SILENT_CHECKS,
     };
-    const one = { client: client as unknown as ClientInternals, ...counters };
     this.#watched.add(one);
     client.once('end', () => this.#watched.delete(one));
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
@@ -83,7 +75,7 @@ export class DeadConnectionDetector {
 
   #check(): void {
     for (const one of this.#watched) {
-      const { bytesRead, bytesWritten } = one.client.connection.stream;
+      const { bytesRead, bytesWritten } = socketOf(one.client);
       const isQuiet = bytesRead === one.received;
       one.quiet = isQuiet ? one.quiet + 1 : 0;
       one.unanswered = isQuiet && !one.client.readyForQuery ? one.unanswered + 1 : 0;
@@ -102,7 +94,7 @@ export class DeadConnectionDetector {
   }
 
   async #ask(suspects: readonly Watched[]): Promise<void> {
-    const bytesOf = ({ client }: Watched) => client.connection.stream.bytesRead;
+    const bytesOf = ({ client }: Watched) => socketOf(client).bytesRead;
     const received = new Map(suspects.map((one) => [one, bytesOf(one)]));
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));
@@ -133,11 +125,13 @@ export class DeadConnectionDetector {
     const client = await this.#connect(ANSWER_MS);
     try {
       const { rows } = await client.query<{ own: number; working: number[] }>(BACKENDS, [pids]);
-      return rows[0]!.own === (client as unknown as ClientInternals).processID
-        ? rows[0]!.working
-        : undefined;
+      return rows[0]!.own === client.processID ? rows[0]!.working : undefined;
     } finally {
       client.end().catch(() => undefined);
     }
   }
+}
+
+function socketOf({ connection }: pg.ClientBase): Socket {
+  return connection.stream as Socket;
 }

@@ -47,7 +47,7 @@ const PID = 'select pg_backend_pid() as pid';
 function sharesSessions(pool: pg.Pool): Promise<boolean> {
   return withConnection(pool, async (one) => {
     const before = await pidOf(one);
-    if ((one as pg.PoolClient & { readonly processID: number }).processID === before) return false;
+    if (one.processID === before) return false;
     return withConnection(pool, async (other) => {
       await other.query('begin');
       const pids = [await pidOf(other), await pidOf(one)];

@@ -58,8 +58,7 @@ export async function probeDatabase(
 ): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
     text: `select current_setting('transaction_read_only') = 'off' as writable`,
-    // The types of node-postgres omit it per query.
-    ...{ query_timeout: withinMs },
+    query_timeout: withinMs,
   });
   return { isWritable: rows[0]!.writable };
 }

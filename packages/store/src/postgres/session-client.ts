@@ -1,5 +1,21 @@
+import type { Duplex } from 'node:stream';
 import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
+
+/** Members that the types of node-postgres omit. */
+declare module 'pg' {
+  interface ClientBase {
+    readonly connection: { readonly stream: Duplex };
+    readonly processID: number;
+    /** False while a statement runs. */
+    readonly readyForQuery: boolean;
+    getStartupConf(): Record<string, string>;
+    end(): Promise<void>;
+  }
+  interface QueryConfig {
+    readonly query_timeout?: number;
+  }
+}
 
 /** Startup parameters with settings: `options`, in command-line syntax, or settings by name. */
 export type SessionStart = Readonly<Record<string, string>>;
@@ -8,20 +24,15 @@ export interface SessionConfig extends pg.ClientConfig {
   readonly start: SessionStart;
 }
 
-/** The types of node-postgres omit the method. */
-const Client = pg.Client as unknown as new (
-  config: SessionConfig,
-) => pg.Client & { getStartupConf(): Record<string, string> };
-
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
 /** Starts with these settings alone: node-postgres would add PGOPTIONS and PGREPLICATION. */
-export class SessionClient extends Client {
+export class SessionClient extends pg.Client {
   readonly #start: SessionStart;
 
-  constructor(config: SessionConfig) {
+  constructor(config?: SessionConfig) {
     super(config);
-    this.#start = config.start;
+    this.#start = config?.start ?? {};
     for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ]) this.setTypeParser(type, readTime);
   }
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { deleteEndedSessions } from '../config/api-keys.js';
-import { deleteEndedPortalLinks } from '../config/portal-links.js';
+import { deleteEndedKeys } from '../config/api-keys.js';
 import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
@@ -48,8 +47,7 @@ export async function runMaintenance(
   if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
-  await deleteEndedSessions(pool);
-  await deleteEndedPortalLinks(pool);
+  await deleteEndedKeys(pool);
   await deleteOldAuditEntries(pool, auditDays);
   await deleteOldRequests(pool);
   return done;

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { deleteEndedPortalLinks } from '#store/config/portal-links';
+import { deleteEndedKeys } from '#store/config/api-keys';
 import { makeProject, mistakes, startApi, type Api } from '../../api.js';
 
 const links = suite('server/routes/people/portal-links');
@@ -78,7 +78,7 @@ links(
     await api.db.rows(`update api_keys set revoked_at = now() - interval '8 days' where id = $1`, [
       uid,
     ]);
-    await deleteEndedPortalLinks(api.db.pool);
+    await deleteEndedKeys(api.db.pool);
     assert.is((await api.call('GET', `${path}/portal-links/${uid}`)).status, 404);
   },
 );

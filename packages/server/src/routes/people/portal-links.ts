@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import {
-  findPortalLink,
+  findApiKeyById,
   insertProjectKey,
   listApiKeys,
   refreshPortalLink,
   revokeApiKey,
-  updatePortalLink,
+  updateApiKey,
   type PortalLinkRow,
 } from '@gateway/store/config';
 import {
@@ -105,6 +105,8 @@ const Portal = named(
   }),
 );
 
+const linksOf = ({ id }: ProjectCall['project']) => ({ type: 'portal', project_id: id }) as const;
+
 const shown = { thing: 'portal link', data: PortalLink } as const;
 
 function view(row: PortalLinkRow) {
@@ -173,20 +175,16 @@ export const portalLinkRoutes: readonly Route[] = [
       data: PortalLink,
     },
     ({ database, project, query: { ownerId } }, page) => {
-      const of = {
-        type: 'portal',
-        project_id: project.id,
-        ...(ownerId !== undefined && { owner_id: ownerId }),
-      } as const;
+      const of = { ...linksOf(project), ...(ownerId !== undefined && { owner_id: ownerId }) };
       return listApiKeys(database.knex, of, page);
     },
-    (row) => view(row as PortalLinkRow),
+    view,
   ),
   projectItem(
     'GET /portal-links/:id',
     'Shows a portal link.',
     shown,
-    ({ database, project, id }) => findPortalLink(database.knex, project.id, id),
+    ({ database, project, id }) => findApiKeyById(database.knex, linksOf(project), id),
     view,
   ),
   projectItem(
@@ -200,7 +198,7 @@ export const portalLinkRoutes: readonly Route[] = [
         ...(name !== undefined && { name }),
         ...(managing !== undefined && { role: roleOf(managing) }),
       } as const;
-      return forgotten(records, await updatePortalLink(database.knex, project.id, id, changes));
+      return forgotten(records, await updateApiKey(database.knex, linksOf(project), id, changes));
     },
     view,
   ),
@@ -208,11 +206,9 @@ export const portalLinkRoutes: readonly Route[] = [
     'PUT /portal-links/:id/revoke',
     'Revokes a portal link: here at once, on other servers within a second.',
     { ...shown, message: 'portal link revoked' },
-    async ({ database, project, id, records }) => {
-      const of = { type: 'portal', project_id: project.id } as const;
-      return forgotten(records, await revokeApiKey(database.knex, of, id));
-    },
-    (row) => view(row as PortalLinkRow),
+    async ({ database, project, id, records }) =>
+      forgotten(records, await revokeApiKey(database.knex, linksOf(project), id)),
+    view,
   ),
   projectItem(
     'POST /portal-links/:id/refresh_token',
@@ -224,7 +220,7 @@ export const portalLinkRoutes: readonly Route[] = [
       data: CreatedPortalLink,
     },
     async ({ caller, database, project, id, body, records }) => {
-      const link = await findPortalLink(database.knex, project.id, id);
+      const link = await findApiKeyById(database.knex, linksOf(project), id);
       requireScopesFor(caller, LINK_SCOPES[found(link, 'portal link', id).role]);
       const fresh = await refreshPortalLink(database.knex, project.id, id, endOf(body));
       if (fresh) await records.forget({ masks: [fresh.oldMask] });
