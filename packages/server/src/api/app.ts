@@ -8,7 +8,7 @@ import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { requireOneHost } from '../http/host.js';
-import { sendErrors, send, type Answer } from '../http/response.js';
+import { sendErrors, send, type ApiAnswer } from '../http/response.js';
 import {
   reachAccount,
   reachOrganisation,
@@ -38,7 +38,7 @@ import {
   type Route,
 } from './route.js';
 import { apiRouters, methodsByPath } from './routers.js';
-import { LARGE_BYTES, type Release } from './shares.js';
+import { LARGE_BYTES, type ReleaseShare } from './shares.js';
 
 /**
  * The HTTP application of the control plane; `pages` need no key. Middleware runs in the order
@@ -228,7 +228,7 @@ function mount(
       const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
       const owner =
         caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
-      let release: Release;
+      let release: ReleaseShare;
       try {
         release = await takeShare(owner, {
           bytes: held?.bytes.length ?? 0,
@@ -301,7 +301,7 @@ function effectOf({ method, status }: Route): Effect {
 function location(
   ctx: RouterContext,
   route: Route,
-  { answer, context: { config, links } }: { answer: Answer; context: AppContext },
+  { answer, context: { config, links } }: { answer: ApiAnswer; context: AppContext },
 ): string {
   const path = ctx.path.slice(config.root_path.length).replace(/\/+$/, '');
   const collection =

@@ -3,14 +3,14 @@ import { isGatewayError } from '@gateway/core/errors';
 import { MASK } from '@gateway/core/logging';
 import { insertAuditEntries, type AuditEntry } from '@gateway/store/people';
 import { organisationsOf } from '../auth/access.js';
-import { stringify, type Answer } from '../http/response.js';
+import { stringify, type ApiAnswer } from '../http/response.js';
 import { operationsOf } from './operation.js';
 import { pathOf, showOfCreated, withoutInput, type AnyCall, type Route } from './route.js';
 
 /** The call of a route of any reach. */
 type Reached = Omit<AnyCall, 'project' | 'organisation'> &
   Partial<Pick<AnyCall, 'project' | 'organisation'>>;
-type Audited = (call: AnyCall) => Promise<Answer>;
+type Audited = (call: AnyCall) => Promise<ApiAnswer>;
 
 /** Longer fields are recorded by size: messages can be large. */
 const FIELD_MAX = 2_000;

@@ -6,7 +6,7 @@ import { claimRequest, finishRequest, releaseRequest } from '@gateway/store/peop
 import { derivedKey } from '../auth/process-credentials.js';
 import { isBeforeCommit } from '../health/database-outage.js';
 import { assertValid } from '../http/schema.js';
-import { stringify, type Answer } from '../http/response.js';
+import { stringify, type ApiAnswer } from '../http/response.js';
 import { pathOf, type AnyCall, type Route, type AppContext } from './route.js';
 
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
@@ -51,7 +51,7 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
  */
 export function runOnce(
   context: AppContext,
-): (route: Route, call: AnyCall, run: () => Promise<Answer>) => Promise<Answer> {
+): (route: Route, call: AnyCall, run: () => Promise<ApiAnswer>) => Promise<ApiAnswer> {
   const { config, database, sealer, log } = context;
   const hashKey = derivedKey(config.encryption_key, 'requests with idempotency keys');
   return async (route, call, run) => {
@@ -67,7 +67,7 @@ export function runOnce(
       max: config.limits.idempotency_keys_per_credential,
     });
     if (claimed.state === 'answered') {
-      const answer = JSON.parse(sealer.open(claimed.answer, place)) as Answer;
+      const answer = JSON.parse(sealer.open(claimed.answer, place)) as ApiAnswer;
       return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } };
     }
     if (claimed.state === 'other_request') throw new GatewayError('idempotency_key_reused');

@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { Answer } from '../http/response.js';
+import type { ApiAnswer } from '../http/response.js';
 import { withoutInput, type AnyCall, type Route } from './route.js';
 
 /** Returns the GET route of the same path if its resource can be edited and has an `updated_at`. */
@@ -19,7 +19,7 @@ export function editableAt(
  * The ETag is the time of the last change, which clients know from the resource:
  * https://www.rfc-editor.org/rfc/rfc9110#name-etag
  */
-export function etagOf({ data }: Answer): string | undefined {
+export function etagOf({ data }: ApiAnswer): string | undefined {
   const changedAt = (data as { readonly updated_at?: Date } | null)?.updated_at;
   return changedAt && `"${changedAt.toISOString()}"`;
 }
@@ -38,8 +38,8 @@ const editing = new Map<string, Promise<unknown>>();
 export async function runIfMatch(
   shown: Route,
   call: AnyCall,
-  run: () => Promise<Answer>,
-): Promise<Answer> {
+  run: () => Promise<ApiAnswer>,
+): Promise<ApiAnswer> {
   const wanted = call.headers['if-match']!.split(',').map((tag) => tag.trim());
   const place = [shown.path, ...Object.values(call.params)].join(' ');
   const before = editing.get(place);

@@ -1,4 +1,4 @@
-interface Resource {
+interface ApiResource {
   readonly about: string;
   /** Empty for sessions and portal links, which have no scopes. */
   readonly scopes: readonly ('read' | 'write')[];
@@ -9,7 +9,7 @@ interface Resource {
 const BOTH = ['read', 'write'] as const;
 
 /** Resources in document order; the names of tags, client members and scopes. */
-export const RESOURCES: Readonly<Record<string, Resource>> = {
+export const RESOURCES: Readonly<Record<string, ApiResource>> = {
   auth: { about: 'Sessions of people in browsers.', scopes: [] },
   organisations: { about: 'Whom projects belong to.', scopes: BOTH },
   members: { about: 'Who belongs to an organisation, and the role of each.', scopes: BOTH },

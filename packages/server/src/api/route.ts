@@ -29,7 +29,7 @@ import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
 import type { ReceiveBody } from '../http/body-room.js';
 import type { Links } from '../http/links.js';
-import type { Answer } from '../http/response.js';
+import type { ApiAnswer } from '../http/response.js';
 import { camel } from './resources.js';
 
 /** Services of routes. */
@@ -154,7 +154,7 @@ export interface Route extends Options {
   readonly summary: string;
   /** Required access: none, any caller, or access to the organisation or project of the path. */
   readonly reach: keyof Calls;
-  readonly run: (call: AnyCall) => Promise<Answer>;
+  readonly run: (call: AnyCall) => Promise<ApiAnswer>;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -224,7 +224,7 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     name: Name,
     summary: string,
     options: It,
-    run: (call: CallOf<Reach, It>) => Promise<Answer>,
+    run: (call: CallOf<Reach, It>) => Promise<ApiAnswer>,
   ): Route {
     const [method = '', path = ''] = name.split(' ');
     return {

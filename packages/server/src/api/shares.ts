@@ -5,7 +5,7 @@ import { ProjectTurns } from '@gateway/core/process';
 const WAITING_FACTOR = 100;
 
 /** Call it once. */
-export type Release = () => void;
+export type ReleaseShare = () => void;
 
 /** A larger body occupies the process for milliseconds. */
 export const LARGE_BYTES = 65_536;
@@ -19,7 +19,7 @@ const GROUPED_FACTOR = 32;
 export type TakeShare = (
   owner: string,
   options: { readonly bytes: number; readonly isGrouped: boolean },
-) => Promise<Release>;
+) => Promise<ReleaseShare>;
 
 /** @param most concurrent requests of an owner: `server.project_concurrency` */
 export function requestShares(most: number): TakeShare {

@@ -12,7 +12,7 @@ import type { Database } from '@gateway/store/postgres';
 import type { Caller } from './process-credentials.js';
 import type { RecordCache } from './record-cache.js';
 
-interface Context {
+interface AccessContext {
   readonly records: RecordCache;
   readonly database: Pick<Database, 'knex'>;
 }
@@ -105,7 +105,7 @@ export function reachAccount(caller: Caller, { role }: Access): void {
  */
 export async function organisationsOf(
   caller: Caller,
-  { database, records }: Context,
+  { database, records }: AccessContext,
 ): Promise<Membership[]> {
   const person = personOf(caller);
   if (!person)
@@ -123,7 +123,7 @@ export async function reachOrganisation(
   caller: Caller,
   id: string,
   { role }: Access,
-  context: Context,
+  context: AccessContext,
 ): Promise<Membership> {
   const organisation = (await organisationsOf(caller, context)).find((it) => it.id === id);
   if (!organisation) throw new GatewayError('not_found', { thing: 'organisation', id });
@@ -136,7 +136,7 @@ export async function reachProject(
   caller: Caller,
   projectId: string,
   access: Access,
-  context: Context,
+  context: AccessContext,
 ): Promise<ProjectRow> {
   const isKey = caller.type === 'project' || caller.type === 'portal';
   if (isKey && caller.project_id !== projectId)
@@ -174,7 +174,7 @@ export async function reachProject(
  */
 export async function requireInstanceAdmin(
   caller: Caller,
-  { database }: Pick<Context, 'database'>,
+  { database }: Pick<AccessContext, 'database'>,
 ): Promise<void> {
   if (caller.type === 'process') return;
   const isUser = caller.type === 'personal' || caller.type === 'session';

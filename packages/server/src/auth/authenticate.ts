@@ -6,7 +6,7 @@ import type { Caller, ProcessCredentials } from './process-credentials.js';
 import type { RecordCache } from './record-cache.js';
 import type { SessionCookies } from './session-cookie.js';
 
-interface Context {
+interface SignInContext {
   readonly credentials: ProcessCredentials;
   readonly logins: LoginGuard;
   readonly records: RecordCache;
@@ -20,7 +20,10 @@ const READS = ['GET', 'HEAD', 'OPTIONS'];
  * Returns the sender of a request. Throws `unauthorized`, `csrf_token_missing`, or
  * `too_many_logins` for a client that could be guessing.
  */
-export async function authenticate(request: IncomingMessage, context: Context): Promise<Caller> {
+export async function authenticate(
+  request: IncomingMessage,
+  context: SignInContext,
+): Promise<Caller> {
   const { credentials, logins, sessions } = context;
   const header = request.headers.authorization ?? '';
   const unauthorized = (reason: string) =>
@@ -74,7 +77,7 @@ export async function authenticate(request: IncomingMessage, context: Context): 
 async function authenticateSession(
   request: IncomingMessage,
   key: string,
-  context: Context,
+  context: SignInContext,
 ): Promise<Caller> {
   const mask = maskOfApiKey(key);
   const ended = new GatewayError('unauthorized', {
@@ -97,7 +100,7 @@ async function authenticateSession(
 async function storedKey(
   key: string,
   mask: string,
-  { records, credentials }: Context,
+  { records, credentials }: SignInContext,
   refused = (what: string) =>
     new GatewayError('unauthorized', {
       reason: `the API key gw_${mask}_… ${what}`,

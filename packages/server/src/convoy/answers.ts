@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { TSchema } from '@sinclair/typebox';
-import { RawJson, type Answer } from '../http/response.js';
+import { RawJson, type ApiAnswer } from '../http/response.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -82,7 +82,7 @@ const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
 const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
 /** Translates an answer. `schema` describes its data. */
-export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
+export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAnswer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;
   const rewrite = (title !== undefined && ROWS[title]) || ((row: Row) => row);

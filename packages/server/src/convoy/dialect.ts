@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Context, Next } from 'koa';
-import type { Answer } from '../http/response.js';
+import type { ApiAnswer } from '../http/response.js';
 import { answerOf } from './answers.js';
 import { queryOf, rewriteBody } from './requests.js';
 
@@ -8,7 +8,7 @@ interface Dialect {
   query(query: Readonly<Record<string, string | string[] | undefined>>): Record<string, unknown>;
   /** Changes the body in place; returns the names of removed fields. */
   body(body: unknown): string[];
-  answer(answer: Answer): Answer;
+  answer(answer: ApiAnswer): ApiAnswer;
 }
 
 interface Spoken {

@@ -14,7 +14,7 @@ const CHECK_MS = 250;
 export const BODY_BYTES_PER_SECOND = 65_536;
 
 /** Slow or large bodies of a sender use no capacity of others. */
-export interface Sender {
+export interface BodySender {
   readonly id: string;
   /** No key or signature was verified yet. */
   readonly isStranger: boolean;
@@ -33,7 +33,7 @@ export interface HeldBody {
  */
 export type ReceiveBody = (
   request: IncomingMessage,
-  options: { readonly limit: number; readonly sender: Sender },
+  options: { readonly limit: number; readonly sender: BodySender },
 ) => Promise<HeldBody>;
 
 interface Room {
@@ -106,7 +106,7 @@ export function bodyRoom({
 
   function enter(
     request: IncomingMessage,
-    { id, isStranger }: Sender,
+    { id, isStranger }: BodySender,
     fail: Arrival['fail'],
   ): Arrival {
     let own = senders.get(id);

@@ -3,7 +3,7 @@ import type { Context, Next } from 'koa';
 import { isGatewayError, type InvalidField } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 
-export interface Answer {
+export interface ApiAnswer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;

@@ -8,7 +8,7 @@ import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { HttpSource } from '@gateway/store/config';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { AppContext } from '../api/route.js';
-import type { Release } from '../api/shares.js';
+import type { ReleaseShare } from '../api/shares.js';
 import type { Account } from '../auth/login-guard.js';
 import { derivedKey } from '../auth/process-credentials.js';
 import { send } from '../http/response.js';
@@ -25,7 +25,7 @@ const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
 const PAUSED_SECONDS = 60;
 const NO_BODY = Buffer.alloc(0);
 
-interface Outcome {
+interface IngestOutcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
   /** Id of the first event, or of the quarantined message. */
   readonly uid: string | null;
@@ -124,7 +124,7 @@ export function ingestRouter(context: AppContext): Router {
     const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
     const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
     const body = held.bytes;
-    let release: Release;
+    let release: ReleaseShare;
     try {
       if (isSigned) await admit(ctx.req, source, verifier, { credential: undefined, body });
       const handshake = handshakeAnswer(verifier, {
@@ -168,7 +168,7 @@ async function accept(
   source: HttpSource,
   message: HttpMessage,
   { functions, events, plugins }: AppContext,
-): Promise<Outcome> {
+): Promise<IngestOutcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
     if (plugins.metrics)
@@ -195,7 +195,7 @@ async function accept(
   return { outcome, uid: creations[0]!.id, events: made };
 }
 
-const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {
+const MESSAGES: Readonly<Record<IngestOutcome['outcome'], string>> = {
   accepted: 'event created',
   duplicate: 'an event with this idempotency key is there already',
   dropped: 'the function of the source dropped the message',
@@ -205,7 +205,7 @@ const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {
 function answer(
   ctx: RouterContext,
   { http: { custom_response: custom } }: HttpSource,
-  data: Outcome,
+  data: IngestOutcome,
 ): void {
   // Providers repeat failures; quarantined messages need no repetition.
   send(ctx, data.outcome === 'quarantined' ? 202 : 200, {

@@ -12,7 +12,7 @@ import type { ProjectCall } from '../api/route.js';
 import { idempotencyKeyOf } from '../api/idempotency.js';
 import { measureIngest } from '../api/measure.js';
 import { unstorableStrings } from '../http/body.js';
-import type { Answer } from '../http/response.js';
+import type { ApiAnswer } from '../http/response.js';
 import { assertValid, invalid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
@@ -46,7 +46,7 @@ export async function createEvent(
     headers: requestHeaders,
   }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
-): Promise<Answer> {
+): Promise<ApiAnswer> {
   const { custom_headers: custom = {}, event_type: eventType } = body;
   const { max_message_bytes: limit } = config.ingest;
   const { key: idempotencyKey, problems: ofKey } = keyOf(body, requestHeaders);
@@ -101,7 +101,7 @@ type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id
 /** Returns the outcome of each event; throws `invalid_request` if none was created. */
 export async function createEvents(
   call: ProjectCall<{ readonly events: readonly BatchEvent[] }>,
-): Promise<Answer> {
+): Promise<ApiAnswer> {
   if (call.headers['idempotency-key'] !== undefined)
     throw invalid(
       'Idempotency-Key',

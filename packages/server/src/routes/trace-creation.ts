@@ -11,7 +11,7 @@ import {
   traceContextOf,
 } from '@gateway/core/tracing';
 
-interface Creation {
+interface CreationTrace {
   readonly projectId: string;
   readonly eventType: string;
   readonly dynamic: boolean;
@@ -27,7 +27,7 @@ export async function traceCreation<
   Created extends { readonly id: string; readonly duplicate: boolean },
 >(
   { tracer: active }: Pick<ActivatedPlugins, 'tracer'>,
-  { projectId, eventType, dynamic, requestHeaders, headers }: Creation,
+  { projectId, eventType, dynamic, requestHeaders, headers }: CreationTrace,
   create: () => Promise<Created>,
 ): Promise<Created> {
   if (!active) return create();

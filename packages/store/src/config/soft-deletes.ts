@@ -3,7 +3,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
-type Values = Readonly<Record<string, unknown>>;
+type Columns = Readonly<Record<string, unknown>>;
 
 /** A column that is read as `Type`. */
 export interface Column<Type> {
@@ -55,19 +55,22 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   columns: readonly string[],
   json: readonly string[],
 ) {
-  const live = (knex: Knex, where: Values | Knex.QueryCallback) =>
+  const live = (knex: Knex, where: Columns | Knex.QueryCallback) =>
     knex(table).where(where).whereNull('deleted_at');
-  const stored = (fields: object): Values =>
+  const stored = (fields: object): Columns =>
     Object.fromEntries(
-      Object.entries(fields as Values).map(([name, it]) => [
+      Object.entries(fields as Columns).map(([name, it]) => [
         name,
         json.includes(name) && (it ?? null) !== null ? JSON.stringify(it) : it,
       ]),
     );
   return {
-    list: (knex: Knex, where: Values | Knex.QueryCallback, page: PageRequest): Promise<Page<Row>> =>
-      readRows(live(knex, where), columns, page),
-    find: async (knex: Knex, where: Values): Promise<Row | undefined> =>
+    list: (
+      knex: Knex,
+      where: Columns | Knex.QueryCallback,
+      page: PageRequest,
+    ): Promise<Page<Row>> => readRows(live(knex, where), columns, page),
+    find: async (knex: Knex, where: Columns): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {
       const rows = (await knex(table)
@@ -75,13 +78,13 @@ export function softDeleteTable<Row extends { readonly id: string }>(
         .returning([...columns])) as Row[];
       return rows[0]!;
     },
-    async update(knex: Knex, where: Values, fields: object): Promise<Row | undefined> {
+    async update(knex: Knex, where: Columns, fields: object): Promise<Row | undefined> {
       const rows = (await live(knex, where)
         .update({ ...stored(fields), updated_at: knex.fn.now() })
         .returning([...columns])) as Row[];
       return rows[0];
     },
-    delete: async (knex: Knex, where: Values): Promise<boolean> =>
+    delete: async (knex: Knex, where: Columns): Promise<boolean> =>
       (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) >
       0,
   };
@@ -110,7 +113,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     list: (
       knex: Knex,
       project_id: string,
-      where: Values,
+      where: Columns,
       page: PageRequest,
       search?: string,
       among?: Among,
@@ -134,7 +137,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       project_id: string,
       fields: Fields & { readonly id?: string },
       max = Infinity,
-      share?: Full & { readonly where: Values | Knex.QueryCallback },
+      share?: Full & { readonly where: Columns | Knex.QueryCallback },
     ): Promise<Row> => {
       if (max === Infinity && !share) return rows.insert(knex, { project_id, ...fields });
       return knex.transaction(async (trx) => {

@@ -37,7 +37,7 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
   });
 }
 
-export interface Heartbeat {
+export interface HeartbeatReply {
   /** Postgres' time at the start of the statement, in epoch milliseconds. */
   readonly nowMs: number;
   /** Raised by every write to the configuration. */
@@ -62,9 +62,9 @@ export async function sendHeartbeat(
   id: number,
   ttlMs: number,
   projectIds: readonly string[],
-): Promise<Heartbeat> {
+): Promise<HeartbeatReply> {
   const { rows } = await pool.query<
-    Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }
+    Omit<HeartbeatReply, 'dueInMs'> & { due: Record<string, number> | null }
   >({
     name: 'heartbeat',
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)

@@ -139,15 +139,15 @@ export async function findOtherRecords(
   return rows;
 }
 
-export interface Waiting {
+export interface RoutingBacklog {
   readonly agents: readonly string[];
   /** Earlier pending events, counted up to a thousand. */
   readonly before: number;
 }
 
 /** Scans the agents and at most a thousand entries of the index of pending events. No lock. */
-export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<Waiting> {
-  const { rows } = await pool.query<Waiting>({
+export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<RoutingBacklog> {
+  const { rows } = await pool.query<RoutingBacklog>({
     name: 'read-waiting',
     text: `select array(select name from agents where expires_at > now() order by id) as agents,
                   (select count(*) from (select from events where status = 'pending' and accepted_at < $1 limit 1000) e)::int as before`,

@@ -13,7 +13,7 @@ import {
   type ExplainedDeliveries,
   type FoundEvent,
   type OtherRecord,
-  type Waiting,
+  type RoutingBacklog,
 } from './event-facts.js';
 import { explainRoute, type ExplainedRoute } from './explain-route.js';
 
@@ -27,7 +27,7 @@ export interface Explanation {
   readonly counts: Pick<RoutingPart, 'subscriptionCount' | 'endpointCount' | 'isWhole'>;
   /** The known owner or endpoint id nearest to an unknown one. */
   readonly meant: string | null;
-  readonly waiting: Waiting;
+  readonly waiting: RoutingBacklog;
   /** End of the window in which messages with its idempotency key are duplicates. */
   readonly keyExpiry: Date | null;
   readonly quarantined: string | null;

@@ -89,16 +89,16 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
   return rows[0]?.id ?? null;
 }
 
-export interface Place {
+export interface Partitions {
   readonly suffix: '' | '_default';
   /** A condition on `occurred_at`, with literals for partition pruning; or nothing. */
   within(table: string): string;
 }
 
-const DEFAULT: Place = { suffix: '_default', within: () => '' };
+const DEFAULT: Partitions = { suffix: '_default', within: () => '' };
 
 /** Selects a day (`2026-01-31`), in its partitions or the default partitions. */
-export function ofDay(day: string): Place {
+export function ofDay(day: string): Partitions {
   return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
 
@@ -116,7 +116,7 @@ function batchOf(table: string, within: string): string {
 }
 
 /** Locks: the deleted rows. A delivery being re-queued is locked and skipped. */
-export function deliveriesStatement({ suffix, within }: Place): string {
+export function deliveriesStatement({ suffix, within }: Partitions): string {
   const table = `event_deliveries${suffix}`;
   return `
   with ${batchOf(table, within('t'))},
@@ -138,7 +138,7 @@ export function deliveriesStatement({ suffix, within }: Place): string {
  * Locks: the deleted rows. Ids of an event's deliveries start with the same time; their partition
  * can be newer than the event. Each event is probed separately: a join could read all deliveries.
  */
-export function eventsStatement({ suffix, within }: Place): string {
+export function eventsStatement({ suffix, within }: Partitions): string {
   const table = `events${suffix}`;
   return `
   with ${batchOf(table, within('t'))},
@@ -155,7 +155,7 @@ export function eventsStatement({ suffix, within }: Place): string {
 }
 
 /** Deletes kept messages without an event in their millisecond. Locks: the deleted rows. */
-export function messagesStatement({ suffix, within }: Place): string {
+export function messagesStatement({ suffix, within }: Partitions): string {
   const table = `event_messages${suffix}`;
   return `
   with ${batchOf(table, within('t'))},

@@ -5,7 +5,7 @@ import { providerFetch, type ProviderFetch } from './provider-fetch.js';
 
 const TIMEOUT_SECONDS = 10;
 
-type Settings = Pick<Config, 'oidc' | 'delivery'>;
+type OidcSettings = Pick<Config, 'oidc' | 'delivery'>;
 
 /**
  * Reads the provider's document; needs `oidc.issuer` and `oidc.client_id`.
@@ -13,7 +13,7 @@ type Settings = Pick<Config, 'oidc' | 'delivery'>;
  */
 export function discover(
   client: typeof Client,
-  { oidc }: Settings,
+  { oidc }: OidcSettings,
   http: ProviderFetch,
 ): Promise<Client.Configuration> {
   const { issuer = '', client_id: clientId = '', client_secret: secret } = oidc;
@@ -29,7 +29,7 @@ export function discover(
 }
 
 /** Reads the provider's document for `gateway utils doctor`; rejects with the cause. */
-export async function checkProvider(config: Settings): Promise<void> {
+export async function checkProvider(config: OidcSettings): Promise<void> {
   const client = await import('openid-client');
   const http = providerFetch(config);
   try {
