@@ -14,12 +14,13 @@ import {
   updateProject,
   type ApiKeyRow,
   type ProjectConfig,
-  type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
 import {
   accountRoute,
+  accountList,
   found,
+  projectItem,
   projectRoute,
   withUid,
   type ProjectCall,
@@ -27,7 +28,7 @@ import {
 } from '../api/route.js';
 import { includes, organisationsOf } from '../auth/access.js';
 import type { Caller } from '../auth/process-credentials.js';
-import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
+import { pageQuery } from '../http/list-query.js';
 import {
   Id,
   integer,
@@ -148,10 +149,10 @@ const CreatedProject = named(
   }),
 );
 
-/** The call's project can be cached. */
-async function current({ database, project }: ProjectCall): Promise<ProjectRow> {
-  return found(await findProject(database.knex, project.id), 'project', project.id);
-}
+const shown = { thing: 'project', data: Project } as const;
+
+/** Reads the project again: the call's can be cached. */
+const current = ({ database, project }: ProjectCall) => findProject(database.knex, project.id);
 
 export const projectRoutes: readonly Route[] = [
   accountRoute(
@@ -190,34 +191,37 @@ export const projectRoutes: readonly Route[] = [
       };
     },
   ),
-  accountRoute(
-    'GET /projects',
+  accountList(
+    '/projects',
     'Lists the projects of the organisations of the user of the key.',
-    { query: object({ ...pageQuery, orgID: Type.Optional(Id) }), data: pageOf(Project) },
-    async (call) => {
+    {
+      query: object({ ...pageQuery, orgID: Type.Optional(Id) }),
+      title: 'projects',
+      data: Project,
+    },
+    async (call, page) => {
       const { caller, database, query } = call;
       const ids = (await organisationsOf(caller, call))
         .map(({ id }) => id)
         .filter((id) => query.orgID === undefined || id === query.orgID);
-      const request = pageRequest(query);
-      return {
-        message: 'projects',
-        data: pageView(await listProjects(database.knex, ids, request), request, withUid),
-      };
+      return listProjects(database.knex, ids, page);
     },
+    withUid,
   ),
-  projectRoute('GET', 'Shows a project.', { data: Project }, async (call) => ({
-    message: 'project',
-    data: withUid(await current(call)),
-  })),
-  projectRoute(
+  projectItem('GET', 'Shows a project.', shown, current, withUid),
+  projectItem(
     'PUT',
     'Changes what is given of a project.',
-    { role: 'admin', body: ChangedProject, data: Project },
+    { ...shown, role: 'admin', body: ChangedProject },
     async (call) => {
       const { body, database, project, records } = call;
       const config =
-        body.config && withDefaults(body.config, (await current(call)).config, call.config);
+        body.config &&
+        withDefaults(
+          body.config,
+          found(await current(call), 'project', project.id).config,
+          call.config,
+        );
       const fields = {
         ...(body.name === undefined ? {} : { name: body.name }),
         ...(config ? { config } : {}),
@@ -225,8 +229,9 @@ export const projectRoutes: readonly Route[] = [
       const changed = await updateProject(database.knex, project.id, fields);
       await records.forget({ project: project.id });
       call.catalogue.forget(project.id);
-      return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
+      return changed;
     },
+    withUid,
   ),
   projectRoute(
     'DELETE',

@@ -1,8 +1,6 @@
-import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
-
-type Client = Pick<pg.Pool, 'query'>;
+import type { Querier } from '../postgres/connection.js';
 
 /**
  * `endpoint_failing` and `source_failing` remain open until recovery, `licence_*` forever: each
@@ -55,7 +53,7 @@ export type Raised = 'raised' | 'known' | 'quiet';
  * `quietSeconds`. Locks their keys in one order.
  */
 export async function raiseNotifications(
-  client: Client,
+  client: Querier,
   notifications: readonly NewNotification[],
   { agentId, quietSeconds }: { agentId: number; quietSeconds: number },
 ): Promise<Raised[]> {
@@ -101,7 +99,7 @@ export function factsText(facts: NotificationFacts): string {
 
 /** Closes notifications: the next failure notifies again. A waiting one is still sent. */
 export async function endNotifications(
-  client: Client,
+  client: Querier,
   kind: NotificationKind,
   subjects: readonly string[],
 ): Promise<void> {
@@ -113,7 +111,7 @@ export async function endNotifications(
 
 /** Returns the endpoints and sources with an open notification, and whether its agent is alive. */
 export async function readOpenNotifications(
-  client: Client,
+  client: Querier,
 ): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
   const { rows } = await client.query<{
     kind: NotificationKind;
@@ -150,7 +148,7 @@ const CLAIM_MAX = 10_000;
  * Skips kinds of newer versions. Locks their rows, skipping locked rows.
  */
 export async function claimNotifications(
-  client: Client,
+  client: Querier,
   gatherSeconds: number,
 ): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
@@ -194,7 +192,7 @@ export async function claimNotifications(
 }
 
 /** Marks waiting notifications as sent and clears their last error. */
-export async function markSent(client: Client, ids: readonly string[]): Promise<void> {
+export async function markSent(client: Querier, ids: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set status = 'sent', sent_at = now(), next_attempt_at = null, last_error = null
      where id = any($1::uuid[]) and status = 'waiting'`,
@@ -204,7 +202,7 @@ export async function markSent(client: Client, ids: readonly string[]): Promise<
 
 /** Records a failed send; the notifications are due again after `waitMs`. */
 export async function postponeNotifications(
-  client: Client,
+  client: Querier,
   ids: readonly string[],
   error: string,
   waitMs: number,
@@ -221,7 +219,7 @@ export async function postponeNotifications(
  * endpoints and sources, and deletes old closed ones.
  */
 export async function giveUpNotifications(
-  client: Client,
+  client: Querier,
   { afterHours, forgetAfterDays }: { afterHours: number; forgetAfterDays: number },
 ): Promise<{ id: string; kind: NotificationKind; subject: string; last_error: string | null }[]> {
   await client.query(

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
 import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
+import type { Querier } from '../postgres/connection.js';
 
 export interface SampleTime {
   /** Seconds; positive even if Postgres' clock was set back: the next sample becomes due. */
@@ -22,7 +23,7 @@ const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds
  * taken at `known`.
  */
 export async function lastSample(
-  client: Pick<pg.Pool, 'query'>,
+  client: Querier,
   known: string | undefined,
 ): Promise<StoredSample | undefined> {
   const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
 import { KV_VERSIONS } from '../kv/versions.js';
+import type { Querier } from '../postgres/connection.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
@@ -129,7 +130,7 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
  * their new events. Returns the ids of the new events, or `all`.
  */
 export async function acceptEvents(
-  client: Pick<pg.Pool, 'query'>,
+  client: Querier,
   batch: EventBatch,
 ): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries, messages = [] } = batch;
@@ -165,7 +166,7 @@ export interface StoredMessage {
 
 /** Returns the messages of existing events by event id. No lock. */
 export async function readMessages(
-  pool: Pick<pg.Pool, 'query'>,
+  pool: Querier,
   refs: readonly EventRef[],
 ): Promise<ReadonlyMap<string, StoredMessage>> {
   const { rows } = await pool.query<StoredMessage & { id: string }>({

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { Querier } from '../postgres/connection.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 
@@ -8,7 +8,7 @@ import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
  * their time. Locks: their rows, in one order.
  */
 export async function firstArrivals(
-  pool: Pick<pg.Pool, 'query'>,
+  pool: Querier,
   messages: readonly EventRef[],
 ): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: string; ms: number }>({

@@ -4,6 +4,8 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
 
 const CONNECT_MS = 5_000;
+/** A connection without an answer for this time, plus a blocking read's, is half-open. */
+export const ANSWER_MS = 2_000;
 const SENTINEL_ANSWER_MS = 2_000;
 /** Redirections of a command, 100 ms apart: it fails before its caller times out. */
 const CLUSTER_TRIES = 8;
@@ -129,8 +131,30 @@ function keepReasons(
   });
 }
 
+/** Awaits a reply; after a timeout, rejects and reconnects. */
+export async function answered<T>(
+  redis: Redis,
+  command: Promise<T>,
+  withinMs = ANSWER_MS,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      redis.disconnect(true);
+      reject(new Error(`KV did not answer within ${withinMs} ms`));
+    }, withinMs);
+  });
+  try {
+    return await Promise.race([command, late]);
+  } catch (error) {
+    throw withReason(redis, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Returns the same error, with the last known failure as its `cause` if ioredis omits it. */
-export function withReason(redis: Redis, error: unknown): unknown {
+function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
   if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;

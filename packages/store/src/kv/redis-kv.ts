@@ -1,16 +1,11 @@
-import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import { TAKE_OVER_MS } from './kv.js';
-import type { Kv, KvSettings, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
+import type { Kv, KvSettings, QueueName, SharedMap, SignalQueue } from './kv.js';
 import { MemoryKv } from './memory-kv.js';
-import { redisConnector, withReason } from './redis-connection.js';
+import { answered, redisConnector } from './redis-connection.js';
+import { acknowledge, CHANGES_MAX, GROUP, redisQueue } from './redis-queue.js';
 
 const PREFIX = 'gateway:';
-const GROUP = 'agents';
-/** Bounds the detection of half-open connections. */
-const BLOCK_MS = 5_000;
-/** A connection without an answer for this time, plus a blocking read's, is half-open. */
-const ANSWER_MS = 2_000;
 const PING_MS = 10_000;
 
 /*
@@ -55,16 +50,6 @@ end
 return made`;
 
 /*
- * Scripts, not ioredis pipelines: through young-generation garbage collections a dead pipeline
- * retains the next one, and full collections, with pauses of milliseconds, become several times as
- * frequent. KEYS[1] stream; ARGV texts, or the group and ids.
- */
-const PUSH = `for _, text in ipairs(ARGV) do redis.call('xadd', KEYS[1], '*', 't', text) end`;
-const DONE = `
-redis.call('xack', KEYS[1], unpack(ARGV))
-redis.call('xdel', KEYS[1], unpack(ARGV, 2))`;
-
-/*
  * Runs every kind of command the gateway uses, to detect a restrictive ACL early. Redis 7.0 and
  * older do not name the command that a script is not allowed to call. The keys share one slot.
  * KEYS a string, a hash, a stream; ARGV the group.
@@ -101,12 +86,8 @@ const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + na
 
 /** Done signals are acknowledged together after this time. */
 const DONE_MS = 50;
-/** Changes, texts or tickets per script: longer scripts would block Redis. */
-const CHANGES_MAX = 500;
 /** Names per MGET, likewise. */
 const NAMES_MAX = 1_000;
-
-type StreamEntry = [id: string, fields: string[]];
 
 /** KV on Redis 6.2 or newer: a single server, Sentinel, or a Cluster. */
 export class RedisKv implements Kv {
@@ -216,14 +197,7 @@ export class RedisKv implements Kv {
   async #acknowledge(): Promise<void> {
     const done = [...this.#done];
     this.#done.clear();
-    const acknowledge = async (key: string, tickets: readonly string[]) => {
-      for (let k = 0; k < tickets.length; k += CHANGES_MAX)
-        await answered(
-          this.#redis,
-          this.#redis.eval(DONE, 1, key, GROUP, ...tickets.slice(k, k + CHANGES_MAX)),
-        );
-    };
-    await Promise.allSettled(done.map(([key, tickets]) => acknowledge(key, tickets)));
+    await Promise.allSettled(done.map(([key, tickets]) => acknowledge(this.#redis, key, tickets)));
   }
 
   /** Each queue has its own connection: a blocking read occupies it, and ends only with it. */
@@ -262,163 +236,6 @@ function redisMap(redis: Redis, key: string): SharedMap {
 }
 
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
-
-/**
- * A stream with one consumer group. Done entries are deleted: its length is the depth of the queue.
- */
-function redisQueue(
-  redis: Redis,
-  {
-    key,
-    takeOverMs,
-    connectBlocking,
-    done,
-  }: {
-    key: string;
-    takeOverMs: number;
-    connectBlocking: () => Redis;
-    done(key: string, tickets: readonly string[]): void;
-  },
-): SignalQueue {
-  const consumer = `${hostname()}:${process.pid}`;
-  let blocking: Redis | undefined;
-  let takeOverAtMs = 0;
-
-  /** Claims signals of dead agents, once per take-over period. */
-  async function takeOver(limit: number): Promise<Signal[]> {
-    const nowMs = performance.now();
-    if (nowMs < takeOverAtMs) return [];
-    takeOverAtMs = nowMs + takeOverMs;
-    const claiming = redis.xautoclaim(key, GROUP, consumer, takeOverMs, '0', 'COUNT', limit);
-    const [, entries] = (await answered(redis, claiming)) as [string, (StreamEntry | null)[]];
-    if (entries.length === limit) takeOverAtMs = 0;
-    // Redis 6 returns null for deleted entries.
-    return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
-  }
-
-  async function pullFrom(
-    connection: Redis,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<Signal[]> {
-    while (!signal.aborted) {
-      try {
-        const abandoned = await takeOver(limit);
-        if (abandoned.length > 0) return abandoned;
-        const blockMs = Math.min(BLOCK_MS, takeOverMs);
-        const reading = connection.xreadgroup(
-          'GROUP',
-          GROUP,
-          consumer,
-          'COUNT',
-          limit,
-          'BLOCK',
-          blockMs,
-          'STREAMS',
-          key,
-          '>',
-        );
-        const answer = (await answered(connection, reading, blockMs + ANSWER_MS)) as
-          [key: string, entries: StreamEntry[]][] | null;
-        const entries = answer?.[0]?.[1];
-        if (entries?.length) return entries.map(signalOf);
-      } catch (error) {
-        if (signal.aborted) break;
-        // The stream is new, or Redis was flushed, possibly during the blocking read.
-        if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
-        await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch(
-          (e: unknown) => {
-            if (!String(e).includes('BUSYGROUP')) throw e;
-          },
-        );
-      }
-    }
-    return [];
-  }
-
-  return {
-    async push(texts) {
-      if (texts.length === 1)
-        return void (await answered(redis, redis.xadd(key, '*', 't', texts[0]!)));
-      for (let k = 0; k < texts.length; k += CHANGES_MAX)
-        await answered(redis, redis.eval(PUSH, 1, key, ...texts.slice(k, k + CHANGES_MAX)));
-    },
-    async pull(limit, signal) {
-      if (signal.aborted) return [];
-      const connection = (blocking ??= connectBlocking());
-      const abort = () => {
-        blocking = undefined;
-        connection.disconnect();
-      };
-      signal.addEventListener('abort', abort);
-      try {
-        if (connection.status !== 'ready') await connected(connection, signal);
-        return await pullFrom(connection, limit, signal);
-      } finally {
-        signal.removeEventListener('abort', abort);
-      }
-    },
-    done: async (tickets) => done(key, tickets),
-    depth: () => answered(redis, redis.xlen(key)),
-    async load() {
-      const results = await answered(redis, redis.pipeline().xlen(key).xpending(key, GROUP).exec());
-      const [length, pending] = results ?? [];
-      if (length?.[0]) throw length[0];
-      // Before the first pull there is no group.
-      if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
-      const all = Number(length?.[1] ?? 0);
-      // An entry can be acknowledged between the two counts.
-      const pulled = Math.min(
-        all,
-        pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0),
-      );
-      return { waiting: all - pulled, pulled };
-    },
-  };
-}
-
-/** Awaits a reply; after a timeout, rejects and reconnects. */
-async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      redis.disconnect(true);
-      reject(new Error(`KV did not answer within ${withinMs} ms`));
-    }, withinMs);
-  });
-  try {
-    return await Promise.race([command, late]);
-  } catch (error) {
-    throw withReason(redis, error);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function signalOf([ticket, fields]: StreamEntry): Signal {
-  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids: the time, a dash, and a
-  // number.
-  return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
-}
-
-/** Resolves when the connection is ready or the signal aborts; rejects after `BLOCK_MS`. */
-function connected(redis: Redis, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => settle(() => reject(new Error('KV is not connected'))),
-      BLOCK_MS,
-    );
-    const ready = () => settle(resolve);
-    const settle = (end: () => void) => {
-      clearTimeout(timer);
-      redis.off('ready', ready);
-      signal.removeEventListener('abort', ready);
-      end();
-    };
-    redis.on('ready', ready);
-    signal.addEventListener('abort', ready);
-  });
-}
 
 /**
  * Opens KV and connects in the background: a gateway starts even while KV is down. Throws

@@ -10,6 +10,9 @@ export type DatabaseSettings = Pick<
 > &
   Partial<Config['database']>;
 
+/** A pool or one of its connections. */
+export type Querier = Pick<pg.Pool, 'query'>;
+
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**

@@ -6,6 +6,7 @@ import { deleteOldAuditEntries } from '../people/audit-log.js';
 import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { PARENTS } from './retention.js';
+import type { Querier } from '../postgres/connection.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
@@ -54,10 +55,7 @@ export async function runMaintenance(
 }
 
 /** Returns the days (`2026-01-31`) from today, by Postgres' clock, that lack a partition. */
-export async function missingDays(
-  client: Pick<pg.Pool, 'query'>,
-  daysAhead: number,
-): Promise<string[]> {
+export async function missingDays(client: Querier, daysAhead: number): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d
       where exists (select from unnest($2::text[]) parent where to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) is null) order by 1`,

@@ -1,6 +1,4 @@
-import type pg from 'pg';
-
-type Client = Pick<pg.Pool, 'query'>;
+import type { Querier } from '../postgres/connection.js';
 
 /** Accepted events, successful deliveries, and bytes of the events' data. */
 export interface Usage {
@@ -30,7 +28,7 @@ const CLOSED = `day < (now() at time zone 'UTC' - interval '1 hour')::date`;
  * Adds usage to the projects' organisations, except for days being posted. Lock: the rows of
  * usage_days, in one order.
  */
-export async function addUsage(client: Client, usage: readonly ProjectUsage[]): Promise<void> {
+export async function addUsage(client: Querier, usage: readonly ProjectUsage[]): Promise<void> {
   await client.query({
     name: 'add-usage',
     text: `insert into usage_days as known (organisation_id, day, events, deliveries, bytes)
@@ -72,7 +70,7 @@ const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name 
  * Returns the usage of the last days, including today, newest first, of one organisation if given.
  */
 export async function listUsage(
-  client: Client,
+  client: Querier,
   { days, organisationId = null }: { days: number; organisationId?: string | null },
 ): Promise<UsageDay[]> {
   const { rows } = await client.query<UsageDay>(
@@ -85,7 +83,7 @@ export async function listUsage(
 }
 
 /** True when a closed day is not posted to billing yet. */
-export async function hasUnposted(client: Client): Promise<boolean> {
+export async function hasUnposted(client: Querier): Promise<boolean> {
   const { rows } = await client.query(
     `select from usage_days where posted_at is null and ${CLOSED} limit 1`,
   );
@@ -97,7 +95,7 @@ export async function hasUnposted(client: Client): Promise<boolean> {
  * Requires `lockBilling`.
  */
 export async function closeUnposted(
-  client: Client,
+  client: Querier,
   limit: number,
   after?: Pick<UsageDay, 'day' | 'organisation_id'>,
 ): Promise<UsageDay[]> {
@@ -123,7 +121,7 @@ export async function closeUnposted(
 
 /** Records that a day was posted. Keeps an earlier time. */
 export async function markPosted(
-  client: Client,
+  client: Querier,
   { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>,
 ): Promise<void> {
   const text = `update usage_days set posted_at = now() where organisation_id = $1 and day = $2::date and posted_at is null`;
@@ -131,7 +129,7 @@ export async function markPosted(
 }
 
 /** Tries to acquire the billing lock for the life of the connection. */
-export async function lockBilling(client: Client): Promise<boolean> {
+export async function lockBilling(client: Querier): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>(
     `select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`,
   );

@@ -13,7 +13,6 @@ import {
   listMembers,
   revokeInvitation,
   updateOrganisation,
-  type InvitationRow,
 } from '@gateway/store/people';
 import {
   accountRoute,
@@ -102,25 +101,30 @@ export const organisationRoutes: readonly Route[] = [
       data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
     }),
   ),
-  organisationRoute(
+  organisationItem(
     'GET',
     'Shows an organisation.',
-    { data: Membership, name: 'get' },
-    async ({ organisation: it }) => ({
-      message: 'organisation',
-      data: withUid(it),
-    }),
+    { thing: 'organisation', data: Membership, name: 'get' },
+    async ({ organisation: it }) => it,
+    withUid,
   ),
-  organisationRoute(
+  organisationItem(
     'PUT',
     'Renames an organisation.',
-    { role: 'admin', body: OrganisationName, data: Organisation, name: 'update' },
-    async ({ database, organisation: { id }, body, records, caller }) => {
-      const row = found(await updateOrganisation(database.knex, id, body), 'organisation', id);
-      if (caller.type !== 'process' && caller.user_id)
-        await records.forget({ users: [caller.user_id] });
-      return { message: 'organisation updated', data: withUid(row) };
+    {
+      thing: 'organisation',
+      role: 'admin',
+      body: OrganisationName,
+      data: Organisation,
+      name: 'update',
     },
+    async ({ database, organisation: { id }, body, records, caller }) => {
+      const row = await updateOrganisation(database.knex, id, body);
+      if (row && caller.type !== 'process' && caller.user_id)
+        await records.forget({ users: [caller.user_id] });
+      return row;
+    },
+    withUid,
   ),
   organisationRoute(
     'DELETE',
@@ -203,7 +207,7 @@ export const organisationRoutes: readonly Route[] = [
       });
       return {
         message: 'invitation created; keep the token, it is not shown again',
-        data: { ...view(row), token: row.token },
+        data: withUid(row),
       };
     },
   ),
@@ -212,7 +216,7 @@ export const organisationRoutes: readonly Route[] = [
     'Lists the invitations of an organisation, accepted, expired and revoked ones included.',
     { role: 'admin', query: object(pageQuery), title: 'invitations', data: Invitation },
     ({ database, organisation: it }, page) => listInvitations(database.knex, it.id, page),
-    view,
+    withUid,
   ),
   organisationItem(
     'DELETE /invitations/:id',
@@ -225,22 +229,9 @@ export const organisationRoutes: readonly Route[] = [
       name: 'revoke',
     },
     ({ database, organisation: it, id }) => revokeInvitation(database.knex, it.id, id),
-    view,
+    withUid,
   ),
 ];
-
-function view({
-  id,
-  organisation_id,
-  email,
-  role,
-  created_at,
-  expires_at,
-  accepted_at,
-  revoked_at,
-}: InvitationRow): object {
-  return { uid: id, organisation_id, email, role, created_at, expires_at, accepted_at, revoked_at };
-}
 
 async function change(call: OrganisationCall, role: Role | undefined) {
   const { database, organisation: it, params, records } = call;
