@@ -33,11 +33,11 @@ const PAGE_RECORDS = 500;
 
 /** With `isOwnFault`, other records can still be accepted. */
 class NotPosted extends Error {
-  readonly isOwnFault: boolean;
-
-  constructor(sentence: string, isOwnFault = false) {
+  constructor(
+    sentence: string,
+    readonly isOwnFault = false,
+  ) {
     super(sentence);
-    this.isOwnFault = isOwnFault;
   }
 }
 

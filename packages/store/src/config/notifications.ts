@@ -110,9 +110,7 @@ export async function endNotifications(
 }
 
 /** Returns the endpoints and sources with an open notification, and whether its agent is alive. */
-export async function readOpenNotifications(
-  client: Querier,
-): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
+export async function readOpenNotifications(client: Querier) {
   const { rows } = await client.query<{
     kind: NotificationKind;
     subject: string;
@@ -221,7 +219,7 @@ export async function postponeNotifications(
 export async function giveUpNotifications(
   client: Querier,
   { afterHours, forgetAfterDays }: { afterHours: number; forgetAfterDays: number },
-): Promise<{ id: string; kind: NotificationKind; subject: string; last_error: string | null }[]> {
+) {
   await client.query(
     `update notifications n set ended_at = now()
      where n.ended_at is null and case n.kind

@@ -81,36 +81,29 @@ export function rotateSecret(
   });
 }
 
-/** Returns a copy with the secret (header value, password, token or client secret) changed. */
+/** The secret field of each type. */
+const SECRET_FIELDS = {
+  api_key: 'header_value',
+  basic: 'password',
+  bearer: 'token',
+  oauth2: 'client_secret',
+} as const satisfies Record<EndpointAuthentication['type'], string>;
+
+/** Returns a copy with its secret changed. */
 export function withSecret(
   authentication: EndpointAuthentication,
   change: (secret: string) => string,
 ): EndpointAuthentication {
-  switch (authentication.type) {
-    case 'api_key':
-      return {
-        type: 'api_key',
-        api_key: {
-          ...authentication.api_key,
-          header_value: change(authentication.api_key.header_value),
-        },
-      };
-    case 'basic':
-      return {
-        type: 'basic',
-        basic: { ...authentication.basic, password: change(authentication.basic.password) },
-      };
-    case 'bearer':
-      return { type: 'bearer', bearer: { token: change(authentication.bearer.token) } };
-    case 'oauth2':
-      return {
-        type: 'oauth2',
-        oauth2: {
-          ...authentication.oauth2,
-          client_secret: change(authentication.oauth2.client_secret),
-        },
-      };
-  }
+  const { type } = authentication;
+  const field = SECRET_FIELDS[type];
+  const settings = (authentication as Readonly<Record<string, unknown>>)[type] as Record<
+    string,
+    string
+  >;
+  return {
+    type,
+    [type]: { ...settings, [field]: change(settings[field]!) },
+  } as EndpointAuthentication;
 }
 
 /**

@@ -202,7 +202,7 @@ export async function pauseSource(
   projectId: string,
   id: string,
   { reason, by, seconds, facts }: NewPause,
-): Promise<{ resumes_at: Date; pauses: number } | undefined> {
+) {
   const { rows } = await pool.query<{ resumes_at: Date; pauses: number }>(
     `with due as (
        select project_id, id, case when resumed_at > now() - interval '1 hour' then pauses + 1 else 1 end as n
@@ -229,9 +229,7 @@ export async function pauseSource(
 }
 
 /** Resumes and returns the sources with an expired pause. Keeps `pauses`. */
-export async function resumeDueSources(
-  pool: pg.Pool,
-): Promise<{ project_id: string; id: string; name: string; pauses: number }[]> {
+export async function resumeDueSources(pool: pg.Pool) {
   // Read first: even a write without changes makes every agent reload its configuration.
   const { rows: due } = await pool.query(
     `select from sources where resumes_at <= now() and deleted_at is null limit 1`,

@@ -18,36 +18,29 @@ export function insertCountDeltas(...rows: readonly string[]): string {
     from (${rows.join(' union all ')}) c group by project`;
 }
 
-/** Counts finished events; `from` has project_id, source_id and status. */
-export function finishedEvents(from: string): string {
-  return eventDeltas(from, '');
-}
-
-/** Subtracts events that are no longer finished; `from` has the former status. */
-export function unfinishedEvents(from: string): string {
-  return eventDeltas(from, '-');
-}
-
-function eventDeltas(from: string, sign: '' | '-'): string {
+/** Counts finished events; `from` has project_id, source_id and status. `-` subtracts them. */
+export function finishedEvents(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 
+/** Subtracts events that are no longer finished; `from` has the former status. */
+export function unfinishedEvents(from: string): string {
+  return finishedEvents(from, '-');
+}
+
 /**
  * Counts finished deliveries; `from` has project_id, endpoint_id, source_id, event_type and status.
+ * `-` subtracts them.
  */
-export function finishedDeliveries(from: string): string {
-  return deliveryDeltas(from, '');
+export function finishedDeliveries(from: string, sign: '' | '-' = ''): string {
+  return `select project_id as project, endpoint_id as endpoint, source_id as source, event_type as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
+    from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
 }
 
 /** Subtracts deliveries that are no longer finished; `from` has the former status. */
 export function unfinishedDeliveries(from: string): string {
-  return deliveryDeltas(from, '-');
-}
-
-function deliveryDeltas(from: string, sign: '' | '-'): string {
-  return `select project_id as project, endpoint_id as endpoint, source_id as source, event_type as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
-    from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
+  return finishedDeliveries(from, '-');
 }
 
 /** Counts attempts; `from` has project_id, endpoint_id, error_class and http_status. */

@@ -80,10 +80,13 @@ export function listEventDeliveries(
       ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
       ...(eventType === undefined
         ? []
-        : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
+        : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
       {
         column: 'e.status',
-        values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])`,
+        values: values.each(
+          statuses.filter((it) => it !== 'processing'),
+          'event_delivery_status',
+        ),
       },
     ],
     predicate: `e.status <> 'processing'`,
@@ -117,7 +120,7 @@ function endpointsOf(
   if (ownerId === undefined)
     return endpointId === undefined
       ? undefined
-      : (values) => `select unnest(${values.add([endpointId])}::uuid[])`;
+      : (values) => `select ${values.each([endpointId], 'uuid')}`;
   return (values) =>
     [
       endpointsOfOwner(values.add(projectId), values.add(ownerId)),

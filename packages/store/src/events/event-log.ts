@@ -76,14 +76,14 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
     keys: [
       ...(eventType === undefined
         ? []
-        : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
+        : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
       {
         column: `coalesce(e.source_id, '${NO_SOURCE}')`,
-        values: sourceId === undefined ? sources : `unnest(${values.add([sourceId])}::uuid[])`,
+        values: sourceId === undefined ? sources : values.each([sourceId], 'uuid'),
       },
       {
         column: 'e.status',
-        values: `unnest(${values.add(status ? [status] : STATUSES)}::event_status[])`,
+        values: values.each(status ? [status] : STATUSES, 'event_status'),
       },
     ],
   });

@@ -13,6 +13,11 @@ export class Values {
     return `$${this.list.push(value)}`;
   }
 
+  /** Returns the relation of these values. */
+  each(list: readonly unknown[], type: string): string {
+    return `unnest(${this.add(list)}::${type}[])`;
+  }
+
   where(value: unknown, condition: (placeholder: string) => string): string[] {
     return value === undefined ? [] : [condition(this.add(value))];
   }

@@ -15,24 +15,6 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
-/** Password and key are shown once; only their hashes are stored. */
-export interface BootstrappedUser {
-  readonly user: {
-    readonly id: string;
-    readonly email: string;
-    readonly first_name: string;
-    readonly last_name: string;
-  };
-  readonly password: string;
-  readonly organisation: { readonly id: string; readonly name: string };
-  readonly api_key: {
-    readonly id: string;
-    readonly name: string;
-    readonly type: 'personal';
-    readonly key: string;
-  };
-}
-
 /** Printable ASCII: no look-alikes, and no Unicode case rules. */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
@@ -49,7 +31,7 @@ export function isEmail(text: string): boolean {
 export async function bootstrapUser(
   knex: Knex,
   { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
-): Promise<BootstrappedUser> {
+) {
   if (!isEmail(email))
     throw new GatewayError('wrong_use', {
       sentence: `"${email}" is not an e-mail address`,
@@ -76,9 +58,12 @@ export async function bootstrapUser(
       password,
       organisation: { id: organisation.id, name: organisation.name },
       api_key: { id: apiKey.id, name: apiKey.name, type: 'personal', key: apiKey.key },
-    };
+    } as const;
   });
 }
+
+/** Password and key are shown once; only their hashes are stored. */
+export type BootstrappedUser = Awaited<ReturnType<typeof bootstrapUser>>;
 
 /**
  * Creates a user. With an empty `passwordHash`, no password is valid. `isProven`: the address is

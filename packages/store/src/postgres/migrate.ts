@@ -76,19 +76,9 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 
 /** Tables whose rows neither `up` nor agents can recreate. */
 const IRREPLACEABLE = [
-  ...[
-    'organisations',
-    'users',
-    'projects',
-    'endpoints',
-    'subscriptions',
-    'sources',
-    'api_keys',
-    'event_types',
-    'usage_days',
-  ],
-  ...['events', 'event_deliveries', 'delivery_attempts', 'event_messages', 'quarantined_messages'],
-];
+  'organisations users projects endpoints subscriptions sources api_keys event_types usage_days',
+  'events event_deliveries delivery_attempts event_messages quarantined_messages',
+].flatMap((tables) => tables.split(' '));
 
 /**
  * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping events or
@@ -274,11 +264,11 @@ const LOCK_TIMEOUT_MS = 500;
 const PAUSE_MS = 1_000;
 
 class LockNotAcquired extends Error {
-  readonly file: string;
-
-  constructor(file: string, cause: unknown) {
+  constructor(
+    readonly file: string,
+    cause: unknown,
+  ) {
     super(`${file} could not get a lock`, { cause });
-    this.file = file;
   }
 }
 

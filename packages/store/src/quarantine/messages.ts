@@ -132,19 +132,17 @@ export function listQuarantinedMessages(
   const { status, sourceId, code } = filter;
   const groups = (values: Values) => ({
     keys: [
-      ...(code === undefined
-        ? []
-        : [{ column: 'e.code', values: `unnest(${values.add([code])}::text[])` }]),
+      ...(code === undefined ? [] : [{ column: 'e.code', values: values.each([code], 'text') }]),
       {
         column: 'e.source_id',
         values:
           sourceId === undefined
             ? '(select id from sources where project_id = $1)'
-            : `unnest(${values.add([sourceId])}::uuid[])`,
+            : values.each([sourceId], 'uuid'),
       },
       {
         column: 'e.status',
-        values: `unnest(${values.add(status ? [status] : STATUSES)}::quarantine_status[])`,
+        values: values.each(status ? [status] : STATUSES, 'quarantine_status'),
       },
     ],
   });
