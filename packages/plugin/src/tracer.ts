@@ -40,9 +40,7 @@ export function refuseSecondTracer(): void {
   if (registered === undefined) return;
   throw new PluginError(
     'Another tracer is registered in this process, and a second one would receive no spans.',
-    {
-      fix: 'Omit tracer.type, or remove the other tracer: look for an agent in NODE_OPTIONS.',
-    },
+    { fix: 'Omit tracer.type, or remove the other tracer: look for an agent in NODE_OPTIONS.' },
   );
 }
 

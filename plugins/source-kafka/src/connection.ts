@@ -41,9 +41,7 @@ export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
     return;
   throw new PluginError(
     'The source has no access key, and source.kafka.default_credentials keeps it from the credentials of the process.',
-    {
-      fix: 'Set auth.access_key_id and auth.secret_key.',
-    },
+    { fix: 'Set auth.access_key_id and auth.secret_key.' },
   );
 }
 
@@ -75,9 +73,7 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
     throw new PluginError(
       'auth.ca is given, but auth.tls is off, so the certificate authority would not be used.',
-      {
-        fix: 'Set auth.tls to true, or omit auth.ca.',
-      },
+      { fix: 'Set auth.tls to true, or omit auth.ca.' },
     );
   }
   try {
@@ -160,17 +156,13 @@ function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): Msk
   if (named === undefined) {
     throw new PluginError(
       'auth.type is "aws_msk_iam", but auth.region is missing, and no host name in brokers names a region.',
-      {
-        fix: 'Set auth.region to the region of the cluster, such as eu-west-1.',
-      },
+      { fix: 'Set auth.region to the region of the cluster, such as eu-west-1.' },
     );
   }
   if (!tls) {
     throw new PluginError(
       'auth.type is "aws_msk_iam", but auth.tls is off. MSK offers IAM only over TLS.',
-      {
-        fix: 'Set auth.tls to true.',
-      },
+      { fix: 'Set auth.tls to true.' },
     );
   }
   return { ...auth, region: named };
@@ -202,9 +194,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     }
     throw new PluginError(
       'auth.type is "oauthbearer", but auth.token_endpoint, auth.client_id or auth.client_secret is missing.',
-      {
-        fix: 'Give all three.',
-      },
+      { fix: 'Give all three.' },
     );
   }
   if (!username || !password) {

@@ -414,9 +414,7 @@ export class GroupMember implements ReaderContext {
       this.#fail(
         new PluginError(
           `A message of the topic "${this.topic}" was not accepted, and the messages behind it cannot be committed.`,
-          {
-            fix: 'The source restarts by itself at the last committed offset.',
-          },
+          { fix: 'The source restarts by itself at the last committed offset.' },
         ),
       );
     }

@@ -88,9 +88,7 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
     const who = userOf(connection.auth ?? {});
     throw new PluginError(
       `There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`,
-      {
-        fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.',
-      },
+      { fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.' },
     );
   }
   const partitions = await admin.fetchTopicOffsets(connection.topic_name);

@@ -167,9 +167,7 @@ export async function offsetsReset(
       if (reset)
         throw new PluginError(
           `${reset}: the topic "${topic}" was created anew, or offsets were reset.`,
-          {
-            fix: 'Nothing is to be done: the source restarts there by itself.',
-          },
+          { fix: 'Nothing is to be done: the source restarts there by itself.' },
         );
       await sleep(OFFSETS_EVERY_MS, undefined, { signal }).catch(() => {});
     }

@@ -101,9 +101,7 @@ function credentialsOf(
   if (keys === undefined && settings.default_credentials === false) {
     throw new PluginError(
       'The source has no access key, and source.sqs.default_credentials keeps it from the credentials of the process.',
-      {
-        fix: 'Set access_key_id and secret_key.',
-      },
+      { fix: 'Set access_key_id and secret_key.' },
     );
   }
   const ofProcess = fromNodeProviderChain({ clientConfig: { region } });

@@ -75,9 +75,7 @@ function serverOf(agentUrl: string): URL {
   if (url && /^https?:$/.test(url.protocol) && /^https?:\/\//i.test(agentUrl)) return url;
   throw new PluginError(
     `tracer.apm.agent_url is "${agentUrl.replace(/\/\/[^/]*@/, '//')}", which is not the URL of an APM server.`,
-    {
-      fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).',
-    },
+    { fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).' },
   );
 }
 

@@ -78,9 +78,7 @@ function metadataOf({
       : ['header_value', 'header_name'];
     throw new PluginError(
       `tracer.otel.otel_auth.${given} is set, but tracer.otel.otel_auth.${missing} is not.`,
-      {
-        fix: 'Set both or neither.',
-      },
+      { fix: 'Set both or neither.' },
     );
   }
   try {

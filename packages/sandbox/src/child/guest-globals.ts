@@ -2,40 +2,18 @@ import { Buffer } from 'node:buffer';
 import type {} from 'ses';
 import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
+const wordsOf = (list: string) => list.trim().split(/\s+/);
+
 // The globals of a function; all others are removed, including additions of a newer Node or SES.
 // Excluded on purpose: allocation outside the heap (ArrayBuffer and its views, TextEncoder,
 // TextDecoder), code generation (eval, Compartment), Promise, harden and lockdown.
-const LANGUAGE = [
-  ...['globalThis', 'Infinity', 'NaN', 'undefined', 'isFinite', 'isNaN', 'parseFloat', 'parseInt'],
-  ...['decodeURI', 'decodeURIComponent', 'encodeURI', 'encodeURIComponent', 'escape', 'unescape'],
-  ...[
-    'Object',
-    'Array',
-    'String',
-    'Number',
-    'Boolean',
-    'BigInt',
-    'Symbol',
-    'Function',
-    'RegExp',
-    'Date',
-    'Math',
-    'JSON',
-    'Reflect',
-  ],
-  ...['Map', 'Set', 'WeakMap', 'WeakSet', 'Proxy', 'Iterator'],
-  ...[
-    'Error',
-    'AggregateError',
-    'EvalError',
-    'RangeError',
-    'ReferenceError',
-    'SyntaxError',
-    'TypeError',
-    'URIError',
-  ],
-  'console',
-];
+const LANGUAGE = wordsOf(`
+  globalThis Infinity NaN undefined isFinite isNaN parseFloat parseInt decodeURI
+  decodeURIComponent encodeURI encodeURIComponent escape unescape Object Array String Number
+  Boolean BigInt Symbol Function RegExp Date Math JSON Reflect Map Set WeakMap WeakSet Proxy
+  Iterator Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError
+  URIError console
+`);
 
 /** Makes a function's compartment. Its frozen global object isolates calls from each other. */
 export function makeCompartment(console: object): Compartment {
@@ -90,43 +68,11 @@ function remove(name: string, from: object): void {
   if (!Reflect.deleteProperty(from, name)) throw new Error(`${name} cannot be removed`);
 }
 
-const ABSENT = [
-  ...[
-    'require',
-    'module',
-    'exports',
-    'process',
-    'global',
-    'Buffer',
-    'fetch',
-    'crypto',
-    'performance',
-    'structuredClone',
-    'eval',
-  ],
-  ...[
-    'setTimeout',
-    'setInterval',
-    'setImmediate',
-    'queueMicrotask',
-    'Promise',
-    'URL',
-    'URLSearchParams',
-    'atob',
-    'btoa',
-    'Intl',
-  ],
-  ...[
-    'TextEncoder',
-    'TextDecoder',
-    'ArrayBuffer',
-    'SharedArrayBuffer',
-    'DataView',
-    'Uint8Array',
-    'WebAssembly',
-    'Atomics',
-  ],
-];
+const ABSENT = wordsOf(`
+  require module exports process global Buffer fetch crypto performance structuredClone eval
+  setTimeout setInterval setImmediate queueMicrotask Promise URL URLSearchParams atob btoa Intl
+  TextEncoder TextDecoder ArrayBuffer SharedArrayBuffer DataView Uint8Array WebAssembly Atomics
+`);
 
 /** Returns the fix for a missing global: undeclared names are undefined in a compartment. */
 export function fixForAbsent(message: string): string | undefined {
