@@ -2,7 +2,7 @@ import { didYouMean, GatewayError, maskUrls, withoutSecrets } from '@gateway/cor
 import { commandNames, summaries, type NamedCommand } from './command-index.js';
 import { wrongUse } from './flag-values.js';
 
-export interface CommandFailure {
+interface CommandFailure {
   readonly sentence: string;
   readonly fix: string;
   readonly exitStatus: number;

@@ -31,7 +31,7 @@ export function generateLicenceKey(path: string): KeyObject {
   return publicKey;
 }
 
-export interface LicenceRequest {
+interface LicenceRequest {
   readonly organisation: string;
   readonly entitlements: readonly string[];
   readonly issuedAt: Date;

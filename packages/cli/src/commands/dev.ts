@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { isFixed, parsePort, parseTopic } from '../dev/flags.js';
-import { GatewayCommand } from '../app/gateway-command.js';
+import { GatewayCommand, valueFlag } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 import { settingFlags } from '../app/setting-flags.js';
 
@@ -35,14 +35,11 @@ export default class Dev extends GatewayCommand {
       helpValue: '<host:port/topic>',
       summary: 'Also read this Kafka topic. May be repeated.',
     }),
-    port: Flags.string({
-      helpValue: '<integer>',
-      summary: 'Port of the server. [default: 5005, or the next that is free]',
-    }),
-    'agent-port': Flags.string({
-      helpValue: '<integer>',
-      summary: 'Port of the agent. [default: 5008, or the next that is free]',
-    }),
+    port: valueFlag('<integer>', 'Port of the server. [default: 5005, or the next that is free]'),
+    'agent-port': valueFlag(
+      '<integer>',
+      'Port of the agent. [default: 5008, or the next that is free]',
+    ),
   };
 
   async run(): Promise<void> {

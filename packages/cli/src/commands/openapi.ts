@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import { answerTable } from '../output/table.js';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
-import { GatewayCommand } from '../app/gateway-command.js';
+import { GatewayCommand, valueFlag } from '../app/gateway-command.js';
 import type { AnnouncedEventType } from '@gateway/core/openapi';
 import { withDatabase } from '../app/stores.js';
 import { idOf, wrongUse } from '../app/flag-values.js';
@@ -23,14 +23,11 @@ export default class Openapi extends GatewayCommand {
   ];
   static override strict = false;
   static override flags = {
-    output: Flags.string({
-      helpValue: '<path>',
-      summary: 'Write the JSON to this file instead of standard output.',
-    }),
-    'project-id': Flags.string({
-      helpValue: '<id>',
-      summary: 'Import the event types into this project, and list the changes.',
-    }),
+    output: valueFlag('<path>', 'Write the JSON to this file instead of standard output.'),
+    'project-id': valueFlag(
+      '<id>',
+      'Import the event types into this project, and list the changes.',
+    ),
     json: Flags.boolean({ summary: 'With --project-id: print JSON instead of a table.' }),
   };
   static override args = {

@@ -23,19 +23,13 @@ const STATUSES: readonly EventDeliveryStatus[] = [
   'success',
 ];
 
-const OUTCOMES: Readonly<Record<RetryOutcome, readonly [cell: string, remark?: string]>> = {
-  due: ['re-queued'],
-  held: ['held, the endpoint is paused', 'held until the endpoint is no longer paused'],
-  inactive: [
-    'skipped, the endpoint is inactive',
-    'skipped: the endpoint is inactive; activate it first',
-  ],
-  deleted: ['skipped, the endpoint was deleted', 'skipped: the endpoint was deleted'],
-  sending: ['skipped, held by a running agent', 'skipped: held by a running agent, which sends it'],
-  waiting: [
-    'skipped, waiting already',
-    'skipped: waiting for an agent already, or for the paused endpoint',
-  ],
+const OUTCOMES: Readonly<Record<RetryOutcome, string>> = {
+  due: 're-queued',
+  held: 'held until the endpoint is no longer paused',
+  inactive: 'skipped: the endpoint is inactive; activate it first',
+  deleted: 'skipped: the endpoint was deleted',
+  sending: 'skipped: held by a running agent, which sends it',
+  waiting: 'skipped: waiting for an agent already, or for the paused endpoint',
 };
 
 const TABLE_ROWS = 20;
@@ -106,9 +100,12 @@ export default class Retry extends GatewayCommand {
         for (const { projectId, endpointId, endpointName, outcome, count: deliveries } of tallies) {
           const key = `${projectId} ${endpointId} ${outcome}`;
           results.set(key, {
-            ...{ project_id: projectId, project_name: names.get(projectId) ?? null },
-            ...{ endpoint_id: endpointId, endpoint_name: endpointName },
-            ...{ outcome, deliveries: deliveries + (results.get(key)?.deliveries ?? 0) },
+            project_id: projectId,
+            project_name: names.get(projectId) ?? null,
+            endpoint_id: endpointId,
+            endpoint_name: endpointName,
+            outcome,
+            deliveries: deliveries + (results.get(key)?.deliveries ?? 0),
           });
         }
         showProgress(`${Math.floor(done * 100)} %  ${requeued()}`);
@@ -130,12 +127,9 @@ export default class Retry extends GatewayCommand {
     const endpoints = [...results.values()].sort((a, b) => b.deliveries - a.deliveries);
     if (json) {
       const { status, from } = request;
-      const skipped = {
-        inactive: count('inactive'),
-        deleted: count('deleted'),
-        sending: count('sending'),
-        waiting: count('waiting'),
-      };
+      const skipped = Object.fromEntries(
+        (['inactive', 'deleted', 'sending', 'waiting'] as const).map((it) => [it, count(it)]),
+      );
       const sums = { requeued: count('due', 'held'), held: count('held'), skipped };
       this.log(
         JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2),
@@ -148,11 +142,8 @@ export default class Retry extends GatewayCommand {
       if (dryRun && endpoints.length > 1) this.logEndpoints(endpoints);
       this.log(dryRun ? `${requeued()} would be re-queued` : `re-queued ${requeued()}`);
     }
-    for (const [outcome, [, remark]] of Object.entries(OUTCOMES) as [
-      RetryOutcome,
-      (typeof OUTCOMES)[RetryOutcome],
-    ][])
-      if (remark && count(outcome) > 0)
+    for (const [outcome, remark] of Object.entries(OUTCOMES) as [RetryOutcome, string][])
+      if (outcome !== 'due' && count(outcome) > 0)
         this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);
     if (!stopped) return;
     const kept = dryRun
@@ -170,7 +161,7 @@ export default class Retry extends GatewayCommand {
         ({ endpoint_name: name, endpoint_id: id }) => escapeLine(name ?? id, NAME_CHARS),
       ],
       ['DELIVERIES', ({ deliveries }) => deliveries.toLocaleString('en-US')],
-      ['OUTCOME', ({ outcome }) => OUTCOMES[outcome][0]],
+      ['OUTCOME', ({ outcome }) => OUTCOMES[outcome]],
     ]);
     const more = endpoints.length - TABLE_ROWS;
     this.log(more > 0 ? `… and ${more} more lines; --json shows all\n` : '');

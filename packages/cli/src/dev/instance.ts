@@ -14,7 +14,7 @@ import { startQueue, type QueueEmulator } from './services/queue.js';
 import { prepareDatabase, setUp } from './setup.js';
 import type { DevState } from './state.js';
 
-export interface InstanceOptions {
+interface InstanceOptions {
   readonly state: DevState;
   readonly ports: Ports;
   readonly resolved: Resolved;

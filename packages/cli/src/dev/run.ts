@@ -11,7 +11,7 @@ import { choosePorts, LOOPBACK } from './services/ports.js';
 import { startPostgres } from './services/postgres.js';
 import { LOG, openState, resolveSettings } from './state.js';
 
-export interface DevOptions {
+interface DevOptions {
   readonly isOnce: boolean;
   readonly isFresh: boolean;
   /** Undefined: the default port, or the next free one. */

@@ -11,7 +11,7 @@ import { QUEUE_NAME } from './services/queue.js';
 import { addTopic } from './setup.js';
 import { followTraffic } from './traffic.js';
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly isOnce: boolean;
   readonly topics: readonly KafkaTopic[];
   readonly print: (line: string) => void;
@@ -126,11 +126,11 @@ const FRESH = 'or start with --fresh';
  */
 async function followSample(
   body: string,
-  instance: Instance,
+  { queue, api, inbox, project, state, health }: Instance,
   print: (line: string) => void,
 ): Promise<Receipt> {
-  const { queue, api, inbox, project, state } = instance;
   const { source_id: sourceId, endpoint_id: endpointId } = state.record;
+  const failed = (what: string, fix: string) => new DevError(`the sample was ${what}`, fix);
   const sentAt = Date.now();
   let lastMs = 0;
   const step = (at: string | number, name: string, text: string) => {
@@ -138,12 +138,18 @@ async function followSample(
     print(`  ${`${lastMs} ms`.padStart(9)}  ${paint('bold', name.padEnd(9))}  ${text}`);
   };
   const until = async <T>(expected: string, find: () => Promise<T | undefined>): Promise<T> => {
-    for (;;) {
+    while (Date.now() < sentAt + DEADLINE_MS) {
       const found = await find();
       if (found !== undefined) return found;
-      if (Date.now() > sentAt + DEADLINE_MS) throw await notInTime(expected, instance);
       await sleep(POLL_MS);
     }
+    const problems = (await health()).flatMap(({ name, state: is, reason = is }) =>
+      is === 'ok' ? [] : [`${name}: ${reason}`],
+    );
+    throw failed(
+      `not ${expected} within ${DEADLINE_MS / 1000} seconds: ${problems.join('; ') || 'a function that returns null drops it'}`,
+      `read .gateway/dev.log, ${FRESH}`,
+    );
   };
   const newest = async <T>(list: string) =>
     (await api.list<T>(`${project}/${list}?sourceId=${sourceId}&perPage=1`))[0];
@@ -157,13 +163,11 @@ async function followSample(
 
   const event = await until('accepted', async () => {
     const quarantined = await newest<QuarantinedView>('quarantine');
-    if (quarantined && !before.includes(quarantined.uid)) {
-      const { code, reason } = quarantined;
-      throw new DevError(
-        `the sample was quarantined (${code}): ${reason}`,
+    if (quarantined && !before.includes(quarantined.uid))
+      throw failed(
+        `quarantined (${quarantined.code}): ${quarantined.reason}`,
         `change the function of the source, ${FRESH}`,
       );
-    }
     const found = await newest<EventView>('events');
     return found && !before.includes(found.uid) && found.status !== 'pending' ? found : undefined;
   });
@@ -171,47 +175,42 @@ async function followSample(
   step(event.created_at, 'accepted', `transformed into ${event.event_type}, ${committed}`);
 
   const toInbox = async () => {
-    const deliveries = await api.list<DeliveryView>(
-      `${project}/eventdeliveries?eventId=${event.uid}`,
-    );
+    const list = `${project}/eventdeliveries?eventId=${event.uid}`;
+    const deliveries = await api.list<DeliveryView>(list);
     const found = deliveries.find(({ endpoint_id: endpoint }) => endpoint === endpointId);
     if (found) return found;
     const others = deliveries.map(({ endpoint_metadata: { name } }) => name).join(', ');
-    const why = others ? `it went to ${others}` : sentenceOf(String(event.outcome));
-    throw new DevError(
-      `the sample was not routed to the inbox: ${why}`,
+    throw failed(
+      `not routed to the inbox: ${others ? `it went to ${others}` : sentenceOf(String(event.outcome))}`,
       `subscribe the endpoint Inbox to ${event.event_type}, ${FRESH}`,
     );
   };
-  const delivery = await toInbox();
-  step(delivery.created_at, 'routed', `to the endpoint ${delivery.endpoint_metadata.name}`);
+  const { uid, created_at: routedAt, endpoint_metadata: endpoint } = await toInbox();
+  step(routedAt, 'routed', `to the endpoint ${endpoint.name}`);
 
   const attempt = await until('delivered', async () => {
     const { status } = (await toInbox()).endpoint_metadata;
     if (status !== 'active')
-      throw new DevError(
-        `the delivery of the sample is held: the endpoint Inbox is ${status}`,
-        `activate it, ${FRESH}`,
-      );
-    return (
-      await api.list<AttemptView>(`${project}/eventdeliveries/${delivery.uid}/deliveryattempts`)
-    ).at(-1);
+      throw failed(`held: the endpoint Inbox is ${status}`, `activate it, ${FRESH}`);
+    return (await api.list<AttemptView>(`${project}/eventdeliveries/${uid}/deliveryattempts`)).at(
+      -1,
+    );
   });
-  if (!attempt.status) throw notDelivered(attempt);
-  const { url } = delivery.endpoint_metadata;
-  const receipt = inbox.receipts.find(({ headers }) => headers['webhook-id'] === delivery.uid);
-  if (!receipt) {
-    const answer = `the sample was delivered to ${url}, which answered ${attempt.http_status}`;
-    throw new DevError(
-      `${answer}: the endpoint Inbox has that URL now`,
-      `give the endpoint the URL ${inbox.url}/ again, ${FRESH}`,
+  const { http_status: status, error, response_body: response, number, duration_ms: ms } = attempt;
+  const receipt = inbox.receipts.find(({ headers }) => headers['webhook-id'] === uid);
+  if (!attempt.status || !receipt) {
+    const answer = `answered ${status}${response ? `: ${escapeLine(response, 200)}` : ''}`;
+    const reason =
+      status === null ? error : `${receipt ? 'the inbox' : String(endpoint.url)} ${answer}`;
+    throw failed(
+      `not delivered to the inbox by attempt ${number}: ${String(reason).trim()}`,
+      `check that the endpoint Inbox has the URL ${inbox.url}/, and that endpoint_secret in .gateway/dev.json is its secret, ${FRESH}`,
     );
   }
-  const answer = `answered ${attempt.http_status} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
   step(
-    Date.parse(attempt.requested_at) + attempt.duration_ms,
+    Date.parse(attempt.requested_at) + ms,
     'delivered',
-    `POST ${url} ${answer}`,
+    `POST ${endpoint.url} answered ${status} in ${ms} ms, attempt ${number}`,
   );
   step(
     receipt.received_at,
@@ -219,32 +218,4 @@ async function followSample(
     'by the inbox before it answered: the Standard Webhooks signature is right',
   );
   return receipt;
-}
-
-function notDelivered({
-  http_status: status,
-  error,
-  response_body: body,
-  number,
-}: AttemptView): DevError {
-  const reason =
-    status === null
-      ? String(error)
-      : `the inbox answered ${status}${body ? `: ${escapeLine(body, 200)}` : ''}`;
-  return new DevError(
-    `the sample was not delivered by attempt ${number}: ${reason.trim()}`,
-    `check that the endpoint Inbox has its URL, and that endpoint_secret in .gateway/dev.json is its secret, ${FRESH}`,
-  );
-}
-
-async function notInTime(expected: string, { health }: Instance): Promise<DevError> {
-  const problems = (await health()).flatMap(({ name, state, reason }) =>
-    state === 'ok' ? [] : [`${name}: ${reason ?? state}`],
-  );
-  const why =
-    problems.length > 0 ? `: ${problems.join('; ')}` : '; a function that returns null drops it';
-  return new DevError(
-    `the sample was not ${expected} within ${DEADLINE_MS / 1000} seconds${why}`,
-    `read .gateway/dev.log, ${FRESH}`,
-  );
 }

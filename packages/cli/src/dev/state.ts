@@ -20,7 +20,7 @@ import {
   type Resolved,
   type SettingsTable,
 } from '@gateway/core/config';
-import { isObject, jsonMistake } from '@gateway/core/json';
+import { isObject, jsonMistake, merged } from '@gateway/core/json';
 import { DevError, isFixed } from './flags.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
 import {
@@ -211,14 +211,6 @@ export function resolveSettings(
 }
 
 type FileContent = Readonly<Record<string, unknown>>;
-
-function merged(base: FileContent, over: FileContent): FileContent {
-  const values = Object.entries(over).map(([key, value]) => {
-    const before = base[key];
-    return [key, isObject(value) && isObject(before) ? merged(before, value) : value];
-  });
-  return { ...base, ...Object.fromEntries(values) } as FileContent;
-}
 
 function readConfigFile(): FileContent {
   return readPrivate(CONFIG, 'correct it, or start with --fresh');

@@ -12,13 +12,6 @@ const ROWS = 100;
 const LINES_MAX = 20;
 const BODY_CHARS = 60;
 
-type TrafficLine = readonly [
-  atMs: number,
-  colour: 'green' | 'yellow' | 'red',
-  word: string,
-  text: string,
-];
-
 /**
  * Prints new deliveries, quarantined messages, events without deliveries and changes of the agent's
  * health, once a second.
@@ -48,23 +41,25 @@ export async function followTraffic(
     const components = newComponents(await health());
     const receipts = newReceipts(inbox.receipts);
     if (isFirst) return;
-    const lines: TrafficLine[] = [];
+    const lines: string[] = [];
+    const add = (atMs: number, colour: 'green' | 'yellow' | 'red', word: string, text: string) =>
+      lines.push(`${paint('dim', timeOfDay(atMs))}  ${paint(colour, word.padEnd(11))}  ${text}`);
     const now = Date.now();
     for (const { name, state, reason = state } of components) {
-      if (state === 'ok') lines.push([now, 'green', 'working', name]);
-      else if (state === 'down') lines.push([now, 'red', 'failing', `${name}: ${reason}`]);
+      if (state === 'ok') add(now, 'green', 'working', name);
+      else if (state === 'down') add(now, 'red', 'failing', `${name}: ${reason}`);
     }
     for (const { reason, code } of quarantined)
-      lines.push([now, 'red', 'quarantined', `${code}: ${reason}`]);
+      add(now, 'red', 'quarantined', `${code}: ${reason}`);
     for (const { uid, event_type: type, outcome } of events) {
       if (outcome !== null && outcome !== 'routed')
-        lines.push([now, 'yellow', 'nobody', `${type} ${uid}: ${sentenceOf(outcome)}`]);
+        add(now, 'yellow', 'nobody', `${type} ${uid}: ${sentenceOf(outcome)}`);
     }
     for (const { received_at: at, headers, body, problem } of receipts) {
       const text = `${headers['webhook-id'] ?? 'a request without webhook-id'}  ${paint('dim', escapeLine(body, BODY_CHARS))}`;
       if (problem === null)
-        lines.push([Date.parse(at), 'green', 'delivered', `${text}  200, signature verified`]);
-      else lines.push([Date.parse(at), 'red', 'refused', `${text}  401, ${problem}`]);
+        add(Date.parse(at), 'green', 'delivered', `${text}  200, signature verified`);
+      else add(Date.parse(at), 'red', 'refused', `${text}  401, ${problem}`);
     }
     for (const {
       uid,
@@ -78,19 +73,14 @@ export async function followTraffic(
         `${project}/eventdeliveries/${uid}/deliveryattempts`,
       );
       if (!attempt) continue;
-      const result = `${attempt.http_status ?? attempt.error} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
-      const again =
-        attempt.status || next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
-      const text = `${event.event_type ?? 'event'} to ${endpoint.name}: ${result}${again}`;
-      lines.push([
-        Date.parse(attempt.requested_at),
-        ...(attempt.status ? (['green', 'delivered'] as const) : (['red', 'failed'] as const)),
-        text,
-      ]);
+      const { status, http_status: answer, error, duration_ms: ms, number } = attempt;
+      const again = status || next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
+      const text = `${event.event_type ?? 'event'} to ${endpoint.name}: ${answer ?? error} in ${ms} ms, attempt ${number}${again}`;
+      const atMs = Date.parse(attempt.requested_at);
+      if (status) add(atMs, 'green', 'delivered', text);
+      else add(atMs, 'red', 'failed', text);
     }
-    for (const [atMs, colour, word, text] of lines.slice(0, LINES_MAX)) {
-      print(`${paint('dim', timeOfDay(atMs))}  ${paint(colour, word.padEnd(11))}  ${text}`);
-    }
+    for (const line of lines.slice(0, LINES_MAX)) print(line);
     if (lines.length > LINES_MAX) print(`  … and ${lines.length - LINES_MAX} more in this second`);
   }
 

@@ -69,16 +69,16 @@ function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'
   const since = `pending for ${formatDuration(waitedMs)}`;
   if (agents.length === 0)
     return `${since}: no agent is running, so nobody routes it. Start one with \`gateway agent\`.`;
-  const earlier = before === 1000 ? 'a thousand or more' : before;
   const queue =
     before === 0
       ? 'nothing is before it'
-      : `${earlier} events that were accepted earlier are pending too`;
-  const running =
-    agents.length === 1 ? 'one agent is running' : `${agents.length} agents are running`;
-  if (waitedMs < ROUTED_WITHIN_MS)
-    return `${since}: ${running}, and ${queue}; ask again in a moment.`;
-  return `${since}: ${running}, and ${queue}. Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.`;
+      : `${before === 1000 ? 'a thousand or more' : before} events that were accepted earlier are pending too`;
+  const next =
+    waitedMs < ROUTED_WITHIN_MS
+      ? 'Ask again in a moment.'
+      : 'Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.';
+  const running = agents.length === 1 ? 'one agent is' : `${agents.length} agents are`;
+  return `${since}: ${running} running, and ${queue}. ${next}`;
 }
 
 /** Formats about three lines each: endpoint, outcome, next step. */
@@ -93,10 +93,9 @@ function deliveryLines({
   const lines = ['', `${counted(total, 'delivery', 'deliveries')}: ${statuses.join(', ')}`];
   const api = `/api/v1/projects/${event.project_id}`;
   for (const it of first) {
+    const { endpoint_name: name, endpoint_url: url, endpoint_status: status } = it;
     lines.push(
-      `  ${endpointText({ name: it.endpoint_name, url: it.endpoint_url, status: it.endpoint_status })}`,
-    );
-    lines.push(
+      `  ${endpointText({ name, url, status })}`,
       `    ${it.id}  ${it.status}${attemptsText(it)}`,
       ...nextLines(it, api, agents.length > 0).map((line) => `    ${line}`),
     );

@@ -14,7 +14,7 @@ const RESULT_CHARS = 4_000;
 const RESULTS_MAX = 20;
 const INDENT = '  ';
 
-export interface PreviewOptions {
+interface PreviewOptions {
   readonly config: Config;
   readonly sandbox: RunOnceOptions['sandbox'];
   /** Undefined: the source's function. */

@@ -11,8 +11,6 @@ export function paint(style: Style, text: string): string {
 /** Returns `HH:MM:SS.mmm` in the local time zone. */
 export function timeOfDay(ms: number): string {
   const date = new Date(ms);
-  const [hours, minutes, seconds] = [date.getHours(), date.getMinutes(), date.getSeconds()].map(
-    (it) => String(it).padStart(2, '0'),
-  );
-  return `${hours}:${minutes}:${seconds}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  const milliseconds = String(date.getMilliseconds()).padStart(3, '0');
+  return `${date.toLocaleTimeString('en-GB')}.${milliseconds}`;
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { didYouMean, fileReason } from '@gateway/core/errors';
+import { merged } from '@gateway/core/json';
 import { VERSION } from '@gateway/core/process';
 import { API_VERSION, isPluginName, KINDS } from '@gateway/core/plugins';
 import { packageFolder } from './install.js';
@@ -47,20 +48,23 @@ export function createPlugin(
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0))
     throw wrongUse(`${shown} holds something already`, 'name another folder with --folder');
   const values: Readonly<Record<string, string>> = {
+    __KIND__: kind,
     __NAME__: name,
     __PACKAGE__: packageName,
     __API_VERSION__: API_VERSION,
     __VERSION__: VERSION,
   };
-  const files = [...templateFiles('all'), ...templateFiles(kind)];
+  const files = new Map(templateFiles('all'));
+  for (const [file, text] of templateFiles(kind)) {
+    const shared = file === 'manifest.json' ? files.get(file) : undefined;
+    files.set(file, shared === undefined ? text : mergedJson(shared, text));
+  }
   try {
     for (const [file, template] of files) {
       const path = join(folder, REAL_NAMES[file] ?? file);
+      const text = template.replaceAll(/__[A-Z_]+?__/g, (key) => values[key] ?? key);
       mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(
-        path,
-        template.replaceAll(/__[A-Z_]+?__/g, (key) => values[key] ?? key),
-      );
+      writeFileSync(path, text);
     }
   } catch (error) {
     throw wrongUse(
@@ -70,9 +74,14 @@ export function createPlugin(
   }
   return {
     folder: shown,
-    files: files.length,
+    files: files.size,
     api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder),
   };
+}
+
+function mergedJson(base: string, over: string): string {
+  const [shared, own] = [base, over].map((text) => JSON.parse(text) as Record<string, unknown>);
+  return `${JSON.stringify(merged(shared!, own!), null, 2)}\n`;
 }
 
 function templateFiles(template: string): [file: string, text: string][] {

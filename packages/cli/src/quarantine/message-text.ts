@@ -8,7 +8,6 @@ import { counted, recordText } from '../output/table.js';
 /** Limits of the text; `--raw` prints all. */
 const TEXT_CHARS_MAX = 16_384;
 const HEX_BYTES_MAX = 1024;
-const HEX_BYTES_LINE = 16;
 
 /** Returns an entry with the fields of the management API. */
 export function entryRecord(entry: QuarantineEntry) {
@@ -110,13 +109,13 @@ function bytesLines(bytes: Buffer): string[] {
   return [...shown.map((line) => `  | ${line}`), ...rest];
 }
 
+/** Returns sixteen bytes a line: position, hexadecimal, text. */
 function hexLines(bytes: Buffer): string[] {
-  const lines: string[] = [];
-  for (let at = 0; at < Math.min(bytes.byteLength, HEX_BYTES_MAX); at += HEX_BYTES_LINE) {
-    const part = bytes.subarray(at, at + HEX_BYTES_LINE);
-    const hex = [...part].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
-    const text = part.toString('latin1').replaceAll(/[^\x20-\x7e]/g, '.');
-    lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(HEX_BYTES_LINE * 3)} ${text}`);
-  }
-  return lines;
+  const text = bytes.subarray(0, HEX_BYTES_MAX).toString('latin1');
+  return (text.match(/[^]{1,16}/g) ?? []).map((part, line) => {
+    const hex = Buffer.from(part, 'latin1')
+      .toString('hex')
+      .replaceAll(/..(?=.)/g, '$& ');
+    return `${(line * 16).toString(16).padStart(6, '0')}  ${hex.padEnd(48)} ${part.replaceAll(/[^\x20-\x7e]/g, '.')}`;
+  });
 }

@@ -22,7 +22,7 @@ const KV_PATIENCE_MS = 1_000;
 
 export type ReplayResult = Replayed | DryRun;
 
-export interface ReplayAllOptions {
+interface ReplayAllOptions {
   readonly config: Config;
   readonly database: Database;
   readonly dryRun: boolean;

@@ -2,6 +2,7 @@ export { jsonMistake, withoutExcerpt } from './json-mistake.js';
 export { jsonMembers, repeatedMembers } from './json-members.js';
 export {
   isObject,
+  merged,
   own,
   rawJsonAt,
   rawJsonElements,

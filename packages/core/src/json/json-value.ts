@@ -143,3 +143,15 @@ function skipValue(text: string, at: number): number {
   }
   return at;
 }
+
+/** Merges objects at every depth; any other value of `over` replaces that of `base`. */
+export function merged(
+  base: Readonly<Record<string, unknown>>,
+  over: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const values = Object.entries(over).map(([key, value]) => {
+    const before = base[key];
+    return [key, isObject(value) && isObject(before) ? merged(before, value) : value] as const;
+  });
+  return { ...base, ...Object.fromEntries(values) };
+}

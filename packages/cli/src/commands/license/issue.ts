@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/plugins';
 import { didYouMean } from '@gateway/core/errors';
 import { formatDuration, parseDuration, wrongUse } from '../../app/flag-values.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, valueFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
 /** The latest date that Postgres and date formats support. */
@@ -19,23 +19,22 @@ export default class LicenseIssue extends GatewayCommand {
     '<%= config.bin %> license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 2027-12-31',
   ];
   static override flags = {
-    'generate-key': Flags.string({
-      helpValue: '<file>',
-      summary: 'Write a new private key to this file and print the public key.',
-    }),
-    key: Flags.string({ helpValue: '<file>', summary: 'PEM file with the private key.' }),
-    organisation: Flags.string({ helpValue: '<name>', summary: 'Licensee.' }),
+    'generate-key': valueFlag(
+      '<file>',
+      'Write a new private key to this file and print the public key.',
+    ),
+    key: valueFlag('<file>', 'PEM file with the private key.'),
+    organisation: valueFlag('<name>', 'Licensee.'),
     entitlement: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<name>',
       summary: 'Entitlements of the licence, separated by commas or repeated.',
     }),
-    expires: Flags.string({
-      helpValue: '<date|duration>',
-      summary:
-        'When the licence expires: 2027-12-31, 2027-12-31T12:00:00Z, or a duration such as 365d.',
-    }),
+    expires: valueFlag(
+      '<date|duration>',
+      'When the licence expires: 2027-12-31, 2027-12-31T12:00:00Z, or a duration such as 365d.',
+    ),
   };
 
   async run(): Promise<void> {

@@ -1,8 +1,7 @@
-import * as Flags from '@oclif/core/flags';
 import type { FlagValues, Resolved } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
 import { wrongUse } from '../../app/flag-values.js';
-import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag, valueFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 import type { DoctorFinding } from '../../doctor/finding.js';
 
@@ -17,10 +16,7 @@ export default class UtilsDoctor extends GatewayCommand {
     '<%= config.bin %> utils doctor --smtp-to ops@example.com',
   ];
   static override flags = {
-    'smtp-to': Flags.string({
-      helpValue: '<address>',
-      summary: 'Send a test mail to this address.',
-    }),
+    'smtp-to': valueFlag('<address>', 'Send a test mail to this address.'),
     ...jsonFlag,
   };
 
