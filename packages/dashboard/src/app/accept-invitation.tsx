@@ -16,7 +16,7 @@ import { Provider } from './sign-in.js';
  * The page of an invitation link: the user creates an account, or signs in to an existing one, and
  * joins.
  */
-export function AcceptInvitation({ token }: { readonly token: string }) {
+export function AcceptInvitation({ token }: { token: string }) {
   const invitation = useResource(`invitation ${token}`, async (signal) => {
     const [it, methods] = await Promise.all([
       accountApi().auth.showInvitation({ token }, { signal }),
@@ -54,9 +54,9 @@ function Ways({
   it,
   methods: { oidc, password },
 }: {
-  readonly token: string;
-  readonly it: OpenInvitation;
-  readonly methods: SignInMethods;
+  token: string;
+  it: OpenInvitation;
+  methods: SignInMethods;
 }) {
   return (
     <>
@@ -74,13 +74,7 @@ function Ways({
   );
 }
 
-function Accept({
-  token,
-  invitation: it,
-}: {
-  readonly token: string;
-  readonly invitation: OpenInvitation;
-}) {
+function Accept({ token, invitation: it }: { token: string; invitation: OpenInvitation }) {
   const [first, setFirst] = useState('');
   const [last, setLast] = useState('');
   const [password, setPassword] = useState('');

@@ -35,7 +35,7 @@ function destinations(
   ];
 }
 
-export function Navigation({ routes }: { readonly routes: readonly PageRoute[] }) {
+export function Navigation({ routes }: { routes: readonly PageRoute[] }) {
   const groups = destinations(routes);
   const shown = groups.flatMap(([, pages]) => pages);
   useShortcuts(

@@ -14,7 +14,7 @@ type Loaded = { readonly route: PageRoute } & (
 const RELOADED = 'gateway-reloaded';
 const store = storeOf('sessionStorage');
 
-export function Outlet({ routes }: { readonly routes: readonly PageRoute[] }) {
+export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
   const found = routes.flatMap((route) => {
     const params = match(route.path, path.value);
     return params ? [{ route, params }] : [];

@@ -37,7 +37,7 @@ export function SignIn() {
   );
 }
 
-export function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
+export function Provider({ label, isOnly }: { label: string; isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (
     <>
@@ -49,7 +49,7 @@ export function Provider({ label, isOnly }: { readonly label: string; readonly i
   );
 }
 
-function Password({ hasFocus }: { readonly hasFocus: boolean }) {
+function Password({ hasFocus }: { hasFocus: boolean }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const action = useAction(() => signIn(email, password));

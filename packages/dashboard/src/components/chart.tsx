@@ -18,11 +18,11 @@ export function TimeChart({
   lines,
   format,
 }: {
-  readonly title: string;
-  readonly summary: string;
-  readonly atMs: readonly number[];
-  readonly lines: readonly Line[];
-  readonly format: (value: number) => string;
+  title: string;
+  summary: string;
+  atMs: readonly number[];
+  lines: readonly Line[];
+  format: (value: number) => string;
 }) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
@@ -80,10 +80,10 @@ function Legend({
   index,
   format,
 }: {
-  readonly lines: readonly Line[];
-  readonly at: string | undefined;
-  readonly index: number;
-  readonly format: (value: number) => string;
+  lines: readonly Line[];
+  at: string | undefined;
+  index: number;
+  format: (value: number) => string;
 }) {
   return (
     <ul class="legend">

@@ -23,13 +23,13 @@ export function Conflict<Resource extends { readonly uid: string; readonly updat
   ignored = [],
   onTheirs,
 }: {
-  readonly what: string;
-  readonly edit: Pick<
+  what: string;
+  edit: Pick<
     Edit<Resource, never>,
     'base' | 'conflict' | 'saveAnyway' | 'takeTheirs' | 'isRunning'
   >;
-  readonly ignored?: readonly (keyof Resource)[];
-  readonly onTheirs: (theirs: Resource) => void;
+  ignored?: readonly (keyof Resource)[];
+  onTheirs: (theirs: Resource) => void;
 }) {
   const change = useResource(conflict && `change ${conflict.uid} ${conflict.updated_at}`, () =>
     lastChange(base.uid, base.updated_at),

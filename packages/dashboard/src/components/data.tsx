@@ -39,9 +39,9 @@ export function Badge({
   tone = own(TONES, status) ?? 'plain',
   label = status,
 }: {
-  readonly status: string;
-  readonly tone?: Tone;
-  readonly label?: string;
+  status: string;
+  tone?: Tone;
+  label?: string;
 }) {
   return <span class={`badge ${tone}`}>{label}</span>;
 }
@@ -83,7 +83,7 @@ export function Code({ text, label, isRaw = false, isTable = false }: CodeProps)
 
 const TOLD_MS = 1_500;
 
-function Copy({ text, what }: { readonly text: string; readonly what: string }) {
+function Copy({ text, what }: { text: string; what: string }) {
   const [told, setTold] = useState('');
   const tell = (word: string) => {
     setTold(word);
@@ -118,7 +118,7 @@ async function copyText(text: string): Promise<void> {
   if (!isCopied) throw new Error('the browser refused to copy');
 }
 
-export function Copyable({ text, what }: { readonly text: string; readonly what: string }) {
+export function Copyable({ text, what }: { text: string; what: string }) {
   return (
     <span class="copyable">
       <code>{text}</code>
@@ -132,9 +132,9 @@ export function NewSecret({
   secret,
   children,
 }: {
-  readonly what: string;
-  readonly secret: string;
-  readonly children?: ComponentChildren;
+  what: string;
+  secret: string;
+  children?: ComponentChildren;
 }) {
   return (
     <div class="new-secret" role="status">
@@ -149,7 +149,7 @@ export function NewSecret({
 export function Facts({
   rows,
 }: {
-  readonly rows: readonly (readonly [name: string, value: ComponentChildren])[];
+  rows: readonly (readonly [name: string, value: ComponentChildren])[];
 }) {
   return (
     <dl class="facts">
@@ -171,9 +171,9 @@ export function Paged<Row>({
   lines = 4,
   children,
 }: {
-  readonly list: List<Row>;
-  readonly lines?: number;
-  readonly children: (rows: readonly Row[]) => ComponentChildren;
+  list: List<Row>;
+  lines?: number;
+  children: (rows: readonly Row[]) => ComponentChildren;
 }) {
   return (
     <>
@@ -203,9 +203,9 @@ export function Table<Row extends { readonly uid: string }>({
   columns,
   rows,
 }: {
-  readonly label: string;
-  readonly columns: readonly Cells<Row>[];
-  readonly rows: readonly Row[];
+  label: string;
+  columns: readonly Cells<Row>[];
+  rows: readonly Row[];
 }) {
   return (
     <div class="table" role="group" aria-label={label} tabIndex={0}>
@@ -247,13 +247,7 @@ if (typeof document !== 'undefined')
   setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
 
 /** A time in the browser's zone, with UTC as tooltip. */
-export function Time({
-  at,
-  look = 'full',
-}: {
-  readonly at: string;
-  readonly look?: 'full' | 'row' | 'relative';
-}) {
+export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' | 'relative' }) {
   const text =
     look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
   return (
@@ -268,7 +262,7 @@ export function Time({
 }
 
 /** A time as read in an incident: local, UTC and relative. */
-export function FullTime({ at }: { readonly at: string }) {
+export function FullTime({ at }: { at: string }) {
   return (
     <>
       <Time at={at} /> <span class="muted number">({utcTime(at)}, </span>

@@ -6,13 +6,7 @@ import { capital } from '../format/text.js';
 import { Button } from './layout.js';
 
 /** Replaces an empty list: says why it is empty and what to do. */
-export function Empty({
-  title,
-  children,
-}: {
-  readonly title: string;
-  readonly children?: ComponentChildren;
-}) {
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>
@@ -22,7 +16,7 @@ export function Empty({
 }
 
 /** Grey lines that reserve the space of loading content. */
-export function Loading({ lines = 6 }: { readonly lines?: number | undefined }) {
+export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, index) => (
@@ -38,9 +32,9 @@ export function Loaded<Data>({
   lines,
   children,
 }: {
-  readonly resource: Resource<Data>;
-  readonly lines?: number;
-  readonly children: (data: Data) => ComponentChildren;
+  resource: Resource<Data>;
+  lines?: number;
+  children: (data: Data) => ComponentChildren;
 }) {
   const { data, error, refresh } = resource;
   return (
@@ -56,9 +50,9 @@ export function Problem({
   retry,
   children,
 }: {
-  readonly error: Error;
-  readonly retry?: (() => void) | undefined;
-  readonly children?: ComponentChildren;
+  error: Error;
+  retry?: (() => void) | undefined;
+  children?: ComponentChildren;
 }) {
   const isOfApi = error instanceof GatewayApiError;
   const sentence = isOfApi ? sentenceWithoutFix(error) : unreachable(error);
@@ -101,7 +95,7 @@ function unreachable(error: Error): string {
 }
 
 /** @param props.value from 0 to 1 */
-export function Progress({ label, value }: { readonly label: string; readonly value: number }) {
+export function Progress({ label, value }: { label: string; value: number }) {
   const percent = Math.round(Math.min(Math.max(value, 0), 1) * 100);
   return (
     <div class="progress">

@@ -45,7 +45,7 @@ export function Field({
   error,
   children,
 }: Pick<FieldProps, 'label' | 'hint' | 'error'> & {
-  readonly children: (wiring: Wiring) => ComponentChildren;
+  children: (wiring: Wiring) => ComponentChildren;
 }) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
@@ -79,11 +79,11 @@ export function TextField({
   hasFocus = false,
   ...field
 }: FieldProps & {
-  readonly type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local';
-  readonly placeholder?: string;
-  readonly autocomplete?: string;
-  readonly isMono?: boolean;
-  readonly hasFocus?: boolean;
+  type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local';
+  placeholder?: string;
+  autocomplete?: string;
+  isMono?: boolean;
+  hasFocus?: boolean;
 }) {
   return (
     <Field {...field}>
@@ -110,7 +110,7 @@ export function TextArea({
   rows = 4,
   isMono = false,
   ...field
-}: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
+}: FieldProps & { rows?: number; isMono?: boolean }) {
   return (
     <Field {...field}>
       {(wiring) => (
@@ -134,7 +134,7 @@ export function Select({
   options,
   other,
   ...field
-}: FieldProps & { readonly options: Choices; readonly other?: string }) {
+}: FieldProps & { options: Choices; other?: string }) {
   return (
     <Field {...field}>
       {(wiring) => (
@@ -158,10 +158,10 @@ export function Checkbox({
   onChange,
   hint,
 }: {
-  readonly label: string;
-  readonly isOn: boolean;
-  readonly onChange: (isOn: boolean) => void;
-  readonly hint?: string;
+  label: string;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+  hint?: string;
 }) {
   const id = useId();
   return (
@@ -195,9 +195,9 @@ export function Options({
   chosen,
   other,
 }: {
-  readonly options: Choices;
-  readonly chosen: string;
-  readonly other?: string | undefined;
+  options: Choices;
+  chosen: string;
+  other?: string | undefined;
 }) {
   const isKnown = options.some(([value]) => value === chosen);
   return (

@@ -78,10 +78,10 @@ export function Dialog({
   actions,
   onClose,
 }: {
-  readonly title: string;
-  readonly children: ComponentChildren;
-  readonly actions?: ComponentChildren;
-  readonly onClose: () => void;
+  title: string;
+  children: ComponentChildren;
+  actions?: ComponentChildren;
+  onClose: () => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -118,7 +118,7 @@ export function FormDialog({
   title,
   onClose,
   ...form
-}: Omit<FormProps, 'onCancel'> & { readonly title: string; readonly onClose: () => void }) {
+}: Omit<FormProps, 'onCancel'> & { title: string; onClose: () => void }) {
   return (
     <Dialog title={title} onClose={onClose}>
       <Form {...form} onCancel={onClose} />
@@ -147,15 +147,15 @@ export function ConfirmButton({
   work,
   children,
 }: {
-  readonly label: string;
-  readonly spoken?: string;
-  readonly title: string;
-  readonly verb: string;
-  readonly kind?: 'danger' | 'main';
-  readonly keys?: string;
-  readonly isReady?: boolean;
-  readonly work: () => Promise<unknown>;
-  readonly children: ComponentChildren;
+  label: string;
+  spoken?: string;
+  title: string;
+  verb: string;
+  kind?: 'danger' | 'main';
+  keys?: string;
+  isReady?: boolean;
+  work: () => Promise<unknown>;
+  children: ComponentChildren;
 }) {
   const [isOpen, setOpen] = useState(false);
   const action = useAction(async () => {
@@ -192,7 +192,7 @@ export function ActionButton({
   work,
   ...look
 }: Omit<Parameters<typeof Button>[0], 'type' | 'isRunning' | 'onPress'> & {
-  readonly work: () => Promise<unknown>;
+  work: () => Promise<unknown>;
 }) {
   const { run, isRunning } = useAction(() => work().catch(toastError));
   return <Button {...look} isRunning={isRunning} onPress={run} />;

@@ -28,12 +28,12 @@ export function Button({
   type = 'button',
   onPress,
 }: Look & {
-  readonly isRunning?: boolean;
-  readonly isDisabled?: boolean;
+  isRunning?: boolean;
+  isDisabled?: boolean;
   /** State of a toggle button. */
-  readonly isPressed?: boolean;
-  readonly type?: 'button' | 'submit';
-  readonly onPress?: (() => void) | undefined;
+  isPressed?: boolean;
+  type?: 'button' | 'submit';
+  onPress?: (() => void) | undefined;
 }) {
   return (
     <button
@@ -58,7 +58,7 @@ export function ButtonLink({
   label,
   keys,
   href,
-}: Look & { readonly href: string }) {
+}: Look & { href: string }) {
   return (
     <a
       ref={usePress<HTMLAnchorElement>({ keys, label, children })}
@@ -94,7 +94,7 @@ function usePress<Pressed extends HTMLElement>({ keys, label, children }: Named)
  * Links to a form that creates a resource, as the key `n` does: `<NewLink what="endpoint"
  * path="/endpoints/new" />`.
  */
-export function NewLink({ what, path }: { readonly what: string; readonly path: string }) {
+export function NewLink({ what, path }: { what: string; path: string }) {
   return (
     <ButtonLink kind="main" keys="n" href={projectHref(path)}>
       {`New ${what}`}
@@ -114,12 +114,12 @@ export function Page({
   isFull = false,
   children,
 }: {
-  readonly title: string;
+  title: string;
   /** The parent of the page, for example a link to its list. */
-  readonly above?: ComponentChildren;
-  readonly actions?: ComponentChildren;
-  readonly isFull?: boolean;
-  readonly children: ComponentChildren;
+  above?: ComponentChildren;
+  actions?: ComponentChildren;
+  isFull?: boolean;
+  children: ComponentChildren;
 }) {
   useEffect(() => {
     document.title = `${title} · ${isPortal.value ? 'Webhooks' : 'Gateway'}`;
@@ -143,9 +143,9 @@ export function Panel({
   actions,
   children,
 }: {
-  readonly title: string;
-  readonly actions?: ComponentChildren;
-  readonly children: ComponentChildren;
+  title: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
 }) {
   const id = useId();
   return (
@@ -165,10 +165,10 @@ export function Tabs({
   label,
   tabs,
 }: {
-  readonly name: string;
-  readonly label: string;
+  name: string;
+  label: string;
   /** The first tab needs no query parameter. */
-  readonly tabs: readonly (readonly [value: string, label: string])[];
+  tabs: readonly (readonly [value: string, label: string])[];
 }) {
   const shown = tabValue(name, tabs);
   return (

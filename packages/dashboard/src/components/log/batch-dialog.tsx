@@ -29,10 +29,10 @@ export function BatchDialog({
   step,
   onClose,
 }: {
-  readonly title: string;
-  readonly words: BatchWords;
-  readonly step: RunStep;
-  readonly onClose: () => void;
+  title: string;
+  words: BatchWords;
+  step: RunStep;
+  onClose: () => void;
 }) {
   const { phase, found, done, error, start, stop } = useBatch(step);
   return (

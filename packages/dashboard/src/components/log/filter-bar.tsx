@@ -15,9 +15,9 @@ export function FilterBar({
   hasTime = true,
   children,
 }: {
-  readonly searchHint?: string;
-  readonly hasTime?: boolean;
-  readonly children?: ComponentChildren;
+  searchHint?: string;
+  hasTime?: boolean;
+  children?: ComponentChildren;
 }) {
   const field = useRef<HTMLInputElement>(null);
   const search = param('search');
@@ -86,10 +86,10 @@ export function FilterSelect({
   options,
   other,
 }: {
-  readonly name: string;
-  readonly label: string;
-  readonly options: Choices;
-  readonly other?: string;
+  name: string;
+  label: string;
+  options: Choices;
+  other?: string;
 }) {
   const value = param(name);
   return (
@@ -104,7 +104,7 @@ export function FilterSelect({
   );
 }
 
-function FilterTime({ name, label }: { readonly name: string; readonly label: string }) {
+function FilterTime({ name, label }: { name: string; label: string }) {
   const id = useId();
   return (
     <span class="filter-time">

@@ -26,18 +26,18 @@ export function LiveLog<Row extends { readonly uid: string }>({
   rowKey,
   children,
 }: {
-  readonly label: string;
-  readonly name: string;
-  readonly columns: readonly Column<Row>[];
-  readonly load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
-  readonly hrefOf: (row: Row) => string;
+  label: string;
+  name: string;
+  columns: readonly Column<Row>[];
+  load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
+  hrefOf: (row: Row) => string;
   /** An action of a key on the focused row. */
-  readonly rowKey?: {
+  rowKey?: {
     readonly key: string;
     readonly label: string;
     readonly run: (row: Row) => void;
   };
-  readonly children: ComponentChildren;
+  children: ComponentChildren;
 }) {
   const isAtStart = useRef(true);
   const focused = useRef<Row | undefined>(undefined);

@@ -36,14 +36,14 @@ export function Log<Row extends { readonly uid: string }>({
   onScroll,
   onRow,
 }: {
-  readonly label: string;
-  readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
-  readonly hasMore: boolean;
-  readonly hrefOf: (row: Row) => string;
-  readonly onEnd: () => void;
-  readonly onScroll?: (isAtStart: boolean) => void;
-  readonly onRow?: (row: Row) => void;
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  hasMore: boolean;
+  hrefOf: (row: Row) => string;
+  onEnd: () => void;
+  onScroll?: (isAtStart: boolean) => void;
+  onRow?: (row: Row) => void;
 }) {
   const body = useRef<HTMLDivElement>(null);
   const [seen, setSeen] = useState({ top: 0, height: 800 });

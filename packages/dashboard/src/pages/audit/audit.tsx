@@ -42,7 +42,7 @@ export default function AuditPage() {
   );
 }
 
-function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownOrganisation }) {
+function AuditLog({ organisation: { uid: id } }: { organisation: ShownOrganisation }) {
   const list = useList<AuditEntry>(
     `audit log ${id} ${query.value.toString()}`,
     (page, signal) =>
@@ -112,7 +112,7 @@ function WhatFilter() {
 }
 
 /** Filters by member. A link can name an API key or a former member. */
-function ActorFilter({ organisation }: { readonly organisation: string }) {
+function ActorFilter({ organisation }: { organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
     const { content } = await accountApi()
       .members.list(organisation, { perPage: MEMBERS_MAX }, { signal })

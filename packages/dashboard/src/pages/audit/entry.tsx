@@ -14,13 +14,7 @@ const ACTORS = {
 } as const;
 
 /** One change in a line; expanded: who, from which address, and each value before and after. */
-export function Entry({
-  entry,
-  onFocus,
-}: {
-  readonly entry: AuditEntry;
-  readonly onFocus: () => void;
-}) {
+export function Entry({ entry, onFocus }: { entry: AuditEntry; onFocus: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { actor, action, created_at: at, address } = entry;
   return (
@@ -39,7 +33,7 @@ export function Entry({
   );
 }
 
-function Details({ entry }: { readonly entry: AuditEntry }) {
+function Details({ entry }: { entry: AuditEntry }) {
   const {
     actor,
     action,
@@ -86,13 +80,7 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
   );
 }
 
-function Only({
-  label,
-  filter,
-}: {
-  readonly label: string;
-  readonly filter: Readonly<Record<string, string>>;
-}) {
+function Only({ label, filter }: { label: string; filter: Readonly<Record<string, string>> }) {
   return (
     <Button kind="quiet" onPress={() => setQuery(filter)}>
       {label}

@@ -20,10 +20,10 @@ export function Attempt({
   event,
   isOpen,
 }: {
-  readonly attempt: DeliveryAttempt;
-  readonly delivery: EventDelivery;
-  readonly event: SentEvent | undefined;
-  readonly isOpen: boolean;
+  attempt: DeliveryAttempt;
+  delivery: EventDelivery;
+  event: SentEvent | undefined;
+  isOpen: boolean;
 }) {
   const {
     number,

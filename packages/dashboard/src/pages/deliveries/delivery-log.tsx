@@ -47,7 +47,7 @@ export default function DeliveryLog() {
 function Remark({
   row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint },
 }: {
-  readonly row: EventDelivery;
+  row: EventDelivery;
 }) {
   if (status === 'scheduled' && endpoint.status === 'paused')
     return <>held: the endpoint is paused</>;

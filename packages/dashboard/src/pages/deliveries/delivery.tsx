@@ -63,7 +63,7 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
   );
 }
 
-function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
+function DeliveryFacts({ delivery }: { delivery: EventDelivery }) {
   const {
     endpoint_metadata: endpoint,
     status,
@@ -101,11 +101,7 @@ function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
   return <Facts rows={rows} />;
 }
 
-function EndpointLink({
-  delivery: { endpoint_metadata: it },
-}: {
-  readonly delivery: EventDelivery;
-}) {
+function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: EventDelivery }) {
   const name = it.name ?? it.uid;
   return (
     <>
@@ -121,7 +117,7 @@ function EndpointLink({
 }
 
 /** The requests show the function's output, not the data of the event. */
-function Transformed({ delivery: { subscription_id: id } }: { readonly delivery: EventDelivery }) {
+function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
   const words = 'changed the data: its endpoint gets what the requests below show';
   if (isPortal.value) return <>{words}</>;
   return (

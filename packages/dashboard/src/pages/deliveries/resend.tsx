@@ -32,8 +32,8 @@ export function ResendButton({
   delivery,
   onSent,
 }: {
-  readonly delivery: EventDelivery;
-  readonly onSent: () => void;
+  delivery: EventDelivery;
+  onSent: () => void;
 }) {
   const [isAsked, setAsked] = useState(false);
   const isDelivered = delivery.status === 'success';
@@ -89,7 +89,7 @@ const SENDABLE = {
 };
 
 /** Resends all deliveries that match the log's filters; by default the failed ones. */
-export function ResendAll({ onDone }: { readonly onDone: () => void }) {
+export function ResendAll({ onDone }: { onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;

@@ -18,9 +18,9 @@ export function EventTypeForm({
   children,
   ...form
 }: Omit<FormProps, 'children'> & {
-  readonly draft: Draft<EventTypeDraft>;
-  readonly isNew?: boolean;
-  readonly children?: ComponentChildren;
+  draft: Draft<EventTypeDraft>;
+  isNew?: boolean;
+  children?: ComponentChildren;
 }) {
   const { error } = form.action;
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];

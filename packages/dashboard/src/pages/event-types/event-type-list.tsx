@@ -104,7 +104,7 @@ function documented({ json_schema: schema, example }: EventType): string {
 const TONES = { created: 'ok', updated: 'warn', unchanged: 'plain' } as const;
 
 /** Creates and updates event types from the webhooks of an OpenAPI document. */
-function ImportDialog({ onClose }: { readonly onClose: () => void }) {
+function ImportDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('');
   const [imported, setImported] = useState<ImportedEventTypes>();
   const document = objectOf(text);

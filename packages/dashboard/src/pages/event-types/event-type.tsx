@@ -53,7 +53,7 @@ export default function EventTypePage({ params: { name = '' } }: PageProps) {
   );
 }
 
-function Unknown({ name }: { readonly name: string }) {
+function Unknown({ name }: { name: string }) {
   return (
     <Empty title={`There is no event type ${name}`}>
       <p>
@@ -72,8 +72,8 @@ function Actions({
   type: { uid, name, deprecated_at: deprecatedAt },
   onChange,
 }: {
-  readonly type: EventType;
-  readonly onChange: () => void;
+  type: EventType;
+  onChange: () => void;
 }) {
   const isDeprecated = deprecatedAt !== null;
   const begin = () => setQuery({ edit: '1' });
@@ -113,13 +113,7 @@ function Actions({
   );
 }
 
-function EventTypeEdit({
-  type,
-  onSaved,
-}: {
-  readonly type: EventType;
-  readonly onSaved: () => void;
-}) {
+function EventTypeEdit({ type, onSaved }: { type: EventType; onSaved: () => void }) {
   const draft = useDraft(draftOf(type));
   const end = () => setQuery({ edit: undefined }, { replace: true });
   const edit = useEdit<EventType, ChangedEventType>(type, {
@@ -149,7 +143,7 @@ function EventTypeEdit({
   );
 }
 
-function Reference({ type }: { readonly type: EventType }) {
+function Reference({ type }: { type: EventType }) {
   const { name, description, json_schema: schema, example, deprecated_at: deprecatedAt } = type;
   return (
     <>

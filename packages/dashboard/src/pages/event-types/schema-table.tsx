@@ -2,7 +2,7 @@ import { Table } from '../../components/data.js';
 import type { JsonObject } from '../../format/json.js';
 import { own } from '../../format/text.js';
 
-export function SchemaTable({ schema }: { readonly schema: unknown }) {
+export function SchemaTable({ schema }: { schema: unknown }) {
   const rows = schemaRows(schema);
   if (rows.length === 0) return <p class="muted">The schema names no fields.</p>;
   return <Table<SchemaRow> label="Fields" rows={rows} columns={columns} />;

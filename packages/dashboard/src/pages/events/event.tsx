@@ -65,13 +65,7 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
   );
 }
 
-function EventFacts({
-  event,
-  sourceName,
-}: {
-  readonly event: Event;
-  readonly sourceName: string | null;
-}) {
+function EventFacts({ event, sourceName }: { event: Event; sourceName: string | null }) {
   const { source_id: source, message_type: kind } = event;
   return (
     <Facts
@@ -110,7 +104,7 @@ function EventFacts({
   );
 }
 
-function Message({ eventId, size }: { readonly eventId: string; readonly size: number }) {
+function Message({ eventId, size }: { eventId: string; size: number }) {
   const message = useResource(`${projectId.value} event ${eventId} message`, (signal) =>
     api().events.getMessage(eventId, { signal }),
   );
@@ -121,7 +115,7 @@ function Message({ eventId, size }: { readonly eventId: string; readonly size: n
   );
 }
 
-function Kept({ message: { raw, raw_encoding, headers } }: { readonly message: EventMessage }) {
+function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessage }) {
   if (raw === null) return <p>It is not kept: with its headers it has more than 64 KB.</p>;
   return (
     <>
@@ -135,7 +129,7 @@ function Kept({ message: { raw, raw_encoding, headers } }: { readonly message: E
 }
 
 /** Explains to which endpoints an event was routed, and why not to others. */
-function Routing({ explanation }: { readonly explanation: EventExplanation }) {
+function Routing({ explanation }: { explanation: EventExplanation }) {
   const {
     event,
     rule,

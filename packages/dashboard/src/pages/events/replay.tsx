@@ -19,7 +19,7 @@ export function routeNow({ uid, event_type: type }: Event): void {
     .then(() => toast(`${type} is routed again.`), toastError);
 }
 
-export function ReplayButton({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+export function ReplayButton({ id, onDone }: { id: string; onDone: () => void }) {
   if (!may('member')) return null;
   return (
     <ActionButton
@@ -36,7 +36,7 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
 }
 
 /** Routes all events again that match the log's filters. */
-export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
+export function ReplayAll({ onDone }: { onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { query: idStart, event_type: type, sourceId, status } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;

@@ -15,7 +15,7 @@ interface Moment {
 }
 
 /** The history of an event, oldest first, with the time since its message. */
-export function Timeline({ explanation }: { readonly explanation: EventExplanation }) {
+export function Timeline({ explanation }: { explanation: EventExplanation }) {
   const startMs = new Date(explanation.event.occurred_at).getTime();
   return (
     <ol class="timeline">

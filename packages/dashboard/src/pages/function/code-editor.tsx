@@ -32,15 +32,15 @@ export function CodeEditor({
   onRun,
   onSave,
 }: {
-  readonly label: string;
-  readonly value: string;
+  label: string;
+  value: string;
   /** A new number loads `value` into the editor; otherwise the typed text remains. */
-  readonly revision: number;
-  readonly onChange: (value: string) => void;
-  readonly mistake: Mistake | undefined;
-  readonly isReadOnly?: boolean;
-  readonly onRun: () => void;
-  readonly onSave: () => void;
+  revision: number;
+  onChange: (value: string) => void;
+  mistake: Mistake | undefined;
+  isReadOnly?: boolean;
+  onRun: () => void;
+  onSave: () => void;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);

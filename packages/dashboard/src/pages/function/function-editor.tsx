@@ -21,11 +21,11 @@ export function FunctionEditor({
   example,
   children,
 }: {
-  readonly draft: Draft;
-  readonly preview: PreviewState<{ readonly refusal: object | null }>;
-  readonly about: ComponentChildren;
-  readonly example: string;
-  readonly children: ComponentChildren;
+  draft: Draft;
+  preview: PreviewState<{ readonly refusal: object | null }>;
+  about: ComponentChildren;
+  example: string;
+  children: ComponentChildren;
 }) {
   const isMember = may('member');
   const { text, isChanged, save, conflict } = draft;
@@ -83,7 +83,7 @@ export function FunctionEditor({
 }
 
 /** Another user has saved another function meanwhile: shows both and lets the user choose. */
-function Conflict({ draft, conflict }: { readonly draft: Draft; readonly conflict: string }) {
+function Conflict({ draft, conflict }: { draft: Draft; conflict: string }) {
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">

@@ -47,7 +47,7 @@ export default function SourceFunction({ params: { id = '' } }: PageProps) {
   );
 }
 
-function Editor({ source, onSaved }: { readonly source: Source; readonly onSaved: () => void }) {
+function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
   const draft = useDraft(source, place, onSaved);
   const sample = useSample(source);
   const test =

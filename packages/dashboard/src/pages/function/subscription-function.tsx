@@ -54,13 +54,7 @@ export default function SubscriptionFunction({ params: { id = '' } }: PageProps)
   );
 }
 
-function Editor({
-  subscription,
-  onSaved,
-}: {
-  readonly subscription: Subscription;
-  readonly onSaved: () => void;
-}) {
+function Editor({ subscription, onSaved }: { subscription: Subscription; onSaved: () => void }) {
   const draft = useDraft(subscription, place, onSaved);
   const sample = useEventSample();
   const data = objectOf(sample.text);

@@ -89,7 +89,7 @@ const FEW_DAYS = 30;
 /**
  * The licence in force: holder, validity and entitlements; or why a given licence is not in force.
  */
-function LicencePanel({ licence }: { readonly licence: InstanceLicense }) {
+function LicencePanel({ licence }: { licence: InstanceLicense }) {
   const {
     kind,
     organisation,

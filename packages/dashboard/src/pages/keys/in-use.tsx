@@ -26,12 +26,12 @@ export function InUse<It extends Row>({
   columns,
   children,
 }: {
-  readonly list: List<It>;
-  readonly label: string;
+  list: List<It>;
+  label: string;
   /** Text for an empty list: `No key is in use`. */
-  readonly none: string;
-  readonly columns: Columns<It>;
-  readonly children: ComponentChildren;
+  none: string;
+  columns: Columns<It>;
+  children: ComponentChildren;
 }) {
   const hasEnded = query.value.get('ended') === '1';
   return (
@@ -67,7 +67,7 @@ export function InUse<It extends Row>({
   );
 }
 
-export function StateBadge({ row }: { readonly row: Ending }) {
+export function StateBadge({ row }: { row: Ending }) {
   const state = stateOf(row);
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
@@ -78,9 +78,9 @@ export function RevokeButton<It extends Row>({
   of: { list, revoke },
   children,
 }: {
-  readonly row: It;
-  readonly of: { readonly list: List<It>; readonly revoke: (id: string) => Promise<unknown> };
-  readonly children: ComponentChildren;
+  row: It;
+  of: { readonly list: List<It>; readonly revoke: (id: string) => Promise<unknown> };
+  children: ComponentChildren;
 }) {
   return (
     <ConfirmButton
@@ -121,10 +121,10 @@ export function ExpiryField({
   onChange,
   error,
 }: {
-  readonly options: readonly (readonly [choice: string, label: string])[];
-  readonly value: Expiry;
-  readonly onChange: (value: Expiry) => void;
-  readonly error: string | undefined;
+  options: readonly (readonly [choice: string, label: string])[];
+  value: Expiry;
+  onChange: (value: Expiry) => void;
+  error: string | undefined;
 }) {
   return (
     <>

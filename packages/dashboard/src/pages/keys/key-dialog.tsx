@@ -26,9 +26,9 @@ export function NewKey({
   replaces,
   onClose,
 }: {
-  readonly ring: KeyRing;
-  readonly replaces?: PersonalKey;
-  readonly onClose: () => void;
+  ring: KeyRing;
+  replaces?: PersonalKey;
+  onClose: () => void;
 }) {
   const [draft, setDraft] = useState(draftOf(replaces, ring));
   const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
@@ -93,9 +93,9 @@ export function EditKey({
   row,
   onClose,
 }: {
-  readonly ring: KeyRing;
-  readonly row: PersonalKey;
-  readonly onClose: () => void;
+  ring: KeyRing;
+  row: PersonalKey;
+  onClose: () => void;
 }) {
   const [draft, setDraft] = useState(draftOf(row, ring));
   const saving = useAction(async () => {
@@ -143,10 +143,10 @@ function KeyFields({
   onChange,
   error,
 }: {
-  readonly ring: KeyRing;
-  readonly draft: KeyDraft;
-  readonly onChange: (draft: KeyDraft) => void;
-  readonly error: Error | undefined;
+  ring: KeyRing;
+  draft: KeyDraft;
+  onChange: (draft: KeyDraft) => void;
+  error: Error | undefined;
 }) {
   const { name, role, scopes } = draft;
   return (

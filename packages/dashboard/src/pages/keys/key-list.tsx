@@ -6,7 +6,7 @@ import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { EditKey, NewKey } from './key-dialog.js';
 import { type KeyRing, stateOf } from './key-ring.js';
 
-export function KeyList({ ring }: { readonly ring: KeyRing }) {
+export function KeyList({ ring }: { ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;
   const columns = [
     {
@@ -53,7 +53,7 @@ export function KeyList({ ring }: { readonly ring: KeyRing }) {
   );
 }
 
-function Actions({ row, ring }: { readonly row: PersonalKey; readonly ring: KeyRing }) {
+function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
   const [open, setOpen] = useState<'edit' | 'rotate'>();
   const onClose = () => setOpen(undefined);
   if (stateOf(row) === 'revoked') return null;

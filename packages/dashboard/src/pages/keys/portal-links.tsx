@@ -86,7 +86,7 @@ export default function PortalLinksPage() {
   );
 }
 
-function Actions({ row, list }: { readonly row: PortalLink; readonly list: List<PortalLink> }) {
+function Actions({ row, list }: { row: PortalLink; list: List<PortalLink> }) {
   const [open, setOpen] = useState<'edit' | 'url'>();
   const dialog = { link: row, onSaved: list.refresh, onClose: () => setOpen(undefined) };
   if (stateOf(row) === 'revoked') return null;
@@ -114,7 +114,7 @@ interface LinkDialog {
 }
 
 /** Creates a portal link, with the given owner preset, and shows its URL. */
-function NewLink({ owner, ...dialog }: LinkDialog & { readonly owner: string }) {
+function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
   const { values, set } = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
     api().portalLinks.create({
@@ -144,7 +144,7 @@ function NewLink({ owner, ...dialog }: LinkDialog & { readonly owner: string }) 
 }
 
 /** Replaces the URL of a portal link, and shows it. */
-function NewUrl({ link, ...dialog }: LinkDialog & { readonly link: PortalLink }) {
+function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
   const make = (expires_at: string) => api().portalLinks.refreshToken(link.uid, { expires_at });
   return (
     <UrlDialog {...dialog} title={`New URL for ${link.name}`} verb="Make the URL" make={make}>
@@ -153,7 +153,7 @@ function NewUrl({ link, ...dialog }: LinkDialog & { readonly link: PortalLink })
   );
 }
 
-function EditLink({ link, onSaved, onClose }: LinkDialog & { readonly link: PortalLink }) {
+function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink }) {
   const draft = useDraft({ name: link.name, can_manage_endpoint: link.can_manage_endpoint });
   const saving = useAction(async () => {
     const { name } = await api().portalLinks.update(link.uid, {
@@ -179,8 +179,8 @@ function LinkFields({
   draft: { values, set },
   error,
 }: {
-  readonly draft: Pick<Draft<Pick<PortalLink, 'name' | 'can_manage_endpoint'>>, 'values' | 'set'>;
-  readonly error: Error | undefined;
+  draft: Pick<Draft<Pick<PortalLink, 'name' | 'can_manage_endpoint'>>, 'values' | 'set'>;
+  error: Error | undefined;
 }) {
   return (
     <>
@@ -211,10 +211,10 @@ function UrlDialog({
   onClose,
   children,
 }: LinkDialog & {
-  readonly title: string;
-  readonly verb: string;
-  readonly make: (expiresAt: string) => Promise<CreatedPortalLink>;
-  readonly children: (error: Error | undefined) => ComponentChildren;
+  title: string;
+  verb: string;
+  make: (expiresAt: string) => Promise<CreatedPortalLink>;
+  children: (error: Error | undefined) => ComponentChildren;
 }) {
   const [expiry, setExpiry] = useState<Expiry>({ choice: LINK_EXPIRIES[0][0], time: '' });
   const [made, setMade] = useState<CreatedPortalLink>();

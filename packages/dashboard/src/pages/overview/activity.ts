@@ -36,7 +36,7 @@ type Filter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[
 export async function readActivity(
   minutes: number,
   signal: AbortSignal,
-  { isWhole = true, ...filter }: Filter & { readonly isWhole?: boolean } = {},
+  { isWhole = true, ...filter }: Filter & { isWhole?: boolean } = {},
 ): Promise<Steps> {
   const toMs = Date.now();
   const fromMs = toMs - minutes * 60_000;

@@ -125,7 +125,7 @@ export function useFailing(): Resource<readonly Failing[]> {
   );
 }
 
-export function FailingEndpoints({ failing }: { readonly failing: Resource<readonly Failing[]> }) {
+export function FailingEndpoints({ failing }: { failing: Resource<readonly Failing[]> }) {
   return (
     <Panel
       title="Endpoints that fail"

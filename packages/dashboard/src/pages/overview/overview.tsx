@@ -118,7 +118,7 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
 }
 
 /** Says whether the project is healthy, and if not, what to open next. */
-function Findings({ findings }: { readonly findings: readonly Finding[] | undefined }) {
+function Findings({ findings }: { findings: readonly Finding[] | undefined }) {
   if (!findings) return <section class="notice findings" aria-label="Health" />;
   const tone = findings.some((it) => it.tone === 'bad')
     ? 'bad'
@@ -148,7 +148,7 @@ function Findings({ findings }: { readonly findings: readonly Finding[] | undefi
   );
 }
 
-function Charts({ steps }: { readonly steps: Steps }) {
+function Charts({ steps }: { steps: Steps }) {
   const events = [
     lineOf(steps, 'Processed', 'accent', (step) => step.events.processed),
     lineOf(steps, 'Failed', 'bad', (step) => step.events.failed),

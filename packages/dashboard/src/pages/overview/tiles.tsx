@@ -122,7 +122,7 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
   ];
 }
 
-function TileList({ tiles }: { readonly tiles: readonly Tile[] }) {
+function TileList({ tiles }: { tiles: readonly Tile[] }) {
   return (
     <ul class="tiles">
       {tiles.map(({ name, value, remark, tone, to }) => (

@@ -38,8 +38,8 @@ export function Invitations({
   organisation,
   list,
 }: {
-  readonly organisation: ShownOrganisation;
-  readonly list: List<Invitation>;
+  organisation: ShownOrganisation;
+  list: List<Invitation>;
 }) {
   const columns = [
     { name: 'Email', cell: ({ email }: Invitation) => email },
@@ -101,9 +101,9 @@ export function Invite({
   onDone,
   onClose,
 }: {
-  readonly organisation: ShownOrganisation;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
+  organisation: ShownOrganisation;
+  onDone: () => void;
+  onClose: () => void;
 }) {
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<Role>('member');

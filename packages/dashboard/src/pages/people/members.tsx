@@ -20,7 +20,7 @@ export function nameOf({
 }
 
 /** The members of an organisation. Admins change and remove members, owners also other owners. */
-export function Members({ organisation }: { readonly organisation: ShownOrganisation }) {
+export function Members({ organisation }: { organisation: ShownOrganisation }) {
   const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
     accountApi().members.list(organisation.uid, page, { signal }).page(),
   );

@@ -32,7 +32,7 @@ export function shownOrganisation(): ShownOrganisation | undefined {
 }
 
 /** Switches the organisation; renders nothing for a user with only one. */
-export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisation }) {
+export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
   const mine = session.value?.organisations ?? [];
   if (mine.length < 2) return null;
   return (
@@ -64,7 +64,7 @@ export function givableRoles(organisation: string): typeof ROLES {
 export function OrganisationSettings({
   organisation: { uid, name: known, role },
 }: {
-  readonly organisation: ShownOrganisation;
+  organisation: ShownOrganisation;
 }) {
   const [name, setName] = useState(known);
   const action = useAction(async () => {

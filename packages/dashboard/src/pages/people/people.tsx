@@ -23,7 +23,7 @@ export default function PeoplePage() {
   );
 }
 
-function People({ organisation }: { readonly organisation: ShownOrganisation }) {
+function People({ organisation }: { organisation: ShownOrganisation }) {
   const [isInviting, setInviting] = useState(false);
   const isAdmin = may('admin', organisation.role);
   const invitations = useInvitations(isAdmin ? organisation.uid : undefined);

@@ -7,14 +7,14 @@ export const FORMS = [
 ] as const;
 
 /** A message's bytes in one of `FORMS`; renders nothing for another value. */
-export function BytesAs({ form, raw }: { readonly form: string; readonly raw: Raw }) {
+export function BytesAs({ form, raw }: { form: string; raw: Raw }) {
   if (form === 'text') return <Code isRaw label="Message" text={textOf(raw)} />;
   if (form === 'json') return <Json text={textOf(raw)} />;
   if (form === 'hex') return <Code isRaw isTable label="Bytes" text={hexDump(bytesOf(raw))} />;
   return null;
 }
 
-function Json({ text }: { readonly text: string }) {
+function Json({ text }: { text: string }) {
   try {
     JSON.parse(text);
   } catch (error) {

@@ -25,9 +25,9 @@ export function PreviewVerdict({
   outcome,
   children,
 }: {
-  readonly preview: PreviewState<Tried>;
-  readonly outcome: Outcome | undefined;
-  readonly children: ComponentChildren;
+  preview: PreviewState<Tried>;
+  outcome: Outcome | undefined;
+  children: ComponentChildren;
 }) {
   if (error && isCurrent) return <Problem error={error} retry={run} />;
   if (!result || !outcome) return <p class="muted">Trying it…</p>;
@@ -58,7 +58,7 @@ const OUTCOMES = {
 } as const;
 
 /** An agent's result for a message: its events with their routes, or why there are none. */
-export function PreviewResult({ preview }: { readonly preview: Preview }) {
+export function PreviewResult({ preview }: { preview: Preview }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
     <PreviewVerdict preview={preview} outcome={outcome && OUTCOMES[outcome]}>
@@ -80,8 +80,8 @@ function Result({
   result: { payload, refusal, notes, route },
   name,
 }: {
-  readonly result: OneResult;
-  readonly name: string;
+  result: OneResult;
+  name: string;
 }) {
   const { event_type: type } = (payload ?? {}) as { readonly event_type?: unknown };
   return (

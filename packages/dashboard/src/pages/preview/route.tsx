@@ -6,13 +6,7 @@ import { projectHref } from '../../router/location.js';
 type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
 
 /** The endpoints an event would be routed to, and why not to others. */
-export function PreviewedRoute({
-  route,
-  eventType,
-}: {
-  readonly route: Route;
-  readonly eventType: string;
-}) {
+export function PreviewedRoute({ route, eventType }: { route: Route; eventType: string }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);
   return (

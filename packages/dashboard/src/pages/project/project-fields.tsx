@@ -18,8 +18,8 @@ export function ProjectFields({
   draft: { values, set },
   error,
 }: {
-  readonly draft: Draft<ProjectDraft>;
-  readonly error: Error | undefined;
+  draft: Draft<ProjectDraft>;
+  error: Error | undefined;
 }) {
   const about = (field: string) => ({ error: fieldError(error, field) });
   const number = (name: Numbers, field: string) => ({

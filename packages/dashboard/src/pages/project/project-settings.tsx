@@ -60,13 +60,7 @@ function factsOf({
   ] as const;
 }
 
-function SettingsForm({
-  project,
-  onSaved,
-}: {
-  readonly project: Project;
-  readonly onSaved: () => void;
-}) {
+function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => void }) {
   const draft = useDraft(draftOf(project));
   const edit = useEdit<Project, ChangedProject>(project, {
     write: (changes, options) => api().projects.update(project.uid, changes, options),
@@ -107,7 +101,7 @@ function SettingsForm({
 }
 
 /** Deletes a project once the user has typed its name. */
-function DeleteProject({ project: { uid, name } }: { readonly project: Project }) {
+function DeleteProject({ project: { uid, name } }: { project: Project }) {
   const [typed, setTyped] = useState('');
   return (
     <ConfirmButton

@@ -53,7 +53,7 @@ export default function MessagePage({ params: { id = '' } }: PageProps) {
 function Why({
   message: { uid, status, code, reason, source_id: source },
 }: {
-  readonly message: WholeQuarantinedMessage;
+  message: WholeQuarantinedMessage;
 }) {
   return (
     <div class="quarantine-why">
@@ -82,8 +82,8 @@ function MessageFacts({
   message,
   sourceName,
 }: {
-  readonly message: WholeQuarantinedMessage;
-  readonly sourceName: string | undefined;
+  message: WholeQuarantinedMessage;
+  sourceName: string | undefined;
 }) {
   const {
     uid,
@@ -118,8 +118,8 @@ function MessageBytes({
   message,
   onChange,
 }: {
-  readonly message: WholeQuarantinedMessage;
-  readonly onChange: () => void;
+  message: WholeQuarantinedMessage;
+  onChange: () => void;
 }) {
   const [isOriginal, setOriginal] = useState(false);
   const canEdit = message.status === 'quarantined' && may('member');
@@ -152,8 +152,8 @@ function MessageEditor({
   message,
   onChange,
 }: {
-  readonly message: WholeQuarantinedMessage;
-  readonly onChange: () => void;
+  message: WholeQuarantinedMessage;
+  onChange: () => void;
 }) {
   const before = textOf(message);
   const [text, setText] = useState(before);

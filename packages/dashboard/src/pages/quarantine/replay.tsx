@@ -32,13 +32,7 @@ export function replayNow({ uid, status }: QuarantinedMessage): void {
   api().quarantine.replay(uid).then(tell, toastError);
 }
 
-export function MessageActions({
-  id,
-  onDone,
-}: {
-  readonly id: string;
-  readonly onDone: () => void;
-}) {
+export function MessageActions({ id, onDone }: { id: string; onDone: () => void }) {
   if (!may('member')) return null;
   return (
     <>
@@ -65,7 +59,7 @@ export function MessageActions({
 }
 
 /** Replays or discards all quarantined messages that match the log's filters. */
-export function QuarantineBatches({ onDone }: { readonly onDone: () => void }) {
+export function QuarantineBatches({ onDone }: { onDone: () => void }) {
   const [open, setOpen] = useState<'replay' | 'discard'>();
   const { code, sourceId, status } = quarantineFilter();
   if (status !== 'quarantined' || !may('member')) return null;

@@ -20,9 +20,9 @@ export function BrokerForm({
   source,
   onSaved,
 }: {
-  readonly type: SourcePlugin;
-  readonly source?: Source;
-  readonly onSaved?: () => void;
+  type: SourcePlugin;
+  source?: Source;
+  onSaved?: () => void;
 }) {
   const schema = connection as Schema;
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
@@ -125,8 +125,8 @@ export function KeepMessages({
   isOn,
   onChange,
 }: {
-  readonly isOn: boolean;
-  readonly onChange: (isOn: boolean) => void;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
 }) {
   return (
     <Checkbox

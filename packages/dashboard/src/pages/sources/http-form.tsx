@@ -21,13 +21,7 @@ const linesOf = (text: string) =>
  * Creates or changes a source that receives requests. Empty fields of a new source get the defaults
  * of its provider.
  */
-export function HttpForm({
-  source,
-  onSaved,
-}: {
-  readonly source?: Source;
-  readonly onSaved?: () => void;
-}) {
+export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () => void }) {
   const [name, setName] = useState(source?.name ?? '');
   const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
   const [verifier, setVerifier] = useState<Verifier>(source?.verifier ?? { type: 'noop' });
@@ -238,10 +232,10 @@ function VerifierFields({
   onChange,
   error,
 }: {
-  readonly verifier: Verifier;
-  readonly stored: Verifier | undefined;
-  readonly onChange: (verifier: Verifier) => void;
-  readonly error: Error | undefined;
+  verifier: Verifier;
+  stored: Verifier | undefined;
+  onChange: (verifier: Verifier) => void;
+  error: Error | undefined;
 }) {
   const { type, ...fields } = verifier;
   const [, own] = KINDS[type];

@@ -33,13 +33,7 @@ const TABS = [
 ] as const;
 
 /** Links to the parts of a source. The function has a separate page with its editor. */
-export function SourceTabs({
-  id,
-  shown,
-}: {
-  readonly id: string;
-  readonly shown: (typeof TABS)[number][0];
-}) {
+export function SourceTabs({ id, shown }: { id: string; shown: (typeof TABS)[number][0] }) {
   return (
     <nav class="tabs" aria-label="Parts of the source">
       {TABS.map(([name, label, place]) => (

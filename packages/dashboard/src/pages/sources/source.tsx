@@ -47,7 +47,7 @@ export default function SourcePage({ params: { id = '' } }: PageProps) {
   );
 }
 
-function Settings({ source, onSaved }: { readonly source: Source; readonly onSaved: () => void }) {
+function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) {
   const type = source.pub_sub?.type;
   const types = useResource(
     type && `${projectId.value} source types`,
@@ -82,13 +82,7 @@ function Settings({ source, onSaved }: { readonly source: Source; readonly onSav
 const LIVE_MS = 5_000;
 
 /** A source's state, its lag, and the outcome of its messages. */
-function SourceStatus({
-  source,
-  state,
-}: {
-  readonly source: Source;
-  readonly state: SourceState | undefined;
-}) {
+function SourceStatus({ source, state }: { source: Source; state: SourceState | undefined }) {
   const isHttp = source.type === 'http';
   return (
     <>
@@ -108,7 +102,7 @@ function SourceStatus({
   );
 }
 
-function SourceFacts({ source }: { readonly source: Source }) {
+function SourceFacts({ source }: { source: Source }) {
   const {
     uid,
     url,
@@ -175,7 +169,7 @@ const columns = [
   { name: 'End', isNumber: true, cell: ({ end }: Partition) => end ?? '–' },
 ];
 
-function Lag({ id }: { readonly id: string }) {
+function Lag({ id }: { id: string }) {
   const lag = useResource(
     `${projectId.value} source lag ${id}`,
     (signal) => api().sources.listLag(id, { signal }),
@@ -222,13 +216,7 @@ function Lag({ id }: { readonly id: string }) {
   );
 }
 
-function SourceActions({
-  source,
-  onChange,
-}: {
-  readonly source: Source;
-  readonly onChange: () => void;
-}) {
+function SourceActions({ source, onChange }: { source: Source; onChange: () => void }) {
   const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
   const turn = async () => {
     if (isDisabled) {

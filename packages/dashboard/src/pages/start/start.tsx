@@ -55,7 +55,7 @@ export default function StartPage() {
   );
 }
 
-function CheckLine({ check: { state, sentence, to, action } }: { readonly check: Check }) {
+function CheckLine({ check: { state, sentence, to, action } }: { check: Check }) {
   return (
     <li class={state}>
       <span class="check-mark" aria-hidden="true">
@@ -68,13 +68,7 @@ function CheckLine({ check: { state, sentence, to, action } }: { readonly check:
   );
 }
 
-function EndpointStep({
-  known,
-  onMade,
-}: {
-  readonly known: Endpoint | undefined;
-  readonly onMade: () => void;
-}) {
+function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: () => void }) {
   const [url, setUrl] = useState('');
   const [made, setMade] = useState<Endpoint>();
   // Kept, so that a retry creates no second endpoint.
@@ -131,7 +125,7 @@ function EndpointStep({
   );
 }
 
-function Receiver({ secret }: { readonly secret: string | undefined }) {
+function Receiver({ secret }: { secret: string | undefined }) {
   return (
     <details class="step-details">
       <summary>No receiver at hand?</summary>
@@ -153,13 +147,7 @@ function Receiver({ secret }: { readonly secret: string | undefined }) {
 }
 
 /** Sends the first message: through the API, with commands to copy, or from a source. */
-function MessageStep({
-  isDone,
-  onSent,
-}: {
-  readonly isDone: boolean;
-  readonly onSent: () => void;
-}) {
+function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
   const sending = useAction(async () => {
     await api().events.create(SAMPLE);
     onSent();
@@ -225,10 +213,10 @@ function Step({
   isDone,
   children,
 }: {
-  readonly number: number;
-  readonly title: string;
-  readonly isDone: boolean;
-  readonly children: ComponentChildren;
+  number: number;
+  title: string;
+  isDone: boolean;
+  children: ComponentChildren;
 }) {
   const id = useId();
   return (
