@@ -1,5 +1,6 @@
 import type { Page } from '@gateway/client';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { projectId } from '../router/location.js';
 
 export interface Resource<Data> {
   /** The last data read; kept during the next read. */
@@ -18,15 +19,16 @@ const KEPT = 60;
 /**
  * Reads data of the API for a page.
  *
- * @param key identifies everything that `load` depends on: a new key reads again, undefined reads
- * nothing
+ * @param name with the project identifies everything that `load` depends on: a new name reads
+ * again, undefined reads nothing
  * @param options.everyMs poll interval while the page is visible
  */
 export function useResource<Data>(
-  key: string | undefined,
+  name: string | undefined,
   load: (signal: AbortSignal) => Promise<Data>,
   { everyMs }: { everyMs?: number | undefined } = {},
 ): Resource<Data> {
+  const key = name === undefined ? undefined : `${projectId.value} ${name}`;
   const [state, setState] = useState<{
     key: string | undefined;
     data: Data | undefined;
@@ -108,15 +110,16 @@ const FURTHER = 200;
 /**
  * Reads a list of the API page by page and polls its first page.
  *
- * @param key identifies the list and its filters: a new key starts again
+ * @param name with the project identifies the list and its filters: a new name starts again
  * @param options.everyMs poll interval, while the browser shows the page
  * @param options.isHeld holds new rows back until `showFresh`: the user reads further down
  */
 export function useList<Row extends { readonly uid: string }>(
-  key: string,
+  name: string,
   load: (page: PageQuery, signal: AbortSignal) => Promise<Page<Row>>,
   { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
 ): List<Row> {
+  const key = `${projectId.value} ${name}`;
   const empty: State<Row> = {
     key,
     rows: undefined,

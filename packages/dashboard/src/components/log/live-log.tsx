@@ -14,7 +14,7 @@ const LIVE_MS = 2_000;
 /**
  * A live log. New rows wait behind a button while the user reads further down.
  *
- * @param props.name identifies the list and its project; the query's filters are added
+ * @param props.name identifies the list; the query's filters are added
  * @param props.children shown if the list is empty without filters: what to do
  */
 export function LiveLog<Row extends { readonly uid: string }>({

@@ -4,7 +4,7 @@ import { useResource } from '../../api/read.js';
 import { byName } from '../../components/field.js';
 import { FilterSelect, type Search, searchOf } from '../../components/log/filter-bar.js';
 import { shownRange } from '../../components/log/time-range.js';
-import { isPortal, param, projectId } from '../../router/location.js';
+import { isPortal, param } from '../../router/location.js';
 
 type ListQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
 type Status = NonNullable<ListQuery['status']>[number];
@@ -43,13 +43,12 @@ const MOST = 100;
 /** Chooses an endpoint. The list is limited, so an endpoint that a link names is added to it. */
 export function EndpointFilter() {
   const chosen = param('endpoint');
-  const { data: known } = useResource(`${projectId.value} endpoints to filter by`, async (signal) =>
+  const { data: known } = useResource('endpoints to filter by', async (signal) =>
     byName((await api().endpoints.list({ perPage: MOST }, { signal }).page()).content),
   );
   const isOther = chosen !== '' && known && !known.some(([uid]) => uid === chosen);
-  const named = useResource(
-    isOther ? `${projectId.value} endpoint ${chosen}` : undefined,
-    (signal) => api().endpoints.get(chosen, { signal }),
+  const named = useResource(isOther ? `endpoint ${chosen}` : undefined, (signal) =>
+    api().endpoints.get(chosen, { signal }),
   );
   const options = [['', 'Any endpoint'] as const, ...(known ?? [])];
   return (

@@ -6,7 +6,7 @@ import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
 import type { Column } from '../../components/log/log.js';
-import { isPortal, projectHref, projectId } from '../../router/location.js';
+import { isPortal, projectHref } from '../../router/location.js';
 import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
 
@@ -21,7 +21,7 @@ export default function DeliveryLog() {
       <LiveLog<EventDelivery>
         key={round}
         label="Deliveries"
-        name={`${projectId.value} deliveries`}
+        name="deliveries"
         columns={columns}
         load={(page, signal) =>
           api()

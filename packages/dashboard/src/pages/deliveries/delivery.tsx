@@ -5,7 +5,7 @@ import { useResource } from '../../api/read.js';
 import { Badge, Copyable, Facts, FullTime } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Page, Panel } from '../../components/layout.js';
-import { isPortal, projectHref, projectId } from '../../router/location.js';
+import { isPortal, projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { Attempt } from './attempt.js';
 import { ResendButton } from './resend.js';
@@ -14,7 +14,7 @@ const LIVE_MS = 1_500;
 const ENDED = ['success', 'failure', 'discarded'];
 
 export default function DeliveryPage({ params: { id = '' } }: PageProps) {
-  const key = `${projectId.value} delivery ${id}`;
+  const key = `delivery ${id}`;
   const resource = useResource(
     key,
     async (signal) => {

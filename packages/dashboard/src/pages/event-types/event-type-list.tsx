@@ -11,7 +11,7 @@ import { LiveLog } from '../../components/log/live-log.js';
 import type { Column } from '../../components/log/log.js';
 import { objectOf } from '../../format/json.js';
 import { count } from '../../format/number.js';
-import { param, projectHref, projectId } from '../../router/location.js';
+import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { pathOf } from './path.js';
 
@@ -36,7 +36,7 @@ export default function EventTypeList() {
       <LiveLog<EventType>
         key={round}
         label="Event types"
-        name={`${projectId.value} event types`}
+        name="event types"
         columns={columns}
         load={(page, signal) =>
           api()

@@ -28,9 +28,7 @@ async function find(name: string, signal: AbortSignal): Promise<EventType | null
 }
 
 export default function EventTypePage({ params: { name = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} event type ${name}`, (signal) =>
-    find(name, signal),
-  );
+  const resource = useResource(`event type ${name}`, (signal) => find(name, signal));
   const { data, refresh } = resource;
   const isEditing = query.value.has('edit') && may('member');
   return (

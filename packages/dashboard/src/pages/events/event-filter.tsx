@@ -4,7 +4,7 @@ import { useResource } from '../../api/read.js';
 import { byName } from '../../components/field.js';
 import { FilterSelect, type Search, searchOf } from '../../components/log/filter-bar.js';
 import { shownRange } from '../../components/log/time-range.js';
-import { param, projectId } from '../../router/location.js';
+import { param } from '../../router/location.js';
 
 type ListQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
 
@@ -28,7 +28,7 @@ export function eventFilter(): ListQuery & Search {
 }
 
 export function SourceFilter() {
-  const { data = [] } = useResource(`${projectId.value} sources to filter by`, async (signal) =>
+  const { data = [] } = useResource('sources to filter by', async (signal) =>
     byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),
   );
   if (data.length === 0) return null;

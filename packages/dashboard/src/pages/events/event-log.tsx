@@ -8,7 +8,7 @@ import { LiveLog } from '../../components/log/live-log.js';
 import type { Column } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
 import { own } from '../../format/text.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 import { eventFilter, SourceFilter, STATUSES } from './event-filter.js';
 import { ReplayAll, routeNow } from './replay.js';
 
@@ -23,7 +23,7 @@ export default function EventLog() {
       <LiveLog<Event>
         key={round}
         label="Events"
-        name={`${projectId.value} events`}
+        name="events"
         columns={columns}
         load={(page, signal) =>
           api()

@@ -7,7 +7,7 @@ import { Page, Panel, Tabs, tabValue } from '../../components/layout.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
 import { capital } from '../../format/text.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
 import { mismatchSentence } from '../preview/route.js';
@@ -17,11 +17,9 @@ import { Timeline } from './timeline.js';
 const LIVE_MS = 2_000;
 
 export default function EventPage({ params: { id = '' } }: PageProps) {
-  const event = useResource(`${projectId.value} event ${id}`, (signal) =>
-    api().events.get(id, { signal }),
-  );
+  const event = useResource(`event ${id}`, (signal) => api().events.get(id, { signal }));
   const explained = useResource(
-    event.data && `${projectId.value} event ${id} explained`,
+    event.data && `event ${id} explained`,
     (signal) => api().events.explain(id, {}, { signal }),
     { everyMs: LIVE_MS },
   );
@@ -105,7 +103,7 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
 }
 
 function Message({ eventId, size }: { eventId: string; size: number }) {
-  const message = useResource(`${projectId.value} event ${eventId} message`, (signal) =>
+  const message = useResource(`event ${eventId} message`, (signal) =>
     api().events.getMessage(eventId, { signal }),
   );
   return (

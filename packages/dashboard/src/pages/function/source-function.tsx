@@ -5,7 +5,7 @@ import { useResource } from '../../api/read.js';
 import { Loaded, Problem } from '../../components/feedback.js';
 import { Select, TextArea } from '../../components/field.js';
 import { Page } from '../../components/layout.js';
-import { param, projectHref, projectId, setQuery } from '../../router/location.js';
+import { param, projectHref, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { textOf } from '../preview/bytes.js';
@@ -31,9 +31,7 @@ const place: Place<Source> = {
 };
 
 export default function SourceFunction({ params: { id = '' } }: PageProps) {
-  const source = useResource(`${projectId.value} source ${id}`, (signal) =>
-    api().sources.get(id, { signal }),
-  );
+  const source = useResource(`source ${id}`, (signal) => api().sources.get(id, { signal }));
   return (
     <Page
       title={source.data?.name ?? 'Source'}
@@ -112,7 +110,7 @@ function useSample(source: Source): Sample {
   const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';
   const [typed, setTyped] = useState<{ of: string; text: string }>({ of: '', text: OWN });
 
-  const offered = useResource(`${projectId.value} samples ${source.uid}`, async (signal) => {
+  const offered = useResource(`samples ${source.uid}`, async (signal) => {
     const filter = { sourceId: source.uid, perPage: OFFERED };
     const [quarantined, events] = await Promise.all([
       api()
@@ -122,7 +120,7 @@ function useSample(source: Source): Sample {
     ]);
     return { quarantined: quarantined.content, events: events.content };
   });
-  const read = useResource(chosen ? `${projectId.value} sample ${chosen}` : undefined, (signal) =>
+  const read = useResource(chosen ? `sample ${chosen}` : undefined, (signal) =>
     quarantineId ? quarantined(quarantineId, signal) : ofEvent(eventId, source, signal),
   );
   const readText = read.data?.text;

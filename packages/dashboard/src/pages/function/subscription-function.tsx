@@ -8,7 +8,7 @@ import { Loaded, Problem } from '../../components/feedback.js';
 import { Select, TextArea } from '../../components/field.js';
 import { Page } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
-import { projectHref, projectId, query } from '../../router/location.js';
+import { projectHref, query } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
@@ -38,7 +38,7 @@ const place: Place<Subscription> = {
 };
 
 export default function SubscriptionFunction({ params: { id = '' } }: PageProps) {
-  const subscription = useResource(`${projectId.value} subscription ${id}`, (signal) =>
+  const subscription = useResource(`subscription ${id}`, (signal) =>
     api().subscriptions.get(id, { signal }),
   );
   return (
@@ -118,7 +118,7 @@ function useEventSample(): EventSample {
     event: query.value.get('event') ?? '',
     text: OWN,
   });
-  const recent = useResource(`${projectId.value} samples`, readChoices);
+  const recent = useResource('samples', readChoices);
   const take = useAction(async (uid: string) => {
     const { body } = await readSample({ uid });
     setSample({ event: uid, text: body });

@@ -10,7 +10,7 @@ import { Checkbox, fieldError, TextField } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
 import { Button, Page } from '../../components/layout.js';
 import { FilterBar } from '../../components/log/filter-bar.js';
-import { param, projectId, query, setQuery } from '../../router/location.js';
+import { param, query, setQuery } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { type Expiry, ExpiryField, InUse, RevokeButton, StateBadge } from './in-use.js';
 import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
@@ -21,7 +21,7 @@ import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
  */
 export default function PortalLinksPage() {
   const owner = param('search');
-  const list = useList<PortalLink>(`${projectId.value} portal links ${owner}`, (page, signal) =>
+  const list = useList<PortalLink>(`portal links ${owner}`, (page, signal) =>
     api()
       .portalLinks.list({ ...given({ ownerId: owner }), ...page }, { signal })
       .page(),

@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useList } from '../../api/read.js';
 import { Button, Page } from '../../components/layout.js';
-import { projectId } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { NewKey } from './key-dialog.js';
 import { KeyList } from './key-list.js';
@@ -11,7 +10,7 @@ import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
 
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);
-  const list = useList<ApiKey>(`${projectId.value} API keys`, (page, signal) =>
+  const list = useList<ApiKey>('API keys', (page, signal) =>
     api().apiKeys.list(page, { signal }).page(),
   );
   const ring: KeyRing = {

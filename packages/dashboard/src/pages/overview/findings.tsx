@@ -6,7 +6,7 @@ import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { compact } from '../../format/number.js';
 import { span } from '../../format/time.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 
 /** A problem, with the page that shows it. */
 export interface Finding {
@@ -112,7 +112,7 @@ interface Failing {
 /** Endpoints of recently failed or retried deliveries, the most affected first. */
 export function useFailing(): Resource<readonly Failing[]> {
   return useResource(
-    `${projectId.value} failing endpoints`,
+    'failing endpoints',
     async (signal) => {
       const startDate = new Date(Date.now() - RECENT_MS).toISOString();
       const list = api().eventDeliveries.list(

@@ -6,7 +6,7 @@ import { Problem } from '../../components/feedback.js';
 import { ButtonLink, Page, Panel } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
 import { rate } from '../../format/number.js';
-import { param, projectHref, projectId } from '../../router/location.js';
+import { param, projectHref } from '../../router/location.js';
 import { useStates } from '../sources/source-state.js';
 import { lineOf, readActivity, type Recent, type Steps, summaryOf } from './activity.js';
 import { FailingEndpoints, type Finding, findingsOf, useFailing } from './findings.js';
@@ -29,9 +29,8 @@ const RANGES = [
 export default function Overview() {
   const asked = param('range');
   const minutes = (RANGES.find(([value]) => value === asked) ?? RANGES[0])[2];
-  const project = projectId.value;
   const now = useResource(
-    `${project} summary`,
+    'summary',
     async (signal) => {
       const fromMs = Date.now() - RECENT_MINUTES * MINUTE_MS;
       const [summary, activity] = await Promise.all([
@@ -44,11 +43,9 @@ export default function Overview() {
   );
   const failing = useFailing();
   const states = useStates();
-  const activity = useResource(
-    `${project} activity ${minutes}`,
-    (signal) => readActivity(minutes, signal),
-    { everyMs: ACTIVITY_MS },
-  );
+  const activity = useResource(`activity ${minutes}`, (signal) => readActivity(minutes, signal), {
+    everyMs: ACTIVITY_MS,
+  });
   return (
     <Page
       title="Overview"

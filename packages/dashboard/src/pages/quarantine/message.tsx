@@ -8,7 +8,7 @@ import { Loaded, Problem } from '../../components/feedback.js';
 import { Checkbox, TextArea } from '../../components/field.js';
 import { Button, ButtonLink, Page, Panel, Tabs, tabValue } from '../../components/layout.js';
 import { bytes } from '../../format/number.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { BytesAs, FORMS, type Raw, textOf } from '../preview/bytes.js';
@@ -17,12 +17,11 @@ import { isOfFunction, reasonOf } from './reasons.js';
 import { MessageActions, tell } from './replay.js';
 
 export default function MessagePage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} quarantined ${id}`, (signal) =>
+  const resource = useResource(`quarantined ${id}`, (signal) =>
     api().quarantine.get(id, { signal }),
   );
-  const source = useResource(
-    resource.data && `${projectId.value} source ${resource.data.source_id}`,
-    (signal) => api().sources.get(resource.data?.source_id ?? '', { signal }),
+  const source = useResource(resource.data && `source ${resource.data.source_id}`, (signal) =>
+    api().sources.get(resource.data?.source_id ?? '', { signal }),
   );
   const { data: message } = resource;
   return (

@@ -7,7 +7,7 @@ import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
 import type { Column } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { SourceFilter } from '../events/event-filter.js';
 import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
@@ -30,7 +30,7 @@ export default function QuarantineLog() {
       <LiveLog<QuarantinedMessage>
         key={round}
         label="Quarantined messages"
-        name={`${projectId.value} quarantine`}
+        name="quarantine"
         columns={columns}
         load={(page, signal) =>
           api()

@@ -24,7 +24,7 @@ function description({ connection }: SourcePlugin): string | undefined {
 
 export default function NewSource() {
   const types = useResource(
-    `${projectId.value} source types`,
+    'source types',
     async (signal) => (await api().sources.listTypes({ signal })).content,
   );
   const isOutgoing =

@@ -2,13 +2,13 @@ import type { SourceState } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { type Resource, useResource } from '../../api/read.js';
 import type { Tone } from '../../components/data.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { projectHref } from '../../router/location.js';
 
 const LIVE_MS = 5_000;
 
 export function useStates(): Resource<ReadonlyMap<string, SourceState>> {
   return useResource(
-    `${projectId.value} source states`,
+    'source states',
     async (signal) => {
       const { content } = await api().sources.listStates({ signal });
       return new Map(content.map((state) => [state.uid, state]));

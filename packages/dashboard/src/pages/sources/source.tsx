@@ -8,7 +8,7 @@ import { Page, Panel } from '../../components/layout.js';
 import { labelOf, MASK } from '../../components/schema-form/schema.js';
 import { count } from '../../format/number.js';
 import { localTime } from '../../format/time.js';
-import { navigate, projectHref, projectId, projectPath, query } from '../../router/location.js';
+import { navigate, projectHref, projectPath, query } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
@@ -16,9 +16,7 @@ import { HttpForm } from './http-form.js';
 import { SourceTabs, TONES, useStates } from './source-state.js';
 
 export default function SourcePage({ params: { id = '' } }: PageProps) {
-  const source = useResource(`${projectId.value} source ${id}`, (signal) =>
-    api().sources.get(id, { signal }),
-  );
+  const source = useResource(`source ${id}`, (signal) => api().sources.get(id, { signal }));
   const states = useStates();
   const refresh = () => {
     source.refresh();
@@ -50,7 +48,7 @@ export default function SourcePage({ params: { id = '' } }: PageProps) {
 function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) {
   const type = source.pub_sub?.type;
   const types = useResource(
-    type && `${projectId.value} source types`,
+    type && 'source types',
     async (signal) => (await api().sources.listTypes({ signal })).content,
   );
   if (type === undefined) {
@@ -170,11 +168,9 @@ const columns = [
 ];
 
 function Lag({ id }: { id: string }) {
-  const lag = useResource(
-    `${projectId.value} source lag ${id}`,
-    (signal) => api().sources.listLag(id, { signal }),
-    { everyMs: LIVE_MS },
-  );
+  const lag = useResource(`source lag ${id}`, (signal) => api().sources.listLag(id, { signal }), {
+    everyMs: LIVE_MS,
+  });
   const at = lag.data?.reported_at;
   return (
     <Panel

@@ -7,7 +7,7 @@ import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
 import { type Column, Log } from '../../components/log/log.js';
 import { count } from '../../format/number.js';
-import { param, projectHref, projectId } from '../../router/location.js';
+import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { TONES, useStates } from './source-state.js';
 
@@ -26,7 +26,7 @@ interface Row {
 }
 
 export default function SourcesPage() {
-  const sources = useResource(`${projectId.value} sources`, async (signal) => {
+  const sources = useResource('sources', async (signal) => {
     const all: Source[] = [];
     for await (const source of api().sources.list({ perPage: 100 }, { signal })) all.push(source);
     return all;

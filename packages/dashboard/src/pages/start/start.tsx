@@ -18,7 +18,7 @@ const LIVE_MS = 1_000;
 const MARKS = { ok: '✓', waiting: '…', bad: '!' } as const;
 
 export default function StartPage() {
-  const progress = useResource(`${projectId.value} start`, readProgress, { everyMs: LIVE_MS });
+  const progress = useResource('start', readProgress, { everyMs: LIVE_MS });
   return (
     <Page title="First message">
       <Loaded resource={progress} lines={12}>
