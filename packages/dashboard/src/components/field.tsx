@@ -1,6 +1,7 @@
 import { GatewayApiError } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import type { Draft } from '../api/change.js';
 
 interface FieldProps {
   readonly label: string;
@@ -18,6 +19,26 @@ interface FieldProps {
 export function fieldError(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   return error.errors.find((it) => it.field === field)?.sentence;
+}
+
+type TextName<Values> = {
+  [Name in keyof Values]: Values[Name] extends string ? Name : never;
+}[keyof Values] &
+  string;
+
+/**
+ * Returns the value, handler and error of a draft's text: `<TextField label="Name"
+ * {...field('name')} />`. `path` names the field in the API.
+ */
+export function textsOf<Values extends object>(
+  { values, set }: Pick<Draft<Values>, 'values' | 'set'>,
+  error: Error | undefined,
+) {
+  return (name: TextName<Values>, path: string = name) => ({
+    value: values[name] as string,
+    onChange: set(name) as (value: string) => void,
+    error: fieldError(error, path),
+  });
 }
 
 /**

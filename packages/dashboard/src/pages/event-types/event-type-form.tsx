@@ -1,7 +1,7 @@
 import type { ChangedEventType, EventType } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../api/change.js';
-import { errorBelow, fieldError, TextArea, TextField } from '../../components/field.js';
+import { errorBelow, TextArea, TextField, textsOf } from '../../components/field.js';
 import { Form, type FormProps } from '../../components/form.js';
 import { Panel } from '../../components/layout.js';
 import { valueOf } from '../../format/json.js';
@@ -13,7 +13,7 @@ import { SchemaTable } from './schema-table.js';
  * @param props.isNew an existing type keeps its name: events and subscriptions refer to it
  */
 export function EventTypeForm({
-  draft: { values, set },
+  draft,
   isNew = false,
   children,
   ...form
@@ -23,6 +23,8 @@ export function EventTypeForm({
   children?: ComponentChildren;
 }) {
   const { error } = form.action;
+  const { values } = draft;
+  const text = textsOf(draft, error);
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
   return (
     <div class="beside">
@@ -35,26 +37,21 @@ export function EventTypeForm({
               isRequired
               hasFocus
               hint="As events have it, with dots: order.paid. It cannot be changed later."
-              value={values.name}
-              onChange={set('name')}
-              error={fieldError(error, 'name')}
+              {...text('name')}
             />
           )}
           <TextArea
             label="Description"
             rows={3}
             hint="When such an event is sent, for those who receive it."
-            value={values.description}
-            onChange={set('description')}
-            error={fieldError(error, 'description')}
+            {...text('description')}
           />
           <TextArea
             label="Schema"
             isMono
             rows={12}
             hint="JSON Schema 2020-12 of the data. Empty: unknown. It documents events and is not checked against them."
-            value={values.schema}
-            onChange={set('schema')}
+            {...text('schema')}
             error={schema.problem ?? errorBelow(error, 'json_schema')}
           />
           <TextArea
@@ -62,8 +59,7 @@ export function EventTypeForm({
             isMono
             rows={8}
             hint="Data of such an event, in JSON. Test events send it."
-            value={values.example}
-            onChange={set('example')}
+            {...text('example')}
             error={example.problem ?? errorBelow(error, 'example')}
           />
           {children}

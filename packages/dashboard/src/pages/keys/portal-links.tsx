@@ -6,7 +6,7 @@ import { api, given } from '../../api/client.js';
 import { type List, useList } from '../../api/read.js';
 import { NewSecret, Time } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
-import { Checkbox, fieldError, TextField } from '../../components/field.js';
+import { Checkbox, fieldError, TextField, textsOf } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
 import { Button, Page } from '../../components/layout.js';
 import { FilterBar } from '../../components/log/filter-bar.js';
@@ -115,12 +115,12 @@ interface LinkDialog {
 
 /** Creates a portal link, with the given owner preset, and shows its URL. */
 function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
-  const { values, set } = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
+  const draft = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
     api().portalLinks.create({
-      ...values,
-      name: values.name.trim(),
-      owner_id: values.owner_id.trim(),
+      ...draft.values,
+      name: draft.values.name.trim(),
+      owner_id: draft.values.owner_id.trim(),
       expires_at,
     });
   return (
@@ -130,13 +130,11 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
           <TextField
             label="Owner id"
             hint="The link shows the endpoints that have this owner id, and no others."
-            value={values.owner_id}
-            onChange={set('owner_id')}
-            error={fieldError(error, 'owner_id')}
+            {...textsOf(draft, error)('owner_id')}
             isRequired
             hasFocus
           />
-          <LinkFields draft={{ values, set }} error={error} />
+          <LinkFields draft={draft} error={error} />
         </>
       )}
     </UrlDialog>
@@ -176,7 +174,7 @@ function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink })
 }
 
 function LinkFields({
-  draft: { values, set },
+  draft,
   error,
 }: {
   draft: Pick<Draft<Pick<PortalLink, 'name' | 'can_manage_endpoint'>>, 'values' | 'set'>;
@@ -187,16 +185,14 @@ function LinkFields({
       <TextField
         label="Name"
         hint="For this list and the audit log."
-        value={values.name}
-        onChange={set('name')}
-        error={fieldError(error, 'name')}
+        {...textsOf(draft, error)('name')}
         isRequired
       />
       <Checkbox
         label="May manage endpoints"
         hint="Create, change, pause and delete them, and subscribe them to events that name no owner."
-        isOn={values.can_manage_endpoint}
-        onChange={set('can_manage_endpoint')}
+        isOn={draft.values.can_manage_endpoint}
+        onChange={draft.set('can_manage_endpoint')}
       />
     </>
   );

@@ -1,50 +1,23 @@
 import type { Draft } from '../../api/change.js';
-import { fieldError, Select, TextField } from '../../components/field.js';
+import { Select, TextField, textsOf } from '../../components/field.js';
 import type { ProjectDraft } from './project-draft.js';
 
-type Numbers =
-  | 'retryCount'
-  | 'retrySeconds'
-  | 'retryMaxSeconds'
-  | 'limit'
-  | 'limitSeconds'
-  | 'threshold'
-  | 'minimum'
-  | 'window'
-  | 'errorTimeout'
-  | 'retentionDays';
-
 export function ProjectFields({
-  draft: { values, set },
+  draft,
   error,
 }: {
   draft: Draft<ProjectDraft>;
   error: Error | undefined;
 }) {
-  const about = (field: string) => ({ error: fieldError(error, field) });
-  const number = (name: Numbers, field: string) => ({
+  const { values } = draft;
+  const text = textsOf(draft, error);
+  const number = (name: Parameters<typeof text>[0], field: string) => ({
     type: 'number' as const,
-    value: values[name],
-    onChange: set(name),
-    ...about(`config.${field}`),
-  });
-  const choice = <
-    Name extends 'retryType' | 'hash' | 'encoding' | 'limitKind' | 'breakerKind' | 'unknownTypes',
-  >(
-    name: Name,
-  ) => ({
-    value: values[name],
-    onChange: (value: string) => set(name)(value as ProjectDraft[Name]),
+    ...text(name, `config.${field}`),
   });
   return (
     <>
-      <TextField
-        label="Name"
-        value={values.name}
-        onChange={set('name')}
-        isRequired
-        {...about('name')}
-      />
+      <TextField label="Name" isRequired {...text('name')} />
       <fieldset class="field-group">
         <legend>Retries, unless an endpoint has its own</legend>
         <Select
@@ -53,7 +26,7 @@ export function ProjectFields({
             ['exponential', 'Exponential: each wait doubles'],
             ['linear', 'Linear: the same wait each time'],
           ]}
-          {...choice('retryType')}
+          {...text('retryType')}
         />
         <div class="field-row">
           <TextField label="Number of retries" {...number('retryCount', 'strategy.retry_count')} />
@@ -77,7 +50,7 @@ export function ProjectFields({
             ['none', 'No limit'],
             ['own', 'Requests in a time'],
           ]}
-          {...choice('limitKind')}
+          {...text('limitKind')}
         />
         {values.limitKind === 'own' && (
           <div class="field-row">
@@ -92,7 +65,7 @@ export function ProjectFields({
             ['instance', 'As the instance'],
             ['own', 'Of this project'],
           ]}
-          {...choice('breakerKind')}
+          {...text('breakerKind')}
         />
         {values.breakerKind === 'own' && (
           <div class="field-row">
@@ -128,18 +101,12 @@ export function ProjectFields({
             ['accept', 'are accepted'],
             ['reject', 'are rejected'],
           ]}
-          {...choice('unknownTypes')}
+          {...text('unknownTypes')}
         />
       </fieldset>
       <fieldset class="field-group">
         <legend>Plain signature, beside that of Standard Webhooks</legend>
-        <TextField
-          label="Header"
-          isMono
-          value={values.header}
-          onChange={set('header')}
-          {...about('config.signature.header')}
-        />
+        <TextField label="Header" isMono {...text('header', 'config.signature.header')} />
         <div class="field-row">
           <Select
             label="Hash"
@@ -147,7 +114,7 @@ export function ProjectFields({
               ['SHA256', 'SHA-256'],
               ['SHA512', 'SHA-512'],
             ]}
-            {...choice('hash')}
+            {...text('hash')}
           />
           <Select
             label="Encoding"
@@ -155,7 +122,7 @@ export function ProjectFields({
               ['hex', 'hex'],
               ['base64', 'base64'],
             ]}
-            {...choice('encoding')}
+            {...text('encoding')}
           />
         </div>
       </fieldset>

@@ -1,9 +1,8 @@
 import type { Source, Verifier } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
+import { useAction, useDraft } from '../../api/change.js';
 import { api } from '../../api/client.js';
 import { toast } from '../../components/feedback.js';
-import { fieldError, Select, TextArea, TextField } from '../../components/field.js';
+import { Select, TextArea, TextField, textsOf } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
 import { type Schema, submitted, type Value } from '../../components/schema-form/schema.js';
@@ -22,35 +21,32 @@ const linesOf = (text: string) =>
  * of its provider.
  */
 export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () => void }) {
-  const [name, setName] = useState(source?.name ?? '');
-  const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
-  const [verifier, setVerifier] = useState<Verifier>(source?.verifier ?? { type: 'noop' });
-  const [type, setType] = useState(source?.event_type ?? '');
-  const [location, setLocation] = useState(source?.event_type_location ?? '');
-  const [keys, setKeys] = useState((source?.idempotency_keys ?? []).join('\n'));
-  const [headers, setHeaders] = useState((source?.forward_headers ?? []).join('\n'));
-  const [answer, setAnswer] = useState(source?.custom_response?.body ?? '');
-  const [answerType, setAnswerType] = useState<'application/json' | 'text/plain'>(
-    source?.custom_response?.content_type ?? 'application/json',
-  );
-
+  const draft = useDraft({
+    name: source?.name ?? '',
+    keepMessages: source?.keep_messages ?? false,
+    verifier: source?.verifier ?? ({ type: 'noop' } as Verifier),
+    type: source?.event_type ?? '',
+    place: source?.event_type_location ?? '',
+    keys: (source?.idempotency_keys ?? []).join('\n'),
+    headers: (source?.forward_headers ?? []).join('\n'),
+    answer: source?.custom_response?.body ?? '',
+    answerType: source?.custom_response?.content_type ?? 'application/json',
+  });
+  const { values, set } = draft;
   const save = useAction(async () => {
-    const whenGiven = (field: string, isGiven: boolean, value: unknown, empty: unknown) =>
-      isGiven ? { [field]: value } : source ? { [field]: empty } : {};
+    const { name, keepMessages, verifier, type, place, keys, headers, answer, answerType } = values;
+    const whenGiven = (field: string, text: string, value: unknown, empty: unknown) =>
+      text !== '' ? { [field]: value } : source ? { [field]: empty } : {};
+    const response = { body: answer, content_type: answerType };
     const body = {
       name,
-      keep_messages: keeps,
+      keep_messages: keepMessages,
       verifier,
-      ...whenGiven('event_type', type !== '', type, null),
-      ...whenGiven('event_type_location', location !== '', location, null),
-      ...whenGiven('idempotency_keys', keys !== '', linesOf(keys), []),
-      ...whenGiven('forward_headers', headers !== '', linesOf(headers), []),
-      ...whenGiven(
-        'custom_response',
-        answer !== '',
-        { body: answer, content_type: answerType },
-        null,
-      ),
+      ...whenGiven('event_type', type, type, null),
+      ...whenGiven('event_type_location', place, place, null),
+      ...whenGiven('idempotency_keys', keys, linesOf(keys), []),
+      ...whenGiven('forward_headers', headers, linesOf(headers), []),
+      ...whenGiven('custom_response', answer, response, null),
     };
     if (source) {
       await api().sources.update(
@@ -68,6 +64,7 @@ export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () =>
     }
   });
   const { error } = save;
+  const text = textsOf(draft, error);
   const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
   return (
     <Form
@@ -75,76 +72,56 @@ export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () =>
       verb={may('member') ? (source ? 'Save' : 'Create source') : undefined}
       marksRequired
     >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        isRequired
-        error={fieldError(error, 'name')}
-        hasFocus={!source}
-      />
+      <TextField label="Name" isRequired {...text('name')} hasFocus={!source} />
       <VerifierFields
-        verifier={verifier}
+        verifier={values.verifier}
         stored={source?.verifier ?? undefined}
-        onChange={setVerifier}
+        onChange={set('verifier')}
         error={error}
       />
       <TextField
         label="Where a request has its event type"
         hint={`Such as header.X-Topic, body.type or query.type.${byProvider}`}
         isMono
-        value={location}
-        onChange={setLocation}
-        error={fieldError(error, 'event_type_location')}
+        {...text('place', 'event_type_location')}
       />
       <TextField
         label="Event type of the others"
         hint="Of requests that have none at that place."
-        value={type}
-        onChange={setType}
-        error={fieldError(error, 'event_type')}
+        {...text('type', 'event_type')}
       />
       <TextArea
         label="What makes a request unique"
         hint={`Places whose values make up the idempotency key, one in each line: a request that is sent again makes no second event.${byProvider}`}
         rows={2}
         isMono
-        value={keys}
-        onChange={setKeys}
-        error={fieldError(error, 'idempotency_keys')}
+        {...text('keys', 'idempotency_keys')}
       />
       <TextArea
         label="Headers that travel with the event"
         hint={`One in each line.${byProvider}`}
         rows={2}
         isMono
-        value={headers}
-        onChange={setHeaders}
-        error={fieldError(error, 'forward_headers')}
+        {...text('headers', 'forward_headers')}
       />
       <TextArea
         label="Answer to accepted requests"
         hint="Left empty: the usual one."
         rows={2}
         isMono
-        value={answer}
-        onChange={setAnswer}
-        error={fieldError(error, 'custom_response.body')}
+        {...text('answer', 'custom_response.body')}
       />
-      {answer !== '' && (
+      {values.answer !== '' && (
         <Select
           label="Content type of the answer"
-          value={answerType}
+          {...text('answerType')}
           options={[
             ['application/json', 'application/json'],
             ['text/plain', 'text/plain'],
           ]}
-          onChange={(chosen) =>
-            setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')
-          }
         />
       )}
-      <KeepMessages isOn={keeps} onChange={setKeeps} />
+      <KeepMessages isOn={values.keepMessages} onChange={set('keepMessages')} />
     </Form>
   );
 }
