@@ -1,11 +1,11 @@
 import type { OpenInvitation, SignInMethods } from '@gateway/client';
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
-import { useAction } from '../api/change.js';
+import { useEffect } from 'preact/hooks';
+import { useAction, useDraft } from '../api/change.js';
 import { accountApi } from '../api/client.js';
 import { useResource } from '../api/read.js';
 import { Loaded } from '../components/feedback.js';
-import { fieldError, TextField } from '../components/field.js';
+import { TextField, textsOf } from '../components/field.js';
 import { Form } from '../components/form.js';
 import { Button } from '../components/layout.js';
 import { navigate } from '../router/location.js';
@@ -75,16 +75,16 @@ function Ways({
 }
 
 function Accept({ token, invitation: it }: { token: string; invitation: OpenInvitation }) {
-  const [first, setFirst] = useState('');
-  const [last, setLast] = useState('');
-  const [password, setPassword] = useState('');
+  const draft = useDraft({ first: '', last: '', password: '' });
   const action = useAction(async () => {
+    const { first, last, password } = draft.values;
     const names = it.has_account ? {} : { first_name: first.trim(), last_name: last.trim() };
     const begun = await accountApi().auth.acceptInvitation({ token, password, ...names });
     leaveInvitation();
     begin(begun);
     navigate('/', { replace: true });
   });
+  const text = textsOf(draft, action.error);
   return (
     <Form action={action} verb={it.has_account ? 'Accept and sign in' : 'Make my account'}>
       <div class="field">
@@ -96,12 +96,11 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
           <TextField
             label="First name"
             autocomplete="given-name"
-            value={first}
-            onChange={setFirst}
+            {...text('first')}
             isRequired
             hasFocus
           />
-          <TextField label="Last name" autocomplete="family-name" value={last} onChange={setLast} />
+          <TextField label="Last name" autocomplete="family-name" {...text('last')} />
         </>
       )}
       <TextField
@@ -113,9 +112,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
         }
         type="password"
         autocomplete={it.has_account ? 'current-password' : 'new-password'}
-        value={password}
-        onChange={setPassword}
-        error={fieldError(action.error, 'password')}
+        {...text('password')}
         isRequired
       />
     </Form>

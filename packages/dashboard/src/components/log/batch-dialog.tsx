@@ -21,9 +21,39 @@ interface BatchWords {
 }
 
 /**
+ * A button that opens the dialog of a bulk operation.
+ *
+ * @param props.label text of the button: `Send again…`
+ * @param props.begin fixes the rows when the dialog opens
+ * @param props.onDone the dialog was closed: rows may have changed
+ */
+export function BatchButton({
+  label,
+  begin,
+  onDone,
+  ...dialog
+}: Pick<Parameters<typeof BatchDialog>[0], 'title' | 'words'> & {
+  label: string;
+  begin: () => RunStep;
+  onDone: () => void;
+}) {
+  const [step, setStep] = useState<RunStep>();
+  const close = () => {
+    setStep(undefined);
+    onDone();
+  };
+  return (
+    <>
+      <Button onPress={() => setStep(begin)}>{label}</Button>
+      {step && <BatchDialog {...dialog} step={step} onClose={close} />}
+    </>
+  );
+}
+
+/**
  * Counts the rows that a filter matches and, once confirmed, processes them with a progress bar.
  */
-export function BatchDialog({
+function BatchDialog({
   title,
   words: { what, counting = what, action, done: doneWords, held, left },
   step,
@@ -92,25 +122,27 @@ export function BatchDialog({
   );
 }
 
-/** One request of a bulk operation: works for some seconds and returns where to continue. */
-interface Step {
+/**
+ * The result of one request of a bulk operation, which works for some seconds. Omitted counts are 0.
+ */
+interface BatchStep {
   /** Rows that were, or would be, processed. */
   readonly count: number;
-  readonly left: number;
+  readonly left?: number;
   /** The part of `count` that waits for its endpoint. */
-  readonly held: number;
+  readonly held?: number;
   readonly next: string | null;
 }
 
 export type RunStep = (
   options: { dry_run: boolean; after?: string },
   signal: AbortSignal,
-) => Promise<Step>;
+) => Promise<BatchStep>;
 
 interface Batch {
   readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
   /** The result of the dry run. */
-  readonly found: Omit<Step, 'next'>;
+  readonly found: typeof NOTHING;
   readonly done: number;
   readonly error: Error | undefined;
   readonly start: () => void;
@@ -133,7 +165,7 @@ function useBatch(step: RunStep): Batch {
 
   const each = async (
     isDry: boolean,
-    tell: (sum: Omit<Step, 'next'>) => void,
+    tell: (sum: typeof NOTHING) => void,
     signal: AbortSignal,
   ): Promise<void> => {
     let sum = NOTHING;
@@ -144,8 +176,8 @@ function useBatch(step: RunStep): Batch {
       );
       sum = {
         count: sum.count + counts.count,
-        left: sum.left + counts.left,
-        held: sum.held + counts.held,
+        left: sum.left + (counts.left ?? 0),
+        held: sum.held + (counts.held ?? 0),
       };
       tell(sum);
       after = next;

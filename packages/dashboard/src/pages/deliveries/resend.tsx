@@ -5,7 +5,7 @@ import { api, given } from '../../api/client.js';
 import { Problem, toast, toastError } from '../../components/feedback.js';
 import { Dialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
-import { BatchDialog, type RunStep } from '../../components/log/batch-dialog.js';
+import { BatchButton } from '../../components/log/batch-dialog.js';
 import { closedRange, rangeWords } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
@@ -90,49 +90,37 @@ const SENDABLE = {
 
 /** Resends all deliveries that match the log's filters; by default the failed ones. */
 export function ResendAll({ onDone }: { onDone: () => void }) {
-  const [isOpen, setOpen] = useState(false);
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
   // A bulk resend cannot select by the start of an id, and waiting deliveries are sent anyway.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
-  const close = () => {
-    setOpen(false);
-    onDone();
-  };
   return (
-    <>
-      <Button onPress={() => setOpen(true)}>Send again…</Button>
-      {isOpen && (
-        <BatchDialog
-          title="Send deliveries again"
-          words={{
-            what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
-            action: (count) => `Send ${count} again`,
-            done: (count) => `${count} were sent again`,
-            held: 'of them wait until their paused endpoint is activated.',
-            left: 'more are left alone: their endpoint is inactive or deleted.',
-          }}
-          step={stepOf({
-            status,
-            ...closedRange(),
-            ...given({ endpointId, event_type: eventType }),
-          })}
-          onClose={close}
-        />
-      )}
-    </>
+    <BatchButton
+      label="Send again…"
+      title="Send deliveries again"
+      words={{
+        what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
+        action: (count) => `Send ${count} again`,
+        done: (count) => `${count} were sent again`,
+        held: 'of them wait until their paused endpoint is activated.',
+        left: 'more are left alone: their endpoint is inactive or deleted.',
+      }}
+      begin={() => {
+        const selection = {
+          status,
+          ...closedRange(),
+          ...given({ endpointId, event_type: eventType }),
+        };
+        return async (options, signal) => {
+          const { due, held, left, next } = await api().eventDeliveries.batchRetry(
+            { ...selection, ...options },
+            { signal },
+          );
+          return { count: due + held, held, left, next };
+        };
+      }}
+      onDone={onDone}
+    />
   );
-}
-
-type Selection = Parameters<ReturnType<typeof api>['eventDeliveries']['batchRetry']>[0];
-
-function stepOf(selection: Selection): RunStep {
-  return async (options, signal) => {
-    const { due, held, left, next } = await api().eventDeliveries.batchRetry(
-      { ...selection, ...options },
-      { signal },
-    );
-    return { count: due + held, held, left, next };
-  };
 }

@@ -1,10 +1,8 @@
 import type { Event } from '@gateway/client';
-import { useState } from 'preact/hooks';
 import { api, given } from '../../api/client.js';
 import { toast, toastError } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
-import { BatchDialog, type RunStep } from '../../components/log/batch-dialog.js';
+import { BatchButton } from '../../components/log/batch-dialog.js';
 import { closedRange, rangeWords } from '../../components/log/time-range.js';
 import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
@@ -37,43 +35,26 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
 
 /** Routes all events again that match the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
-  const [isOpen, setOpen] = useState(false);
   const { query: idStart, event_type: type, sourceId, status } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
-  const close = () => {
-    setOpen(false);
-    onDone();
-  };
   const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[
     status ?? 'any'
   ];
   return (
-    <>
-      <Button onPress={() => setOpen(true)}>Route again…</Button>
-      {isOpen && (
-        <BatchDialog
-          title="Route events again"
-          words={{
-            what: `${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`,
-            action: (count) => `Route ${count} again`,
-            done: (count) => `${count} were routed again`,
-          }}
-          step={stepOf({ ...closedRange(), ...given({ event_type: type, sourceId, status }) })}
-          onClose={close}
-        />
-      )}
-    </>
+    <BatchButton
+      label="Route again…"
+      title="Route events again"
+      words={{
+        what: `${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`,
+        action: (count) => `Route ${count} again`,
+        done: (count) => `${count} were routed again`,
+      }}
+      begin={() => {
+        const selection = { ...closedRange(), ...given({ event_type: type, sourceId, status }) };
+        return (options, signal) =>
+          api().events.batchReplay({ ...selection, ...options }, { signal });
+      }}
+      onDone={onDone}
+    />
   );
-}
-
-type Selection = Parameters<ReturnType<typeof api>['events']['batchReplay']>[0];
-
-function stepOf(selection: Selection): RunStep {
-  return async (options, signal) => {
-    const { count, next } = await api().events.batchReplay(
-      { ...selection, ...options },
-      { signal },
-    );
-    return { count, held: 0, left: 0, next };
-  };
 }
