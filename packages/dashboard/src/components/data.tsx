@@ -188,7 +188,7 @@ export function Paged<Row>({
   );
 }
 
-interface Cells<Row> {
+export interface TableColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: boolean;
@@ -204,7 +204,7 @@ export function Table<Row extends { readonly uid: string }>({
   rows,
 }: {
   label: string;
-  columns: readonly Cells<Row>[];
+  columns: readonly TableColumn<Row>[];
   rows: readonly Row[];
 }) {
   return (
@@ -259,6 +259,19 @@ export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' 
       {text}
     </time>
   );
+}
+
+/** A column of times; `otherwise` replaces a time that is null. */
+export function timeColumn<Field extends string>(
+  name: string,
+  field: Field,
+  look: 'row' | 'relative' = 'relative',
+  otherwise?: string,
+): TableColumn<{ readonly [It in Field]: string | null }> {
+  return {
+    name,
+    cell: (row) => (row[field] === null ? otherwise : <Time at={row[field]} look={look} />),
+  };
 }
 
 /** A time as read in an incident: local, UTC and relative. */

@@ -1,7 +1,7 @@
 import type { PersonalKey } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
 import { useList } from '../../api/read.js';
-import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { Badge, Paged, Table, type TableColumn, timeColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { ConfirmButton } from '../../components/form.js';
 import { Panel } from '../../components/layout.js';
@@ -12,28 +12,22 @@ export function Sessions() {
   const list = useList<PersonalKey>('sessions', (page, signal) =>
     accountApi().users.listSessions(page, { signal }).page(),
   );
-  const columns = [
+  const columns: readonly TableColumn<PersonalKey>[] = [
     {
       name: 'Browser',
-      cell: ({ uid, name }: PersonalKey) => (
+      cell: ({ uid, name }) => (
         <span title={name}>
           {browserOf(name)}{' '}
           {uid === session.value?.key_id && <Badge status="this one" tone="info" />}
         </span>
       ),
     },
-    { name: 'Signed in', cell: ({ created_at: at }: PersonalKey) => <Time at={at} look="row" /> },
-    {
-      name: 'Last used',
-      cell: ({ last_used_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : '–'),
-    },
-    {
-      name: 'Ends',
-      cell: ({ expires_at: at }: PersonalKey) => at && <Time at={at} look="relative" />,
-    },
+    timeColumn('Signed in', 'created_at', 'row'),
+    timeColumn('Last used', 'last_used_at', 'relative', '–'),
+    timeColumn('Ends', 'expires_at'),
     {
       name: 'Actions',
-      cell: ({ uid, name }: PersonalKey) =>
+      cell: ({ uid, name }) =>
         uid !== session.value?.key_id && (
           <span class="row-actions">
             <ConfirmButton
@@ -60,7 +54,7 @@ export function Sessions() {
     <Panel title="Sessions">
       <Paged list={list} lines={2}>
         {(rows) => (
-          <Table<PersonalKey>
+          <Table
             label="Sessions"
             columns={columns}
             rows={rows.filter((row) => stateOf(row) === 'active')}

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Copyable, Facts, FullTime, Table, Time } from '../../components/data.js';
+import { Copyable, Facts, FullTime, Table, type TableColumn, Time } from '../../components/data.js';
 import { Button } from '../../components/layout.js';
 import { href, setQuery } from '../../router/location.js';
 import { projects } from '../../session/session.js';
@@ -95,15 +95,15 @@ function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
   if (rows.length === 0) return <p class="muted">No value changed.</p>;
   return (
     <div class="changes">
-      <Table<Row> label="Changes" columns={columns} rows={rows} />
+      <Table label="Changes" columns={columns} rows={rows} />
     </div>
   );
 }
 
-const columns = [
-  { name: 'Field', cell: ({ field }: Row) => <code>{field}</code> },
-  { name: 'Before', cell: ({ before }: Row) => before !== undefined && <del>{before}</del> },
-  { name: 'After', cell: ({ after }: Row) => after !== undefined && <ins>{after}</ins> },
+const columns: readonly TableColumn<Row>[] = [
+  { name: 'Field', cell: ({ field }) => <code>{field}</code> },
+  { name: 'Before', cell: ({ before }) => before !== undefined && <del>{before}</del> },
+  { name: 'After', cell: ({ after }) => after !== undefined && <ins>{after}</ins> },
 ];
 
 /** One changed value; a side without the value is undefined. */

@@ -1,7 +1,7 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Badge, Time } from '../../components/data.js';
+import { Badge, Time, timeColumn } from '../../components/data.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
@@ -93,10 +93,5 @@ const columns: readonly Column<EventDelivery>[] = [
     narrow: 'hidden',
     cell: ({ attempts }) => <span class="number">{attempts}</span>,
   },
-  {
-    name: 'Time',
-    width: '9rem',
-    narrow: 'second',
-    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
-  },
+  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
 ];

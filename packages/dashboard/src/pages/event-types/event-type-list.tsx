@@ -2,7 +2,7 @@ import type { EventType, ImportedEventTypes } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { api, given } from '../../api/client.js';
-import { Badge, Time } from '../../components/data.js';
+import { Badge, timeColumn } from '../../components/data.js';
 import { Field, TextArea } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
 import { Button, ButtonLink, NewLink, Page } from '../../components/layout.js';
@@ -86,12 +86,7 @@ const columns: readonly Column<EventType>[] = [
     narrow: 'hidden',
     cell: (type) => <span class="muted">{documented(type)}</span>,
   },
-  {
-    name: 'Changed',
-    width: '9rem',
-    narrow: 'hidden',
-    cell: ({ updated_at: at }) => <Time at={at} look="row" />,
-  },
+  { ...timeColumn('Changed', 'updated_at', 'row'), width: '9rem', narrow: 'hidden' },
 ];
 
 function documented({ json_schema: schema, example }: EventType): string {

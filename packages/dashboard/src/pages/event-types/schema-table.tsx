@@ -1,26 +1,26 @@
-import { Table } from '../../components/data.js';
+import { Table, type TableColumn } from '../../components/data.js';
 import type { JsonObject } from '../../format/json.js';
 import { own } from '../../format/text.js';
 
 export function SchemaTable({ schema }: { schema: unknown }) {
   const rows = schemaRows(schema);
   if (rows.length === 0) return <p class="muted">The schema names no fields.</p>;
-  return <Table<SchemaRow> label="Fields" rows={rows} columns={columns} />;
+  return <Table label="Fields" rows={rows} columns={columns} />;
 }
 
-const columns = [
+const columns: readonly TableColumn<SchemaRow>[] = [
   {
     name: 'Field',
-    cell: ({ uid, isRequired }: SchemaRow) => (
+    cell: ({ uid, isRequired }) => (
       <>
         <span class="mono">{uid}</span> {!isRequired && <span class="muted">optional</span>}
       </>
     ),
   },
-  { name: 'Type', cell: ({ type }: SchemaRow) => type },
+  { name: 'Type', cell: ({ type }) => type },
   {
     name: 'Meaning',
-    cell: ({ description, rules }: SchemaRow) => (
+    cell: ({ description, rules }) => (
       <>
         {description} {rules && <span class="muted">{description ? `(${rules})` : rules}</span>}
       </>

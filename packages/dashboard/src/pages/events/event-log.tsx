@@ -1,7 +1,7 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Badge, Time } from '../../components/data.js';
+import { Badge, timeColumn } from '../../components/data.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
@@ -76,10 +76,5 @@ const columns: readonly Column<Event>[] = [
     narrow: 'hidden',
     cell: ({ data_bytes: size }) => <span class="number">{bytes(size)}</span>,
   },
-  {
-    name: 'Time',
-    width: '9rem',
-    narrow: 'second',
-    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
-  },
+  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
 ];

@@ -1,7 +1,7 @@
 import type { InstanceFeatureFlag, InstanceLicense, InstancePlugin } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Badge, Facts, FullTime, Table } from '../../components/data.js';
+import { Badge, Facts, FullTime, Table, type TableColumn } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { capital } from '../../format/text.js';
@@ -26,7 +26,7 @@ export function Extensions() {
         <>
           <LicencePanel licence={licence} />
           <Panel title="Plugins">
-            <Table<Plugin>
+            <Table
               label="Plugins"
               columns={pluginColumns}
               rows={plugins.map((it) => ({ ...it, uid: `${it.kind} ${it.name}` }))}
@@ -36,7 +36,7 @@ export function Extensions() {
             {flags.length === 0 ? (
               <p class="muted">No installed plugin declares a feature flag.</p>
             ) : (
-              <Table<Flag>
+              <Table
                 label="Feature flags"
                 columns={flagColumns}
                 rows={flags.map((it) => ({ ...it, uid: it.name }))}
@@ -49,39 +49,37 @@ export function Extensions() {
   );
 }
 
-const pluginColumns = [
-  { name: 'Plugin', cell: ({ name, kind }: Plugin) => `${name} (${kind})` },
+const pluginColumns: readonly TableColumn<Plugin>[] = [
+  { name: 'Plugin', cell: ({ name, kind }) => `${name} (${kind})` },
   {
     name: 'State',
-    cell: ({ state }: Plugin) => (
-      <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />
-    ),
+    cell: ({ state }) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />,
   },
   {
     name: 'Why not',
-    cell: ({ reason, fix }: Plugin) =>
+    cell: ({ reason, fix }) =>
       reason && (
         <>
           {capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
         </>
       ),
   },
-  { name: 'Version', cell: ({ version }: Plugin) => version },
-  { name: 'From', cell: ({ from }: Plugin) => from },
+  { name: 'Version', cell: ({ version }) => version },
+  { name: 'From', cell: ({ from }) => from },
 ];
 
-const flagColumns = [
-  { name: 'Flag', cell: ({ name }: Flag) => <code>{name}</code> },
+const flagColumns: readonly TableColumn<Flag>[] = [
+  { name: 'Flag', cell: ({ name }) => <code>{name}</code> },
   {
     name: 'State',
-    cell: ({ enabled }: Flag) => (
+    cell: ({ enabled }) => (
       <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} />
     ),
   },
-  { name: 'What it does', cell: ({ summary }: Flag) => summary },
-  { name: 'Stability', cell: ({ stability }: Flag) => stability },
-  { name: 'Set by', cell: ({ origin }: Flag) => origin },
-  { name: 'Declared by', cell: ({ declared_by: by }: Flag) => <code>{by}</code> },
+  { name: 'What it does', cell: ({ summary }) => summary },
+  { name: 'Stability', cell: ({ stability }) => stability },
+  { name: 'Set by', cell: ({ origin }) => origin },
+  { name: 'Declared by', cell: ({ declared_by: by }) => <code>{by}</code> },
 ];
 
 const FEW_DAYS = 30;

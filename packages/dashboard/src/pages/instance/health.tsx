@@ -1,7 +1,7 @@
 import type { InstanceHealth } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Badge, Table, Time } from '../../components/data.js';
+import { Badge, Table, type TableColumn, Time, timeColumn } from '../../components/data.js';
 import { Empty, Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { capital } from '../../format/text.js';
@@ -23,7 +23,7 @@ export function Health() {
       {({ server: { version, state, components }, agents }) => (
         <>
           <Panel title={`Server ${version}`} actions={<Badge status={state} />}>
-            <Table<Component>
+            <Table
               label="Components of the server"
               columns={componentColumns}
               rows={components.map((it) => ({ ...it, uid: it.name }))}
@@ -41,7 +41,7 @@ export function Health() {
               </Empty>
             )}
             {agents.length > 0 && (
-              <Table<Agent>
+              <Table
                 label="Agents"
                 columns={agentColumns}
                 rows={agents.map((it) => ({ ...it, uid: String(it.id) }))}
@@ -54,23 +54,20 @@ export function Health() {
   );
 }
 
-const componentColumns = [
-  { name: 'Component', cell: ({ name }: Component) => name },
-  { name: 'State', cell: ({ state }: Component) => <Badge status={state} /> },
-  { name: 'Why', cell: ({ reason }: Component) => (reason ? capital(reason) : '') },
-  { name: 'Since', cell: ({ since }: Component) => <Time at={since} look="relative" /> },
+const componentColumns: readonly TableColumn<Component>[] = [
+  { name: 'Component', cell: ({ name }) => name },
+  { name: 'State', cell: ({ state }) => <Badge status={state} /> },
+  { name: 'Why', cell: ({ reason }) => (reason ? capital(reason) : '') },
+  { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
 ];
 
-const agentColumns = [
-  { name: 'Agent', cell: ({ name }: Agent) => name },
+const agentColumns: readonly TableColumn<Agent>[] = [
+  { name: 'Agent', cell: ({ name }) => name },
   {
     name: 'State',
-    cell: ({ state }: Agent) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
+    cell: ({ state }) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
   },
-  { name: 'Reads sources', cell: ({ reads_sources: reads }: Agent) => (reads ? 'yes' : 'no') },
-  { name: 'Started', cell: ({ started_at: at }: Agent) => <Time at={at} look="relative" /> },
-  {
-    name: 'Dead without a heartbeat',
-    cell: ({ expires_at: at }: Agent) => <Time at={at} look="relative" />,
-  },
+  { name: 'Reads sources', cell: ({ reads_sources: reads }) => (reads ? 'yes' : 'no') },
+  timeColumn('Started', 'started_at'),
+  timeColumn('Dead without a heartbeat', 'expires_at'),
 ];

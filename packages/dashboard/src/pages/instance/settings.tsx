@@ -2,7 +2,7 @@ import type { InstanceSetting } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Table } from '../../components/data.js';
+import { Table, type TableColumn } from '../../components/data.js';
 import { Empty, Loaded } from '../../components/feedback.js';
 import { Checkbox } from '../../components/field.js';
 import { Description } from '../../components/schema-form/description.js';
@@ -55,7 +55,7 @@ export function Settings() {
             <Empty title="No setting matches" />
           ) : (
             <>
-              <Table<Row>
+              <Table
                 label="Settings"
                 columns={columns}
                 rows={shown.map((it) => ({ ...it, uid: it.key }))}
@@ -71,10 +71,10 @@ export function Settings() {
   );
 }
 
-const columns = [
+const columns: readonly TableColumn<Row>[] = [
   {
     name: 'Setting',
-    cell: ({ key, summary }: Row) => (
+    cell: ({ key, summary }) => (
       <span class="setting-name">
         <code>{key}</code>
         <span class="muted">
@@ -85,14 +85,14 @@ const columns = [
   },
   {
     name: 'Value',
-    cell: ({ value, origin }: Row) => (
+    cell: ({ value, origin }) => (
       <code class={origin === 'default' ? '' : 'setting-set'}>{textOf(value)}</code>
     ),
   },
-  { name: 'Default', cell: ({ default: usual }: Row) => <code>{textOf(usual)}</code> },
+  { name: 'Default', cell: ({ default: usual }) => <code>{textOf(usual)}</code> },
   {
     name: 'Came from',
-    cell: ({ origin }: Row) =>
+    cell: ({ origin }) =>
       origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
   },
 ];

@@ -1,6 +1,6 @@
 import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Time } from '../../components/data.js';
+import { type TableColumn, timeColumn } from '../../components/data.js';
 import { Button } from '../../components/layout.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { EditKey, NewKey } from './key-dialog.js';
@@ -8,10 +8,10 @@ import { type KeyRing, stateOf } from './key-ring.js';
 
 export function KeyList({ ring }: { ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;
-  const columns = [
+  const columns: readonly TableColumn<PersonalKey>[] = [
     {
       name: 'Name',
-      cell: ({ name, mask }: PersonalKey) => (
+      cell: ({ name, mask }) => (
         <>
           {name}
           <br />
@@ -21,30 +21,23 @@ export function KeyList({ ring }: { ring: KeyRing }) {
     },
     {
       name: 'May',
-      cell: ({ role, scopes }: PersonalKey) => (
+      cell: ({ role, scopes }) => (
         <>
           {role ?? everything}
           {scopes && <p class="muted">{scopes.join(', ')}</p>}
         </>
       ),
     },
-    { name: 'State', cell: (row: PersonalKey) => <StateBadge row={row} /> },
-    {
-      name: 'Last used',
-      cell: ({ last_used_at: at }: PersonalKey) =>
-        at ? <Time at={at} look="relative" /> : 'never',
-    },
-    {
-      name: 'Expires',
-      cell: ({ expires_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never'),
-    },
-    { name: 'Created', cell: ({ created_at: at }: PersonalKey) => <Time at={at} look="row" /> },
+    { name: 'State', cell: (row) => <StateBadge row={row} /> },
+    timeColumn('Last used', 'last_used_at', 'relative', 'never'),
+    timeColumn('Expires', 'expires_at', 'relative', 'never'),
+    timeColumn('Created', 'created_at', 'row'),
     ...(mayChange
       ? [{ name: 'Actions', cell: (row: PersonalKey) => <Actions row={row} ring={ring} /> }]
       : []),
   ];
   return (
-    <InUse<PersonalKey> list={list} label={label} none="No key is in use" columns={columns}>
+    <InUse list={list} label={label} none="No key is in use" columns={columns}>
       <p>
         Programs call the API with a key.{' '}
         {mayChange ? 'Create one; it is shown once.' : 'Ask an admin for one.'}

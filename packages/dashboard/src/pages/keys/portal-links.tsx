@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { type Draft, useAction, useDraft } from '../../api/change.js';
 import { api, given } from '../../api/client.js';
 import { type List, useList } from '../../api/read.js';
-import { NewSecret, Time } from '../../components/data.js';
+import { NewSecret, type TableColumn, Time, timeColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { Checkbox, fieldError, TextField, textsOf } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
@@ -27,20 +27,17 @@ export default function PortalLinksPage() {
       .page(),
   );
   const mayChange = may('member');
-  const columns = [
-    { name: 'Name', cell: ({ name }: PortalLink) => name },
-    { name: 'Owner', cell: ({ owner_id: id }: PortalLink) => <code>{id}</code> },
+  const columns: readonly TableColumn<PortalLink>[] = [
+    { name: 'Name', cell: ({ name }) => name },
+    { name: 'Owner', cell: ({ owner_id: id }) => <code>{id}</code> },
     {
       name: 'May',
-      cell: ({ can_manage_endpoint: manages }: PortalLink) =>
+      cell: ({ can_manage_endpoint: manages }) =>
         manages ? 'manage endpoints' : 'read and send again',
     },
-    { name: 'State', cell: (row: PortalLink) => <StateBadge row={row} /> },
-    {
-      name: 'Last used',
-      cell: ({ last_used_at: at }: PortalLink) => (at ? <Time at={at} look="relative" /> : 'never'),
-    },
-    { name: 'Expires', cell: ({ expires_at: at }: PortalLink) => <Time at={at} look="relative" /> },
+    { name: 'State', cell: (row) => <StateBadge row={row} /> },
+    timeColumn('Last used', 'last_used_at', 'relative', 'never'),
+    timeColumn('Expires', 'expires_at'),
     ...(mayChange
       ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }]
       : []),
@@ -61,7 +58,7 @@ export default function PortalLinksPage() {
         a week later.
       </p>
       <FilterBar searchHint="Owner id" hasTime={false} />
-      <InUse<PortalLink>
+      <InUse
         list={list}
         label="Portal links"
         none={owner ? `No portal link of ${owner} is in use` : 'No portal link is in use'}

@@ -1,7 +1,7 @@
 import type { EventDelivery, SourceState, Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { type Resource, useResource } from '../../api/read.js';
-import { Badge, Table, Time } from '../../components/data.js';
+import { Badge, Table, type TableColumn, Time } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { compact } from '../../format/number.js';
@@ -136,7 +136,7 @@ export function FailingEndpoints({ failing }: { failing: Resource<readonly Faili
           rows.length === 0 ? (
             <p class="muted">No delivery of the last 15 minutes failed or is retried.</p>
           ) : (
-            <Table<Failing> label="Endpoints that fail" rows={rows} columns={columns} />
+            <Table label="Endpoints that fail" rows={rows} columns={columns} />
           )
         }
       </Loaded>
@@ -144,19 +144,19 @@ export function FailingEndpoints({ failing }: { failing: Resource<readonly Faili
   );
 }
 
-const columns = [
+const columns: readonly TableColumn<Failing>[] = [
   {
     name: 'Endpoint',
-    cell: ({ uid, name }: Failing) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
+    cell: ({ uid, name }) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
   },
   {
     name: 'Status',
-    cell: ({ newest }: Failing) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} />,
+    cell: ({ newest }) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} />,
   },
   {
     name: 'Failed or retried',
     isNumber: true,
-    cell: ({ uid, name, count }: Failing) => (
+    cell: ({ uid, name, count }) => (
       <a
         href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)}
         aria-label={`Deliveries to ${name}: ${count} failed or retried`}
@@ -165,10 +165,10 @@ const columns = [
       </a>
     ),
   },
-  { name: 'Newest reason', cell: ({ newest }: Failing) => newest.reason },
+  { name: 'Newest reason', cell: ({ newest }) => newest.reason },
   {
     name: 'Newest',
-    cell: ({ newest }: Failing) => <Time at={newest.updated_at} look="relative" />,
+    cell: ({ newest }) => <Time at={newest.updated_at} look="relative" />,
   },
 ];
 

@@ -3,7 +3,16 @@ import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
 import { type List, useList } from '../../api/read.js';
-import { Badge, NewSecret, Paged, Table, Time, type Tone } from '../../components/data.js';
+import {
+  Badge,
+  NewSecret,
+  Paged,
+  Table,
+  type TableColumn,
+  Time,
+  timeColumn,
+  type Tone,
+} from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { fieldError, Select, TextField } from '../../components/field.js';
 import { ConfirmButton, Dialog, FormDialog } from '../../components/form.js';
@@ -41,22 +50,21 @@ export function Invitations({
   organisation: ShownOrganisation;
   list: List<Invitation>;
 }) {
-  const columns = [
-    { name: 'Email', cell: ({ email }: Invitation) => email },
-    { name: 'Role', cell: ({ role }: Invitation) => role },
+  const columns: readonly TableColumn<Invitation>[] = [
+    { name: 'Email', cell: ({ email }) => email },
+    { name: 'Role', cell: ({ role }) => role },
     {
       name: 'State',
-      cell: (it: Invitation) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} />,
+      cell: (it) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} />,
     },
-    { name: 'Invited', cell: ({ created_at: at }: Invitation) => <Time at={at} look="row" /> },
+    timeColumn('Invited', 'created_at', 'row'),
     {
       name: 'Expires',
-      cell: (it: Invitation) =>
-        stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
+      cell: (it) => stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
     },
     {
       name: 'Actions',
-      cell: (it: Invitation) =>
+      cell: (it) =>
         stateOf(it) === 'open' && (
           <span class="row-actions">
             <ConfirmButton
@@ -85,7 +93,7 @@ export function Invitations({
               Nobody was invited yet. Invite a colleague, and give them the link that you get.
             </p>
           ) : (
-            <Table<Invitation> label="Invitations" rows={rows} columns={columns} />
+            <Table label="Invitations" rows={rows} columns={columns} />
           )
         }
       </Paged>

@@ -2,7 +2,7 @@ import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { type List, useList } from '../../api/read.js';
-import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { Badge, Paged, Table, type TableColumn, timeColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { Select } from '../../components/field.js';
 import { ConfirmButton } from '../../components/form.js';
@@ -27,18 +27,18 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
   const mine = session.value?.user.uid;
   const mayChange = ({ role }: Member) =>
     may(role === 'owner' ? 'owner' : 'admin', organisation.role);
-  const columns = [
+  const columns: readonly TableColumn<Member>[] = [
     {
       name: 'Name',
-      cell: (member: Member) => (
+      cell: (member) => (
         <>
           {nameOf(member)} {member.uid === mine && <Badge status="you" />}
         </>
       ),
     },
-    { name: 'Email', cell: ({ email }: Member) => email },
-    { name: 'Role', cell: ({ role }: Member) => role },
-    { name: 'Since', cell: ({ created_at: at }: Member) => <Time at={at} look="row" /> },
+    { name: 'Email', cell: ({ email }) => email },
+    { name: 'Role', cell: ({ role }) => role },
+    timeColumn('Since', 'created_at', 'row'),
     ...(may('admin', organisation.role)
       ? [
           {
@@ -57,7 +57,7 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
   return (
     <Panel title="Members">
       <Paged list={list} lines={2}>
-        {(rows) => <Table<Member> label="Members" rows={rows} columns={columns} />}
+        {(rows) => <Table label="Members" rows={rows} columns={columns} />}
       </Paged>
     </Panel>
   );

@@ -1,7 +1,7 @@
 import type { QuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Badge, Time } from '../../components/data.js';
+import { Badge, timeColumn } from '../../components/data.js';
 import { Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
@@ -77,10 +77,5 @@ const columns: readonly Column<QuarantinedMessage>[] = [
     narrow: 'hidden',
     cell: ({ raw_bytes: size }) => <span class="number">{bytes(size)}</span>,
   },
-  {
-    name: 'Time',
-    width: '9rem',
-    narrow: 'second',
-    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
-  },
+  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
 ];

@@ -1,7 +1,15 @@
 import type { Source, SourceLag, SourceState } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Badge, Copyable, Facts, FullTime, Table, Time } from '../../components/data.js';
+import {
+  Badge,
+  Copyable,
+  Facts,
+  FullTime,
+  Table,
+  type TableColumn,
+  Time,
+} from '../../components/data.js';
 import { Loaded, toast } from '../../components/feedback.js';
 import { ActionButton, ConfirmButton } from '../../components/form.js';
 import { Page, Panel } from '../../components/layout.js';
@@ -160,11 +168,11 @@ function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])
 
 type Partition = SourceLag['partitions'][number] & { readonly uid: string };
 
-const columns = [
-  { name: 'Partition', cell: ({ partition }: Partition) => partition || 'the queue' },
-  { name: 'Messages behind', isNumber: true, cell: ({ messages }: Partition) => count(messages) },
-  { name: 'Next to be read', isNumber: true, cell: ({ position }: Partition) => position ?? '–' },
-  { name: 'End', isNumber: true, cell: ({ end }: Partition) => end ?? '–' },
+const columns: readonly TableColumn<Partition>[] = [
+  { name: 'Partition', cell: ({ partition }) => partition || 'the queue' },
+  { name: 'Messages behind', isNumber: true, cell: ({ messages }) => count(messages) },
+  { name: 'Next to be read', isNumber: true, cell: ({ position }) => position ?? '–' },
+  { name: 'End', isNumber: true, cell: ({ end }) => end ?? '–' },
 ];
 
 function Lag({ id }: { id: string }) {
@@ -193,7 +201,7 @@ function Lag({ id }: { id: string }) {
             <p class="muted">{reason}</p>
           ) : (
             <>
-              <Table<Partition>
+              <Table
                 label="Partitions"
                 rows={partitions.map((it) => ({ ...it, uid: it.partition }))}
                 columns={columns}
