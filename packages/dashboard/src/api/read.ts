@@ -90,7 +90,7 @@ export interface List<Row> {
   readonly refresh: () => void;
 }
 
-interface State<Row> {
+interface ListState<Row> {
   readonly key: string;
   readonly rows: readonly Row[] | undefined;
   readonly cursor: string | null;
@@ -120,7 +120,7 @@ export function useList<Row extends { readonly uid: string }>(
   { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
 ): List<Row> {
   const key = `${projectId.value} ${name}`;
-  const empty: State<Row> = {
+  const empty: ListState<Row> = {
     key,
     rows: undefined,
     cursor: null,
@@ -135,7 +135,7 @@ export function useList<Row extends { readonly uid: string }>(
   const state = stored.key === key ? stored : empty;
   /** Ignores the change if another list is shown meanwhile. */
   const update = useCallback(
-    (change: (before: State<Row>) => State<Row>) =>
+    (change: (before: ListState<Row>) => ListState<Row>) =>
       setState((before) => change(before.key === key ? before : { ...empty, key })),
     [key],
   );
@@ -199,10 +199,10 @@ function freshOf<Row extends { readonly uid: string }>(
  * rows.
  */
 export function withFirstPage<Row extends { readonly uid: string }>(
-  state: State<Row>,
+  state: ListState<Row>,
   page: Page<Row>,
   isHeld: boolean,
-): State<Row> {
+): ListState<Row> {
   const { rows } = state;
   if (rows && isHeld && freshOf(rows, page).length > 0) {
     const newest = new Map(page.content.map((row) => [row.uid, row]));

@@ -88,7 +88,7 @@ function Only({ label, filter }: { label: string; filter: Readonly<Record<string
   );
 }
 
-type Row = Change & { readonly uid: string };
+type ChangeRow = Change & { readonly uid: string };
 
 function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
   const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
@@ -100,7 +100,7 @@ function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
   );
 }
 
-const columns: readonly TableColumn<Row>[] = [
+const columns: readonly TableColumn<ChangeRow>[] = [
   { name: 'Field', cell: ({ field }) => <code>{field}</code> },
   { name: 'Before', cell: ({ before }) => before !== undefined && <del>{before}</del> },
   { name: 'After', cell: ({ after }) => after !== undefined && <ins>{after}</ins> },

@@ -6,8 +6,8 @@ import { FilterSelect, type Search, searchOf } from '../../components/log/filter
 import { shownRange } from '../../components/log/time-range.js';
 import { isPortal, param } from '../../router/location.js';
 
-type ListQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
-type Status = NonNullable<ListQuery['status']>[number];
+type DeliveryQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
+type Status = NonNullable<DeliveryQuery['status']>[number];
 
 /** Values and labels of the `status` filter. `waiting` is two statuses of the API. */
 export const STATUSES = [
@@ -20,7 +20,7 @@ export const STATUSES = [
 ] as const;
 
 /** The API filters of the page's query. */
-export function deliveryFilter(): ListQuery & Search {
+export function deliveryFilter(): DeliveryQuery & Search {
   const status = param('status');
   const statuses: readonly Status[] | undefined =
     status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : undefined;

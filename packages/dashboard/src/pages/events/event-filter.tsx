@@ -6,7 +6,7 @@ import { FilterSelect, type Search, searchOf } from '../../components/log/filter
 import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
 
-type ListQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
+type EventQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
 
 export const STATUSES = [
   ['', 'Any status'],
@@ -16,12 +16,12 @@ export const STATUSES = [
 ] as const;
 
 /** The API filters of the page's query. */
-export function eventFilter(): ListQuery & Search {
+export function eventFilter(): EventQuery & Search {
   return {
     ...shownRange(),
     ...searchOf(param('search')),
     ...given({
-      status: param('status') as NonNullable<ListQuery['status']>,
+      status: param('status') as NonNullable<EventQuery['status']>,
       sourceId: param('source'),
     }),
   };

@@ -9,7 +9,7 @@ interface Owner {
   readonly updated_at: string;
 }
 
-export interface Place<It extends Owner> {
+export interface FunctionPlace<It extends Owner> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
@@ -17,7 +17,7 @@ export interface Place<It extends Owner> {
   readonly saved: string;
 }
 
-export interface Draft {
+export interface FunctionDraft {
   readonly text: string;
   /** Changes when the text is replaced other than by typing. */
   readonly revision: number;
@@ -32,7 +32,7 @@ export interface Draft {
   readonly saveMine: () => void;
 }
 
-interface State<It> {
+interface DraftState<It> {
   /** The version that the edit started from. */
   readonly base: It;
   readonly text: string;
@@ -40,17 +40,17 @@ interface State<It> {
 }
 
 /** Unsaved texts by owner: the user can visit another page meanwhile. */
-const kept = new Map<string, State<unknown>>();
+const kept = new Map<string, DraftState<unknown>>();
 
-export function useDraft<It extends Owner>(
+export function useFunctionDraft<It extends Owner>(
   owner: It,
-  place: Place<It>,
+  place: FunctionPlace<It>,
   onSaved: () => void,
-): Draft {
+): FunctionDraft {
   const functionOf = (it: It) => place.textOf(it) ?? '';
-  const [state, setState] = useState<State<It>>(
+  const [state, setState] = useState<DraftState<It>>(
     () =>
-      (kept.get(owner.uid) as State<It> | undefined) ?? {
+      (kept.get(owner.uid) as DraftState<It> | undefined) ?? {
         base: owner,
         text: functionOf(owner),
         revision: 0,
@@ -60,7 +60,7 @@ export function useDraft<It extends Owner>(
   const { base, text, revision } = state;
   const isChanged = text !== functionOf(base);
 
-  const change = (make: (before: State<It>) => Partial<State<It>>) =>
+  const change = (make: (before: DraftState<It>) => Partial<DraftState<It>>) =>
     setState((before) => {
       const next = { ...before, ...make(before) };
       if (next.text === functionOf(next.base)) kept.delete(owner.uid);

@@ -6,7 +6,7 @@ import { Button, Panel } from '../../components/layout.js';
 import { may } from '../../session/session.js';
 import type { PreviewState } from '../preview/preview.js';
 import { CodeEditor } from './code-editor.js';
-import type { Draft } from './function-draft.js';
+import type { FunctionDraft } from './function-draft.js';
 
 /**
  * Edits a function and runs it on a sample while the user types, as an agent would.
@@ -21,7 +21,7 @@ export function FunctionEditor({
   example,
   children,
 }: {
-  draft: Draft;
+  draft: FunctionDraft;
   preview: PreviewState<{ readonly refusal: object | null }>;
   about: ComponentChildren;
   example: string;
@@ -83,7 +83,7 @@ export function FunctionEditor({
 }
 
 /** Another user has saved another function meanwhile: shows both and lets the user choose. */
-function Conflict({ draft, conflict }: { draft: Draft; conflict: string }) {
+function Conflict({ draft, conflict }: { draft: FunctionDraft; conflict: string }) {
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">

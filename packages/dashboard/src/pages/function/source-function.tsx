@@ -12,7 +12,7 @@ import { textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { reasonOf } from '../quarantine/reasons.js';
 import { SourceTabs } from '../sources/source-state.js';
-import { type Place, useDraft } from './function-draft.js';
+import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {
@@ -23,7 +23,7 @@ const EXAMPLE = `function transform(payload) {
 }
 `;
 
-const place: Place<Source> = {
+const place: FunctionPlace<Source> = {
   textOf: (source) => source.body_function,
   read: (uid) => api().sources.get(uid),
   write: (uid, text, options) => api().sources.update(uid, { body_function: text }, {}, options),
@@ -46,7 +46,7 @@ export default function SourceFunction({ params: { id = '' } }: PageProps) {
 }
 
 function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
-  const draft = useDraft(source, place, onSaved);
+  const draft = useFunctionDraft(source, place, onSaved);
   const sample = useSample(source);
   const test =
     may('member') && sample.message ? { function: draft.text, ...sample.message } : undefined;
@@ -86,7 +86,7 @@ function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
 const OFFERED = 10;
 const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
 
-interface Sample {
+interface MessageSample {
   readonly text: string;
   readonly setText: (text: string) => void;
   /** Messages to choose from; `''` is a typed message. */
@@ -104,7 +104,7 @@ interface Sample {
  * The message that the function runs on: `?message=` names a quarantined message, `?event=` an
  * event. The text can be edited.
  */
-function useSample(source: Source): Sample {
+function useSample(source: Source): MessageSample {
   const quarantineId = param('message');
   const eventId = param('event');
   const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';

@@ -14,7 +14,7 @@ import { may } from '../../session/session.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
 import { readChoices, readSample } from '../subscriptions/samples.js';
 import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';
-import { type Place, useDraft } from './function-draft.js';
+import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {
@@ -30,7 +30,7 @@ const OUTCOMES = {
   failed: ['bad', 'the attempt would fail'],
 } as const;
 
-const place: Place<Subscription> = {
+const place: FunctionPlace<Subscription> = {
   textOf: (subscription) => subscription.function,
   read: (uid) => api().subscriptions.get(uid),
   write: (uid, text, options) => api().subscriptions.update(uid, { function: text }, options),
@@ -55,7 +55,7 @@ export default function SubscriptionFunction({ params: { id = '' } }: PageProps)
 }
 
 function Editor({ subscription, onSaved }: { subscription: Subscription; onSaved: () => void }) {
-  const draft = useDraft(subscription, place, onSaved);
+  const draft = useFunctionDraft(subscription, place, onSaved);
   const sample = useEventSample();
   const data = objectOf(sample.text);
   const isReady = may('member') && draft.text.trim() !== '';

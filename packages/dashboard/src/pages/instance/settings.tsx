@@ -10,7 +10,7 @@ import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
 
-type Row = InstanceSetting & { readonly uid: string };
+type SettingRow = InstanceSetting & { readonly uid: string };
 
 /** The settings of the responding server, each with its default and the origin of its value. */
 export function Settings() {
@@ -71,7 +71,7 @@ export function Settings() {
   );
 }
 
-const columns: readonly TableColumn<Row>[] = [
+const columns: readonly TableColumn<SettingRow>[] = [
   {
     name: 'Setting',
     cell: ({ key, summary }) => (

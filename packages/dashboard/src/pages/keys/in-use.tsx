@@ -8,18 +8,18 @@ import { Button } from '../../components/layout.js';
 import { query, setQuery } from '../../router/location.js';
 import { type Ending, stateOf } from './key-ring.js';
 
-type Row = Ending & {
+type Expiring = Ending & {
   readonly uid: string;
   readonly name: string;
   readonly last_used_at: string | null;
 };
-type Columns<It extends Row> = Parameters<typeof Table<It>>[0]['columns'];
+type Columns<It extends Expiring> = Parameters<typeof Table<It>>[0]['columns'];
 
 /**
  * Active keys or links; the query `ended` adds the others. `children` explain their purpose if the
  * list is empty.
  */
-export function InUse<It extends Row>({
+export function InUse<It extends Expiring>({
   list,
   label,
   none,
@@ -73,7 +73,7 @@ export function StateBadge({ row }: { row: Ending }) {
 }
 
 /** Asks for confirmation, revokes, and refreshes the list. `children` explain the consequences. */
-export function RevokeButton<It extends Row>({
+export function RevokeButton<It extends Expiring>({
   row: { uid, name, last_used_at: used },
   of: { list, revoke },
   children,

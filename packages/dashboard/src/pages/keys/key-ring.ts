@@ -8,7 +8,7 @@ export interface KeyRing {
   readonly everything: string;
   /** Roles of new keys and their labels; `''` is no role. */
   readonly roles: readonly (readonly [role: string, label: string])[];
-  readonly resources: readonly Resource[];
+  readonly resources: readonly ScopedResource[];
   readonly list: List<PersonalKey>;
   readonly create: (key: NewApiKey) => Promise<{ readonly key: string }>;
   readonly update: (id: string, changes: ChangedApiKey) => Promise<unknown>;
@@ -64,12 +64,12 @@ export const ROLES = [
 type ResourceOf<It extends Scope, Access extends string> = It extends `${infer Name}:${Access}`
   ? Name
   : never;
-type Resource = ResourceOf<Scope, 'read'>;
+type ScopedResource = ResourceOf<Scope, 'read'>;
 
 const BOTH = ['read', 'write'] as const;
 const READ = ['read'] as const;
 
-interface Choice<Name extends Resource> {
+interface ScopeChoice<Name extends ScopedResource> {
   readonly label: string;
   readonly choices: Name extends ResourceOf<Scope, 'write'> ? typeof BOTH : typeof READ;
   /** True if keys of projects reach it too. */
@@ -77,7 +77,7 @@ interface Choice<Name extends Resource> {
 }
 
 /** Every resource with scopes, the most frequently used ones first. */
-const RESOURCES: { readonly [Name in Resource]: Choice<Name> } = {
+const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   events: { label: 'Events', choices: BOTH, isOfProject: true },
   eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
   endpoints: { label: 'Endpoints', choices: BOTH, isOfProject: true },
@@ -98,15 +98,15 @@ const RESOURCES: { readonly [Name in Resource]: Choice<Name> } = {
   instance: { label: 'Instance', choices: READ, isOfProject: false },
 };
 
-export const ALL_RESOURCES = Object.keys(RESOURCES) as Resource[];
+export const ALL_RESOURCES = Object.keys(RESOURCES) as ScopedResource[];
 export const PROJECT_RESOURCES = ALL_RESOURCES.filter((name) => RESOURCES[name].isOfProject);
 
-export function labelOf(resource: Resource): string {
+export function labelOf(resource: ScopedResource): string {
   return RESOURCES[resource].label;
 }
 
 /** The accesses of a resource with their labels; `''` is none. */
-export function choicesOf(resource: Resource): [choice: string, label: string][] {
+export function choicesOf(resource: ScopedResource): [choice: string, label: string][] {
   return [
     ['', 'none'],
     ...RESOURCES[resource].choices.map((it): [string, string] => [
@@ -117,14 +117,18 @@ export function choicesOf(resource: Resource): [choice: string, label: string][]
 }
 
 /** The widest access that the scopes grant to a resource. */
-export function chosenOf(scopes: readonly Scope[], resource: Resource): string {
+export function chosenOf(scopes: readonly Scope[], resource: ScopedResource): string {
   return (
     RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ??
     ''
   );
 }
 
-export function withChoice(scopes: readonly Scope[], resource: Resource, choice: string): Scope[] {
+export function withChoice(
+  scopes: readonly Scope[],
+  resource: ScopedResource,
+  choice: string,
+): Scope[] {
   const others = scopes.filter((it) => !it.startsWith(`${resource}:`));
   return choice === '' ? others : [...others, `${resource}:${choice}` as Scope];
 }

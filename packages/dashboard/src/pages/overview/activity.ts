@@ -30,13 +30,13 @@ export function filled(
   return { atMs, stepSeconds, steps: atMs.map((at) => known.get(at)) };
 }
 
-type Filter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
+type ActivityFilter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
 
 /** Reads the activity of the last `minutes`; `isWhole: false` includes the unfinished step. */
 export async function readActivity(
   minutes: number,
   signal: AbortSignal,
-  { isWhole = true, ...filter }: Filter & { isWhole?: boolean } = {},
+  { isWhole = true, ...filter }: ActivityFilter & { isWhole?: boolean } = {},
 ): Promise<Steps> {
   const toMs = Date.now();
   const fromMs = toMs - minutes * 60_000;

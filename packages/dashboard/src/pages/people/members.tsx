@@ -63,13 +63,13 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
   );
 }
 
-interface Row {
+interface MemberOf {
   readonly member: Member;
   readonly organisation: ShownOrganisation;
   readonly list: List<Member>;
 }
 
-function ChangeRole({ member, organisation: { uid: id }, list }: Row) {
+function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
   const [role, setRole] = useState(member.role);
   const person = nameOf(member);
   return (
@@ -96,7 +96,7 @@ function ChangeRole({ member, organisation: { uid: id }, list }: Row) {
   );
 }
 
-function Remove({ member, organisation: { uid: id, name }, list }: Row) {
+function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
   const person = nameOf(member);
   return (
     <ConfirmButton

@@ -4,7 +4,7 @@ import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
 import { REASONS } from './reasons.js';
 
-type ListQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
+type QuarantineQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
 
 /** The default lists messages that still need a decision. */
 export const STATUSES = [
@@ -20,11 +20,11 @@ export const CODES = [
 ];
 
 /** The API filters of the page's query. */
-export function quarantineFilter(): ListQuery {
+export function quarantineFilter(): QuarantineQuery {
   const status = param('status') || 'quarantined';
   return {
     ...shownRange(),
-    ...(status === 'any' ? {} : { status: status as NonNullable<ListQuery['status']> }),
+    ...(status === 'any' ? {} : { status: status as NonNullable<QuarantineQuery['status']> }),
     ...given({ code: param('code'), sourceId: param('source') }),
   };
 }

@@ -19,7 +19,7 @@ const STATES = [
   ['active', 'Active'],
 ] as const;
 
-interface Row {
+interface SourceRow {
   readonly uid: string;
   readonly source: Source;
   readonly state: SourceState | undefined;
@@ -36,7 +36,7 @@ export default function SourcesPage() {
   const wanted = param('state');
   const error = sources.error ?? states.error;
   const rows = sources.data
-    ?.map((source): Row => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
+    ?.map((source): SourceRow => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
     .filter(({ state }) => wanted === '' || state?.state === wanted);
   return (
     <Page
@@ -66,7 +66,7 @@ export default function SourcesPage() {
           </Empty>
         ))}
       {rows && rows.length > 0 && (
-        <Log<Row>
+        <Log<SourceRow>
           label="Sources"
           columns={columns}
           rows={rows}
@@ -79,7 +79,7 @@ export default function SourcesPage() {
   );
 }
 
-const columns: readonly Column<Row>[] = [
+const columns: readonly Column<SourceRow>[] = [
   { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ source }) => source.name },
   {
     name: 'State',
