@@ -41,7 +41,7 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A parsed value, or a problem that ends a sentence. */
-export type Parsed<Value> =
+type Parsed<Value> =
   { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
 /** Parses JSON; an empty text is null. */

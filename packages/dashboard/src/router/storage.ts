@@ -1,5 +1,5 @@
 /** Browser storage, which can be refused in a frame. */
-export interface Store {
+interface Store {
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;

@@ -134,7 +134,7 @@ interface BatchStep {
   readonly next: string | null;
 }
 
-export type RunStep = (
+type RunStep = (
   options: { dry_run: boolean; after?: string },
   signal: AbortSignal,
 ) => Promise<BatchStep>;

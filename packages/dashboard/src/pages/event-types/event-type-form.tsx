@@ -76,15 +76,9 @@ export function EventTypeForm({
   );
 }
 
-/** The form of an event type; schema and example are JSON text. */
-interface EventTypeDraft {
-  readonly name: string;
-  readonly description: string;
-  readonly schema: string;
-  readonly example: string;
-}
-
-export const newEventType: EventTypeDraft = { name: '', description: '', schema: '', example: '' };
+/** The form of a new event type; schema and example are JSON text. */
+export const newEventType = { name: '', description: '', schema: '', example: '' };
+type EventTypeDraft = typeof newEventType;
 
 const textOf = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
 

@@ -1,3 +1,4 @@
+import type { Session } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
@@ -15,11 +16,7 @@ import {
   session,
 } from '../../session/session.js';
 
-export interface ShownOrganisation {
-  readonly uid: string;
-  readonly name: string;
-  readonly role: Role;
-}
+export type ShownOrganisation = Session['organisations'][number];
 
 /**
  * The organisation in the query, of the last project, or the first; undefined for a user without

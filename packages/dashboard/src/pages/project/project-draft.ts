@@ -2,32 +2,12 @@ import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber as number } from '../../format/number.js';
 
 /** The form of a project; numbers are kept as typed. */
-export interface ProjectDraft {
-  readonly name: string;
-  readonly retryType: 'linear' | 'exponential';
-  readonly retryCount: string;
-  readonly retrySeconds: string;
-  readonly retryMaxSeconds: string;
-  readonly header: string;
-  readonly hash: 'SHA256' | 'SHA512';
-  readonly encoding: 'hex' | 'base64';
-  readonly limitKind: 'none' | 'own';
-  readonly limit: string;
-  readonly limitSeconds: string;
-  readonly breakerKind: 'instance' | 'own';
-  readonly threshold: string;
-  readonly minimum: string;
-  readonly window: string;
-  readonly errorTimeout: string;
-  /** Empty for the instance's retention. */
-  readonly retentionDays: string;
-  readonly unknownTypes: 'accept' | 'reject';
-}
+export type ProjectDraft = ReturnType<typeof draftOf>;
 
 const text = (value: number | undefined, otherwise: string) =>
   value === undefined ? otherwise : String(value);
 
-export function draftOf({ name, config }: Project): ProjectDraft {
+export function draftOf({ name, config }: Project) {
   const {
     strategy,
     signature,
@@ -53,6 +33,7 @@ export function draftOf({ name, config }: Project): ProjectDraft {
     minimum: text(breaker?.minimum_request_count, '10'),
     window: text(breaker?.observability_window, '5'),
     errorTimeout: text(breaker?.error_timeout, '30'),
+    // Empty for the instance's retention.
     retentionDays: text(retention?.days, ''),
     unknownTypes: unknown ?? 'accept',
   };
