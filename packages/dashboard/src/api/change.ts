@@ -1,4 +1,4 @@
-import { type CallOptions, GatewayApiError } from '@gateway/client';
+import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useCallback, useRef, useState } from 'preact/hooks';
 
 export interface Action<Args extends unknown[]> {

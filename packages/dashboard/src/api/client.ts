@@ -1,4 +1,4 @@
-import { type ClientOptions, GatewayClient } from '@gateway/client';
+import { GatewayClient, type ClientOptions } from '@gateway/client';
 import { signal } from '@preact/signals';
 import { projectId, root } from '../router/location.js';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { type Action, useAction } from '../api/change.js';
+import { useAction, type Action } from '../api/change.js';
 import { Problem, toastError } from './feedback.js';
 import { Button } from './layout.js';
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
-import { type Choices, Options } from '../field.js';
+import { Options, type Choices } from '../field.js';
 import { Button } from '../layout.js';
 import { RANGES } from './time-range.js';
 

@@ -1,12 +1,12 @@
 import type { Page as ApiPage } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { type PageQuery, useList } from '../../api/read.js';
+import { useList, type PageQuery } from '../../api/read.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query } from '../../router/location.js';
 import { Empty, Loading, Problem } from '../feedback.js';
 import { Button } from '../layout.js';
-import { type Column, Log } from './log.js';
+import { Log, type Column } from './log.js';
 import { isOpenEnded } from './time-range.js';
 
 const LIVE_MS = 2_000;

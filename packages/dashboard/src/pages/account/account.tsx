@@ -6,7 +6,7 @@ import { Button, Page, Panel } from '../../components/layout.js';
 import { session } from '../../session/session.js';
 import { NewKey } from '../keys/key-dialog.js';
 import { KeyList } from '../keys/key-list.js';
-import { ALL_RESOURCES, type KeyRing, ROLES } from '../keys/key-ring.js';
+import { ALL_RESOURCES, ROLES, type KeyRing } from '../keys/key-ring.js';
 import { Password, Profile } from './forms.js';
 import { Sessions } from './sessions.js';
 

@@ -1,7 +1,7 @@
 import type { PersonalKey } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
 import { useList } from '../../api/read.js';
-import { Badge, Paged, Table, type TableColumn, timeColumn } from '../../components/data.js';
+import { Badge, Paged, Table, timeColumn, type TableColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { ConfirmButton } from '../../components/form.js';
 import { Panel } from '../../components/layout.js';

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Copyable, Facts, FullTime, Table, type TableColumn, Time } from '../../components/data.js';
+import { Copyable, Facts, FullTime, Table, Time, type TableColumn } from '../../components/data.js';
 import { Button } from '../../components/layout.js';
 import { href, setQuery } from '../../router/location.js';
 import { projects } from '../../session/session.js';

@@ -10,7 +10,7 @@ import { compact, percent } from '../../format/number.js';
 import { isPortal, param, projectHref, projectId } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 import { attemptsOf } from './attempts.js';
-import { type Attempts, shareOf, stateOf } from './state.js';
+import { shareOf, stateOf, type Attempts } from './state.js';
 
 const STATUSES = [
   ['', 'Any status'],

@@ -1,5 +1,5 @@
 import { useResource } from '../../api/read.js';
-import { type Line, TimeChart } from '../../components/chart.js';
+import { TimeChart, type Line } from '../../components/chart.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';

@@ -4,7 +4,7 @@ import { Badge, Time } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
 import { mayManage } from '../../session/session.js';
-import { type Attempts, stateOf } from './state.js';
+import { stateOf, type Attempts } from './state.js';
 
 /** Says whether the endpoint receives its deliveries, and offers what to do if not. */
 export function StateLine({

@@ -1,8 +1,8 @@
 import {
+  GatewayApiError,
   type DeliveryAttempt,
   type Endpoint,
   type EventDelivery,
-  GatewayApiError,
 } from '@gateway/client';
 import { useId, useState } from 'preact/hooks';
 import { useAction, useDraft } from '../../api/change.js';

@@ -1,4 +1,4 @@
-import { type ChangedEventType, type EventType, GatewayApiError } from '@gateway/client';
+import { GatewayApiError, type ChangedEventType, type EventType } from '@gateway/client';
 import { changed, useDraft, useEdit } from '../../api/change.js';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';

@@ -2,7 +2,7 @@ import type { GatewayClient } from '@gateway/client';
 import { api, given } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
 import { byName } from '../../components/field.js';
-import { FilterSelect, type Search, searchOf } from '../../components/log/filter-bar.js';
+import { FilterSelect, searchOf, type Search } from '../../components/log/filter-bar.js';
 import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
 

@@ -9,11 +9,11 @@ import {
 import { EditorState, Prec, StateEffect, StateField, type Text } from '@codemirror/state';
 import {
   Decoration,
-  type DecorationSet,
   EditorView,
   keymap,
   lineNumbers,
   WidgetType,
+  type DecorationSet,
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,6 +1,6 @@
-import { type CallOptions, GatewayApiError } from '@gateway/client';
+import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { type Action, useAction } from '../../api/change.js';
+import { useAction, type Action } from '../../api/change.js';
 import { toast } from '../../components/feedback.js';
 
 /** The owner of a function: a source or a subscription. */

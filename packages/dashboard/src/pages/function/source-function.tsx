@@ -12,7 +12,7 @@ import { textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { reasonOf } from '../quarantine/reasons.js';
 import { SourceTabs } from '../sources/source-state.js';
-import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
+import { useFunctionDraft, type FunctionPlace } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {

@@ -14,7 +14,7 @@ import { may } from '../../session/session.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
 import { readChoices, readSample } from '../subscriptions/samples.js';
 import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';
-import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
+import { useFunctionDraft, type FunctionPlace } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {

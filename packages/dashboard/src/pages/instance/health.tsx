@@ -1,7 +1,7 @@
 import type { InstanceHealth } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Badge, Table, type TableColumn, Time, timeColumn } from '../../components/data.js';
+import { Badge, Table, Time, timeColumn, type TableColumn } from '../../components/data.js';
 import { Empty, Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { capital } from '../../format/text.js';

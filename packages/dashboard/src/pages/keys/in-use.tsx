@@ -6,7 +6,7 @@ import { Select, TextField } from '../../components/field.js';
 import { ConfirmButton } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { query, setQuery } from '../../router/location.js';
-import { type Ending, stateOf } from './key-ring.js';
+import { stateOf, type Ending } from './key-ring.js';
 
 type Expiring = Ending & {
   readonly uid: string;

@@ -6,15 +6,15 @@ import { Problem, toast } from '../../components/feedback.js';
 import { Checkbox, fieldError, Select, TextField } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
-import { type Expiry, ExpiryField } from './in-use.js';
+import { ExpiryField, type Expiry } from './in-use.js';
 import {
   choicesOf,
   chosenOf,
   EXPIRIES,
   expiryOf,
-  type KeyRing,
   labelOf,
   withChoice,
+  type KeyRing,
 } from './key-ring.js';
 
 /**

@@ -1,10 +1,10 @@
 import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { type TableColumn, timeColumn } from '../../components/data.js';
+import { timeColumn, type TableColumn } from '../../components/data.js';
 import { Button } from '../../components/layout.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { EditKey, NewKey } from './key-dialog.js';
-import { type KeyRing, stateOf } from './key-ring.js';
+import { stateOf, type KeyRing } from './key-ring.js';
 
 export function KeyList({ ring }: { ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;

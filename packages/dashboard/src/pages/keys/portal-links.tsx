@@ -1,10 +1,10 @@
 import type { CreatedPortalLink, PortalLink } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { type Draft, useAction, useDraft } from '../../api/change.js';
+import { useAction, useDraft, type Draft } from '../../api/change.js';
 import { api, given } from '../../api/client.js';
-import { type List, useList } from '../../api/read.js';
-import { NewSecret, type TableColumn, Time, timeColumn } from '../../components/data.js';
+import { useList, type List } from '../../api/read.js';
+import { NewSecret, Time, timeColumn, type TableColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { Checkbox, fieldError, TextField, textsOf } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
@@ -12,7 +12,7 @@ import { Button, Page } from '../../components/layout.js';
 import { FilterBar } from '../../components/log/filter-bar.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { type Expiry, ExpiryField, InUse, RevokeButton, StateBadge } from './in-use.js';
+import { ExpiryField, InUse, RevokeButton, StateBadge, type Expiry } from './in-use.js';
 import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
 
 /**

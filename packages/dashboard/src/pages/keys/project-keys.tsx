@@ -6,7 +6,7 @@ import { Button, Page } from '../../components/layout.js';
 import { may } from '../../session/session.js';
 import { NewKey } from './key-dialog.js';
 import { KeyList } from './key-list.js';
-import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
+import { PROJECT_RESOURCES, ROLES, type KeyRing } from './key-ring.js';
 
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);

@@ -1,7 +1,7 @@
 import type { EventDelivery, SourceState, Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { type Resource, useResource } from '../../api/read.js';
-import { Badge, Table, type TableColumn, Time } from '../../components/data.js';
+import { useResource, type Resource } from '../../api/read.js';
+import { Badge, Table, Time, type TableColumn } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { compact } from '../../format/number.js';

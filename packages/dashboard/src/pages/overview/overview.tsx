@@ -8,8 +8,8 @@ import { FilterSelect } from '../../components/log/filter-bar.js';
 import { rate } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { useStates } from '../sources/source-state.js';
-import { lineOf, readActivity, type Recent, type Steps, summaryOf } from './activity.js';
-import { FailingEndpoints, type Finding, findingsOf, useFailing } from './findings.js';
+import { lineOf, readActivity, summaryOf, type Recent, type Steps } from './activity.js';
+import { FailingEndpoints, findingsOf, useFailing, type Finding } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';
 
 const SUMMARY_MS = 3_000;

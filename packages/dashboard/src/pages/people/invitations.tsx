@@ -2,15 +2,15 @@ import type { CreatedInvitation, Invitation } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
-import { type List, useList } from '../../api/read.js';
+import { useList, type List } from '../../api/read.js';
 import {
   Badge,
   NewSecret,
   Paged,
   Table,
-  type TableColumn,
   Time,
   timeColumn,
+  type TableColumn,
   type Tone,
 } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';

@@ -1,8 +1,8 @@
 import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
-import { type List, useList } from '../../api/read.js';
-import { Badge, Paged, Table, type TableColumn, timeColumn } from '../../components/data.js';
+import { useList, type List } from '../../api/read.js';
+import { Badge, Paged, Table, timeColumn, type TableColumn } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { Select } from '../../components/field.js';
 import { ConfirmButton } from '../../components/form.js';

@@ -11,9 +11,9 @@ import {
   may,
   preferredProject,
   readSession,
-  type Role,
   roleIn,
   session,
+  type Role,
 } from '../../session/session.js';
 
 export type ShownOrganisation = Session['organisations'][number];

@@ -11,7 +11,7 @@ import { bytes } from '../../format/number.js';
 import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
-import { BytesAs, FORMS, type Raw, textOf } from '../preview/bytes.js';
+import { BytesAs, FORMS, textOf, type Raw } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { isOfFunction, reasonOf } from './reasons.js';
 import { MessageActions, tell } from './replay.js';

@@ -7,7 +7,7 @@ import { Checkbox, fieldError, TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { type Schema, submitted, type Value } from '../../components/schema-form/schema.js';
+import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 

@@ -5,7 +5,7 @@ import { toast } from '../../components/feedback.js';
 import { Select, TextArea, TextField, textsOf } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { type Schema, submitted, type Value } from '../../components/schema-form/schema.js';
+import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { KeepMessages } from './broker-form.js';

@@ -1,6 +1,6 @@
 import type { SourceState } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { type Resource, useResource } from '../../api/read.js';
+import { useResource, type Resource } from '../../api/read.js';
 import type { Tone } from '../../components/data.js';
 import { projectHref } from '../../router/location.js';
 

@@ -7,8 +7,8 @@ import {
   Facts,
   FullTime,
   Table,
-  type TableColumn,
   Time,
+  type TableColumn,
 } from '../../components/data.js';
 import { Loaded, toast } from '../../components/feedback.js';
 import { ActionButton, ConfirmButton } from '../../components/form.js';

@@ -5,7 +5,7 @@ import { Badge } from '../../components/data.js';
 import { Empty, Loading, Problem } from '../../components/feedback.js';
 import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { type Column, Log } from '../../components/log/log.js';
+import { Log, type Column } from '../../components/log/log.js';
 import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';

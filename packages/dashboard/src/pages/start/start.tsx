@@ -12,7 +12,7 @@ import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
 import { projectHref, projectId } from '../../router/location.js';
 import { may, newKey } from '../../session/session.js';
 import { keyLine, postLine, RECEIVER, receiverLine, SAMPLE } from './commands.js';
-import { type Check, checksOf, readProgress } from './progress.js';
+import { checksOf, readProgress, type Check } from './progress.js';
 
 const LIVE_MS = 1_000;
 const MARKS = { ok: '✓', waiting: '…', bad: '!' } as const;

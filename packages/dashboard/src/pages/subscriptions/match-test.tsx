@@ -1,7 +1,7 @@
 import type { FilterMatch } from '@gateway/client';
 import { useEffect } from 'preact/hooks';
-import { type Draft, useAction } from '../../api/change.js';
-import { type Resource, useResource } from '../../api/read.js';
+import { useAction, type Draft } from '../../api/change.js';
+import { useResource, type Resource } from '../../api/read.js';
 import { Badge } from '../../components/data.js';
 import { Problem } from '../../components/feedback.js';
 import { Select, TextArea, TextField } from '../../components/field.js';

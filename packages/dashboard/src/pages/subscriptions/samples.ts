@@ -1,7 +1,7 @@
 import { api } from '../../api/client.js';
 import { rowTime } from '../../format/time.js';
 import { isPortal, query } from '../../router/location.js';
-import { type Sample, sampleOf } from './sample.js';
+import { sampleOf, type Sample } from './sample.js';
 
 const RECENT = 20;
 const TYPES = 100;

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { type Draft, useDraft } from '../../api/change.js';
+import { useDraft, type Draft } from '../../api/change.js';
 import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/field.js';
 import { Form, type FormProps } from '../../components/form.js';
 import { Panel } from '../../components/layout.js';

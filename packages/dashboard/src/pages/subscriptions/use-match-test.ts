@@ -1,6 +1,6 @@
 import type { FilterMatch, FilterTest } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { type Resource, useDebounced, useResource } from '../../api/read.js';
+import { useDebounced, useResource, type Resource } from '../../api/read.js';
 import { objectOf } from '../../format/json.js';
 import { headersOf, type Sample } from './sample.js';
 import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';

@@ -1,5 +1,5 @@
 import { fieldError, Select, TextField } from '../../../components/field.js';
-import { type AuthenticationDraft, AUTHENTICATIONS } from './authentication-draft.js';
+import { AUTHENTICATIONS, type AuthenticationDraft } from './authentication-draft.js';
 
 const SECRETS = {
   api_key: ['header_value', 'Header value'],

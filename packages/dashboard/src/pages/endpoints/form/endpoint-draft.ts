@@ -3,9 +3,9 @@ import { MASK } from '../../../components/schema-form/schema.js';
 import { typedNumber as number } from '../../../format/number.js';
 import { isPortal } from '../../../router/location.js';
 import {
-  type AuthenticationDraft,
   authenticationOf,
   draftOfAuthentication,
+  type AuthenticationDraft,
 } from './authentication-draft.js';
 
 /** The form of an endpoint; numbers are kept as typed. */
