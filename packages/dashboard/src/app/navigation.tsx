@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { Dialog } from '../components/form.js';
-import { shortcuts } from '../keyboard/shortcuts.js';
-import { useShortcuts } from '../keyboard/use-shortcuts.js';
+import { shortcuts, useShortcuts } from '../components/shortcuts.js';
 import { href, navigate, path, projectId } from '../router/location.js';
 import type { PageRoute } from '../router/route.js';
 import { preferredProject, projects, rememberedProject } from '../session/session.js';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import { useShortcuts } from '../keyboard/use-shortcuts.js';
 import { isPortal, projectHref, query, setQuery } from '../router/location.js';
+import { useShortcuts } from './shortcuts.js';
 
 interface Look {
   /** `main` is the primary action of a page or dialog, `danger` deletes, `quiet` has no border. */

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { Options, type Choices } from '../field.js';
 import { Button } from '../layout.js';
+import { useShortcuts } from '../shortcuts.js';
 import { RANGES } from './time-range.js';
 
 /**

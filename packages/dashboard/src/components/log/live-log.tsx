@@ -2,10 +2,10 @@ import type { Page as ApiPage } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { useList, type PageQuery } from '../../api/read.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query } from '../../router/location.js';
 import { Empty, Loading, Problem } from '../feedback.js';
 import { Button } from '../layout.js';
+import { useShortcuts } from '../shortcuts.js';
 import { Log, type Column } from './log.js';
 import { isOpenEnded } from './time-range.js';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useRowKeys } from '../../keyboard/row-keys.js';
+import { useRowKeys } from '../shortcuts.js';
 
 export interface Column<Row> {
   readonly name: string;

@@ -8,7 +8,7 @@ import { byName } from '../../components/field.js';
 import { Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { isOpenEnded, shownRange } from '../../components/log/time-range.js';
-import { useRowKeys } from '../../keyboard/row-keys.js';
+import { useRowKeys } from '../../components/shortcuts.js';
 import { param, query } from '../../router/location.js';
 import { may, projects } from '../../session/session.js';
 import { nameOf } from '../people/members.js';

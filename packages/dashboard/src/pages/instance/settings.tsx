@@ -6,8 +6,8 @@ import { Table, type TableColumn } from '../../components/data.js';
 import { Empty, Loaded } from '../../components/feedback.js';
 import { Checkbox } from '../../components/field.js';
 import { Description } from '../../components/schema-form/description.js';
+import { useShortcuts } from '../../components/shortcuts.js';
 import { count } from '../../format/number.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
 
 type SettingRow = InstanceSetting & { readonly uid: string };

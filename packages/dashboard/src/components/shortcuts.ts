@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 
-export interface Shortcut {
+interface Shortcut {
   /** A key (`j`, `?`) or a sequence of two: `g e`. */
   readonly keys: string;
   /** Text for the help: `Next row`. */
@@ -46,4 +47,45 @@ function isTyping(target: EventTarget | undefined): boolean {
     target instanceof Element &&
     target.closest('input, textarea, select, [contenteditable], dialog') !== null
   );
+}
+
+/** Registers shortcuts while the component is mounted. */
+export function useShortcuts(offered: readonly Shortcut[]): void {
+  const latest = useRef(offered);
+  latest.current = offered;
+  const names = offered.map(({ keys, label }) => `${keys} ${label}`).join('\n');
+  useEffect(() => {
+    if (names === '') return undefined;
+    const added = latest.current.map(({ keys, label }, index) => ({
+      keys,
+      label,
+      run: () => latest.current[index]?.run(),
+    }));
+    shortcuts.value = [...added, ...shortcuts.peek()];
+    return () => {
+      shortcuts.value = shortcuts.peek().filter((it) => !added.includes(it));
+    };
+  }, [names]);
+}
+
+/**
+ * `j` and `k` move through rows.
+ *
+ * @param count number of rows
+ * @param focus scrolls to a row and focuses it
+ * @returns records that a row received the focus otherwise
+ */
+export function useRowKeys(count: number, focus: (index: number) => void): (index: number) => void {
+  const at = useRef(-1);
+  const move = (step: number) => {
+    const next = Math.min(Math.max(at.current + step, 0), count - 1);
+    if (next < 0) return;
+    at.current = next;
+    focus(next);
+  };
+  useShortcuts([
+    { keys: 'j', label: 'Next row', run: () => move(1) },
+    { keys: 'k', label: 'Previous row', run: () => move(-1) },
+  ]);
+  return (index) => void (at.current = index);
 }
