@@ -1,8 +1,8 @@
 import { formats, keysOf, type Setting, type SettingsTable } from '@gateway/core/config';
-import type { JsonSchema } from '@gateway/core/openapi';
+import type { StandaloneSchema } from '@gateway/core/openapi';
 
-interface GroupSchema extends JsonSchema {
-  readonly properties: Record<string, JsonSchema>;
+interface GroupSchema extends StandaloneSchema {
+  readonly properties: Record<string, StandaloneSchema>;
 }
 
 /**
@@ -10,7 +10,7 @@ interface GroupSchema extends JsonSchema {
  * with JSON lists, and rejects unknown keys and wrong types; `gateway config check` checks the
  * rest.
  */
-export function configSchema(rows: SettingsTable): JsonSchema {
+export function configSchema(rows: SettingsTable): StandaloneSchema {
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'gateway.json',
@@ -46,7 +46,7 @@ function property({
   max,
   secret,
   default: value,
-}: Setting): JsonSchema {
+}: Setting): StandaloneSchema {
   const values = {
     ...(options && options.length > 0 ? { enum: options } : {}),
     ...(format === undefined ? {} : { pattern: formats[format].pattern }),

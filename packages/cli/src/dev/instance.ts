@@ -2,7 +2,7 @@ import { startAgent } from '@gateway/agent';
 import type { Resolved } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { isMissed } from '@gateway/core/plugins';
-import type { Component, Lifecycle } from '@gateway/core/process';
+import type { HealthComponent, Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openIntake } from '@gateway/server/intake';
 import { openKv } from '@gateway/store/kv';
@@ -38,7 +38,7 @@ export interface Instance {
   /** Labels of the resources created by this start. */
   readonly made: readonly string[];
   /** Returns the agent's components. */
-  health(): Promise<readonly Omit<Component, 'since'>[]>;
+  health(): Promise<readonly Omit<HealthComponent, 'since'>[]>;
 }
 
 /** Starts everything except Postgres, which must run. */
@@ -105,7 +105,7 @@ export async function startInstance({
       headers,
       signal: AbortSignal.timeout(3_000),
     });
-    return ((await response.json()) as { data: { components: readonly Component[] } }).data
+    return ((await response.json()) as { data: { components: readonly HealthComponent[] } }).data
       .components;
   };
   return {

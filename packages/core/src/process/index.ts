@@ -9,9 +9,6 @@ export {
   readySentence,
   statesOnly,
 } from './health.js';
-  readySentence,
-  statesOnly,
-} from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
 export { LoopShares, SHARES_LOOK_MS } from './loop-shares.js';
 export { ProjectPace, workOfEvents } from './project-pace.js';

@@ -3,7 +3,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { readRows, type Page, type PageRequest } from '../pagination/page.js';
 
-type Columns = Readonly<Record<string, unknown>>;
+type ColumnValues = Readonly<Record<string, unknown>>;
 
 /** A column that is read as `Type`. */
 export interface Column<Type> {
@@ -55,11 +55,11 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   columns: readonly string[],
   json: readonly string[],
 ) {
-  const live = (knex: Knex, where: Columns | Knex.QueryCallback) =>
+  const live = (knex: Knex, where: ColumnValues | Knex.QueryCallback) =>
     knex(table).where(where).whereNull('deleted_at');
-  const stored = (fields: object): Columns =>
+  const stored = (fields: object): ColumnValues =>
     Object.fromEntries(
-      Object.entries(fields as Columns).map(([name, it]) => [
+      Object.entries(fields as ColumnValues).map(([name, it]) => [
         name,
         json.includes(name) && (it ?? null) !== null ? JSON.stringify(it) : it,
       ]),
@@ -67,10 +67,10 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   return {
     list: (
       knex: Knex,
-      where: Columns | Knex.QueryCallback,
+      where: ColumnValues | Knex.QueryCallback,
       page: PageRequest,
     ): Promise<Page<Row>> => readRows(live(knex, where), columns, page),
-    find: async (knex: Knex, where: Columns): Promise<Row | undefined> =>
+    find: async (knex: Knex, where: ColumnValues): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {
       const rows = (await knex(table)
@@ -78,13 +78,13 @@ export function softDeleteTable<Row extends { readonly id: string }>(
         .returning([...columns])) as Row[];
       return rows[0]!;
     },
-    async update(knex: Knex, where: Columns, fields: object): Promise<Row | undefined> {
+    async update(knex: Knex, where: ColumnValues, fields: object): Promise<Row | undefined> {
       const rows = (await live(knex, where)
         .update({ ...stored(fields), updated_at: knex.fn.now() })
         .returning([...columns])) as Row[];
       return rows[0];
     },
-    delete: async (knex: Knex, where: Columns): Promise<boolean> =>
+    delete: async (knex: Knex, where: ColumnValues): Promise<boolean> =>
       (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) >
       0,
   };
@@ -113,7 +113,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     list: (
       knex: Knex,
       project_id: string,
-      where: Columns,
+      where: ColumnValues,
       page: PageRequest,
       search?: string,
       among?: Among,
@@ -137,7 +137,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       project_id: string,
       fields: Fields & { readonly id?: string },
       max = Infinity,
-      share?: Full & { readonly where: Columns | Knex.QueryCallback },
+      share?: Full & { readonly where: ColumnValues | Knex.QueryCallback },
     ): Promise<Row> => {
       if (max === Infinity && !share) return rows.insert(knex, { project_id, ...fields });
       return knex.transaction(async (trx) => {
