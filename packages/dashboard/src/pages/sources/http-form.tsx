@@ -10,6 +10,8 @@ import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { KeepMessages } from './broker-form.js';
 
+const UNVERIFIED: Verifier = { type: 'noop' };
+
 const linesOf = (text: string) =>
   text
     .split('\n')
@@ -24,7 +26,7 @@ export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () =>
   const draft = useDraft({
     name: source?.name ?? '',
     keepMessages: source?.keep_messages ?? false,
-    verifier: source?.verifier ?? ({ type: 'noop' } as Verifier),
+    verifier: source?.verifier ?? UNVERIFIED,
     type: source?.event_type ?? '',
     place: source?.event_type_location ?? '',
     keys: (source?.idempotency_keys ?? []).join('\n'),
