@@ -52,7 +52,52 @@ ${indented(indented(members.join('\n')))}
 }
 
 export type Resources = ReturnType<typeof resources>;
+
+/** JSON Schemas of resources that are edited in forms. */
+export const forms = ${JSON.stringify(formsOf(components.schemas), null, 2)} as const;
 `;
+}
+
+/** Keywords that forms use; the document cannot have a `title` at each field, nor a `default`. */
+const FORM_KEYWORDS = [
+  ...['type', 'enum', 'items', 'required', 'minLength', 'maxLength', 'format', 'examples'],
+  ...['description', 'x-label', 'x-default', 'x-unset', 'x-secret', 'x-set-by', 'properties'],
+];
+const IN_JSON_SCHEMA = new Map([
+  ['x-label', 'title'],
+  ['x-default', 'default'],
+]);
+
+/** @param {Record<string, Schema>} schemas */
+function formsOf(schemas) {
+  return Object.fromEntries(
+    Object.entries(schemas).flatMap(([name, schema]) =>
+      schema['x-form'] ? [[name, form(schema)]] : [],
+    ),
+  );
+}
+
+/**
+ * @param {Schema} schema
+ * @returns {Schema}
+ */
+function form(schema) {
+  const given = Object.entries(schema).filter(([keyword]) => FORM_KEYWORDS.includes(keyword));
+  return Object.fromEntries(
+    given.map(([keyword, value]) => [
+      IN_JSON_SCHEMA.get(keyword) ?? keyword,
+      keyword === 'properties' ? fields(/** @type {Record<string, Schema>} */ (value)) : value,
+    ]),
+  );
+}
+
+/** @param {Readonly<Record<string, Schema>>} properties */
+function fields(properties) {
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) =>
+      schema['readOnly'] ? [] : [[name, form(schema)]],
+    ),
+  );
 }
 
 /**

@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
-import type { Endpoint as ShownEndpoint } from '@gateway/client';
 import { changed } from '#dashboard/api/change';
-import { draftOf, fieldsOf } from '#dashboard/pages/endpoints/form/endpoint-draft';
+import { fieldsOf } from '#dashboard/pages/endpoints/form/endpoint-fields';
 import { until } from '../support/until.js';
 import { inspect, leaveField, panel, picture, press } from './browser.js';
 import { dashboardScene, failures, ONCE, subscribed, type Scene } from './scene.js';
@@ -298,34 +297,43 @@ endpoints('an edit sends what was changed, and the mask for secrets that stay', 
     strategy: { type: 'exponential', duration: 5, retry_count: 3 },
     rate_limit: 0,
     rate_limit_duration: null,
-  } as unknown as ShownEndpoint;
-  const draft = draftOf(stored);
-  const sent = (changes: Partial<typeof draft>) =>
-    changed(fieldsOf(draft), fieldsOf({ ...draft, ...changes }));
+  };
+  const sent = (changes: object) => changed(fieldsOf(stored), fieldsOf({ ...stored, ...changes }));
   assert.equal(sent({}), {});
   const {
     authentication,
     mtls_client_cert: certificate,
     strategy,
     rate_limit: limit,
-  } = fieldsOf(draft);
+  } = fieldsOf(stored);
   assert.equal(
-    [authentication, certificate, strategy, limit],
-    [stored.authentication, { client_cert: 'PEM', client_key: '********' }, stored.strategy, 0],
+    [authentication, certificate, strategy, limit].map((it) => JSON.stringify(it)),
+    [
+      stored.authentication,
+      { client_cert: 'PEM', client_key: '********' },
+      // Fields in the order of the schema.
+      { type: 'exponential', duration: 5, retry_count: 3 },
+      0,
+    ].map((it) => JSON.stringify(it)),
   );
-  assert.equal(sent({ certificateKey: 'KEY' }), {
+  assert.equal(sent({ mtls_client_cert: { ...stored.mtls_client_cert, client_key: 'KEY' } }), {
     mtls_client_cert: { client_cert: 'PEM', client_key: 'KEY' },
   });
-  assert.equal(sent({ certificate: ' ' }), { mtls_client_cert: null });
-  assert.equal(sent({ authentication: { ...draft.authentication, type: 'bearer', secret: '' } }), {
-    authentication: { type: 'bearer', bearer: { token: '' } },
-  });
-  assert.equal(sent({ limitKind: 'own', limit: '5', limitSeconds: '60' }), {
+  assert.equal(sent({ mtls_client_cert: null }), { mtls_client_cert: null });
+  assert.equal(sent({ name: ' b ', owner_id: ' ' }), { name: 'b' });
+  assert.equal(sent({ rate_limit: '5', rate_limit_duration: '60' }), {
     rate_limit: 5,
     rate_limit_duration: 60,
   });
-  assert.equal(sent({ retryKind: 'project' }), { strategy: null });
-  assert.equal(sent({ timeout: '' }), { http_timeout: '' }, 'the API says what is wrong with it');
+  assert.equal(sent({ strategy: null }), { strategy: null });
+  assert.equal(sent({ http_timeout: 3 }), { http_timeout: 3 });
+  assert.equal(sent({ http_timeout: '1.50' }), { http_timeout: 1.5 });
+  assert.equal(sent({ http_timeout: undefined }), {}, 'an emptied field has its default');
+  const basic = { type: 'basic', basic: { username: 'u' } };
+  assert.equal(
+    JSON.stringify(sent({ authentication: basic })),
+    JSON.stringify({ authentication: { type: 'basic', basic: { username: 'u', password: '' } } }),
+  );
 });
 
 endpoints(

@@ -4,3 +4,4 @@ export { GatewayApiError } from './error.js';
 export { Pages, type Page } from './pages.js';
 export { verify, VerificationError, type VerifyOptions } from './verify.js';
 export type * from './generated.js';
+export { forms } from './generated.js';

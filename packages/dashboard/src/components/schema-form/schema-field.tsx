@@ -12,6 +12,7 @@ export interface SchemaFieldProps {
   readonly isRequired: boolean;
   readonly stored: unknown;
   readonly error: string | undefined;
+  readonly hasFocus?: boolean;
 }
 
 export function SchemaField({
@@ -22,6 +23,7 @@ export function SchemaField({
   isRequired,
   stored,
   error,
+  hasFocus = false,
 }: SchemaFieldProps) {
   const { description, default: byDefault, examples = [] } = schema;
   const label = labelOf(name, schema);
@@ -34,7 +36,7 @@ export function SchemaField({
   };
   const text =
     typeof value === 'string' ? value : value === undefined || value === null ? '' : wordOf(value);
-  const placeholder = exampleOf(byDefault, examples);
+  const placeholder = schema['x-unset'] ?? exampleOf(byDefault, examples);
   switch (kindOf(schema)) {
     case 'secret':
       return <Secret {...{ name, schema, value, onChange, isRequired, stored, error }} />;
@@ -71,7 +73,12 @@ export function SchemaField({
           type="number"
           value={text}
           placeholder={placeholder}
-          onChange={(typed) => onChange(typed === '' ? undefined : Number(typed))}
+          // Text such as `1.0`, which may become `1.05`, stays as it is typed.
+          onChange={(typed) =>
+            onChange(
+              typed === '' ? undefined : String(Number(typed)) === typed ? Number(typed) : typed,
+            )
+          }
         />
       );
     case 'lines':
@@ -92,7 +99,16 @@ export function SchemaField({
     case 'json':
       return <Json {...common} value={value} onChange={onChange} />;
     default:
-      return <TextField {...common} value={text} placeholder={placeholder} onChange={onChange} />;
+      return (
+        <TextField
+          {...common}
+          {...(schema.format === 'uri' ? { type: 'url', isMono: true } : {})}
+          value={text}
+          placeholder={placeholder}
+          hasFocus={hasFocus}
+          onChange={onChange}
+        />
+      );
   }
 }
 

@@ -1,9 +1,12 @@
 import { GatewayApiError } from '@gateway/client';
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import { Description } from './description.js';
 import { SchemaField } from './schema-field.js';
 import { fieldsOf, kindOf, labelOf, type Schema, type Value } from './schema.js';
+
+/** Draws a field by itself, and may change others: `value` is that of the whole object. */
+export type Widget = (props: Omit<Props, 'path' | 'widgets'>) => JSX.Element | null;
 
 interface Props {
   readonly schema: Schema;
@@ -13,20 +16,36 @@ interface Props {
   readonly stored?: Value;
   /** The error of the last request; its sentences appear at their fields. */
   readonly error?: Error | undefined;
-  /** Path of the value in the request: `pub_sub.kafka`. */
+  /** Path of the value in the request: `pub_sub.kafka`; empty for the body. */
   readonly path: string;
+  /** Replace the generated inputs of some fields. */
+  readonly widgets?: Readonly<Record<string, Widget>>;
+  /** Focuses the first field. */
+  readonly hasFocus?: boolean;
 }
 
 /**
  * Inputs for an object, generated from its JSON Schema: titles, descriptions, defaults, choices,
  * secrets, groups and conditional fields. `submitted` returns the value to send.
  */
-export function SchemaForm({ schema, value, onChange, stored = {}, error, path }: Props) {
+export function SchemaForm({
+  schema,
+  value,
+  onChange,
+  stored = {},
+  error,
+  path,
+  widgets = {},
+  hasFocus = false,
+}: Props) {
   return (
     <>
-      {fieldsOf(schema, value).map(({ name, schema: field, isRequired }) => {
+      {fieldsOf(schema, value).map(({ name, schema: field, isRequired }, index) => {
+        const Widget = widgets[name];
+        if (Widget)
+          return <Widget key={name} schema={field} {...{ value, onChange, stored, error }} />;
         const change = (next: unknown) => onChange({ ...value, [name]: next });
-        const at = `${path}.${name}`;
+        const at = path === '' ? name : `${path}.${name}`;
         if (kindOf(field) !== 'group') {
           return (
             <SchemaField
@@ -38,6 +57,7 @@ export function SchemaForm({ schema, value, onChange, stored = {}, error, path }
               isRequired={isRequired}
               stored={stored[name]}
               error={errorAt(error, at)}
+              hasFocus={hasFocus && index === 0}
             />
           );
         }

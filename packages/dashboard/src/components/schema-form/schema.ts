@@ -7,6 +7,8 @@ export interface Schema {
   readonly const?: unknown;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
+  readonly format?: string;
+  readonly minLength?: number;
   readonly maxLength?: number;
   readonly items?: Schema | boolean;
   readonly properties?: Readonly<Record<string, Schema | boolean>>;
@@ -17,6 +19,10 @@ export interface Schema {
   readonly then?: Schema;
   readonly else?: Schema;
   readonly 'x-secret'?: boolean;
+  /** The value of a field that is null, in words. */
+  readonly 'x-unset'?: string;
+  /** `project`: not over a portal link. */
+  readonly 'x-set-by'?: string;
 }
 
 export type Value = Readonly<Record<string, unknown>>;
@@ -74,8 +80,13 @@ export function fieldsOf(
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
     inner === false || found.hidden.has(name)
       ? []
-      : [{ name, schema: inner === true ? {} : inner, isRequired: found.required.has(name) }],
+      : [fieldOf(name, inner === true ? {} : inner, found)],
   );
+}
+
+/** An empty text can be the value of a required field: `minLength` is then 0. */
+function fieldOf(name: string, schema: Schema, { required }: Found) {
+  return { name, schema, isRequired: required.has(name) && schema.minLength !== 0 };
 }
 
 interface Found {
@@ -145,8 +156,34 @@ export function submitted(
     if (kindOf(inner) === 'group') {
       const group = submitted(inner, (given ?? {}) as Value, (stored ?? {}) as Value);
       if (Object.values(group).some((it) => it !== null)) result[name] = group;
-    } else if (isGiven(given)) result[name] = Array.isArray(given) ? given.filter(isGiven) : given;
+    } else if (isGiven(given))
+      result[name] = Array.isArray(given)
+        ? given.filter(isGiven)
+        : kindOf(inner) === 'number'
+          ? Number(given)
+          : given;
     else if (stored === MASK) result[name] = null;
   }
   return result;
+}
+
+/**
+ * Returns a resource for the API from its form. An emptied field is null, its default or `''`,
+ * whichever its schema has, else it is left out.
+ */
+export function written<Resource>({ properties = {} }: Schema, value: Value): Resource {
+  const field = (schema: Schema, given: unknown): unknown => {
+    const kind = kindOf(schema);
+    if (kind === 'group' && given) return written(schema, given as Value);
+    if (kind === 'number' && typeof given === 'string' && given !== '') return Number(given);
+    const text = kind === 'text' && typeof given === 'string' ? given.trim() : given;
+    if (isGiven(text)) return text;
+    const isNullable = [schema.type].flat().includes('null');
+    return isNullable ? null : schema.minLength === 0 ? '' : schema.default;
+  };
+  const fields = Object.entries(properties).map(([name, schema]) => [
+    name,
+    typeof schema === 'boolean' ? value[name] : field(schema, value[name]),
+  ]);
+  return Object.fromEntries(fields) as Resource;
 }

@@ -1,16 +1,16 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction, useDraft } from '../../api/change.js';
-import { api, given } from '../../api/client.js';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/change.js';
 import { NewSecret } from '../../components/data.js';
 import { Problem } from '../../components/feedback.js';
-import { fieldError, TextField } from '../../components/field.js';
-import { Form } from '../../components/form.js';
 import { ButtonLink, Page, Panel } from '../../components/layout.js';
+import { TextField } from '../../components/field.js';
+import { Form } from '../../components/form.js';
+import type { Value } from '../../components/schema-form/schema.js';
 import { projectHref } from '../../router/location.js';
 import { typesOf } from '../subscriptions/subscription-draft.js';
-import { fieldsOf, newEndpoint } from './form/endpoint-draft.js';
-import { EndpointFields } from './form/endpoint-fields.js';
+import { EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 
 interface Created {
   readonly endpoint: Endpoint;
@@ -18,16 +18,12 @@ interface Created {
 }
 
 export default function EndpointNew() {
-  const draft = useDraft(newEndpoint);
-  const { values: more, set } = useDraft({ secret: '', types: '*' });
+  const [value, setValue] = useState<Value>({});
+  const [typed, setTyped] = useState('*');
   const [created, setCreated] = useState<Created>();
   const create = useAction(async () => {
-    const { secret } = more;
-    const endpoint = await api().endpoints.create({
-      ...fieldsOf(draft.values),
-      ...given({ secret }),
-    });
-    const types = typesOf(more.types);
+    const endpoint = await api().endpoints.create(fieldsOf(value));
+    const types = typesOf(typed);
     setCreated({ endpoint, ...(types.length > 0 ? await subscribed(endpoint, types) : {}) });
   });
   if (created) return <CreatedPage {...created} />;
@@ -39,7 +35,7 @@ export default function EndpointNew() {
           verb="Create"
           actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}
         >
-          <EndpointFields draft={draft} error={create.error}>
+          <EndpointFields value={value} onChange={setValue} error={create.error}>
             <TextField
               label="Event types"
               isMono
@@ -49,16 +45,8 @@ export default function EndpointNew() {
                   type below order. Several with commas; empty for none.
                 </>
               }
-              value={more.types}
-              onChange={set('types')}
-            />
-            <TextField
-              label="Secret"
-              isMono
-              hint="That requests are signed with. Leave it empty to have one made."
-              value={more.secret}
-              onChange={set('secret')}
-              error={fieldError(create.error, 'secret')}
+              value={typed}
+              onChange={setTyped}
             />
           </EndpointFields>
         </Form>

@@ -1,18 +1,21 @@
 import type { ChangedEndpoint, Endpoint } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { changed, useDraft, useEdit } from '../../api/change.js';
+import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Conflict } from '../../components/conflict.js';
+import { changed, useEdit } from '../../api/change.js';
 import { Copyable, Facts, FullTime, Time } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
-import { Form } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
+import { Conflict } from '../../components/conflict.js';
+import { Form } from '../../components/form.js';
+import { labelOf, type Schema, type Value } from '../../components/schema-form/schema.js';
 import { count } from '../../format/number.js';
-import { href, isPortal, projectHref, query, setQuery } from '../../router/location.js';
+import { href, query, setQuery, isPortal, projectHref } from '../../router/location.js';
 import { may, mayManage } from '../../session/session.js';
-import { AUTHENTICATIONS } from './form/authentication-draft.js';
-import { draftOf, fieldsOf } from './form/endpoint-draft.js';
-import { EndpointFields } from './form/endpoint-fields.js';
+import { authenticationWords } from './form/authentication-fields.js';
+import { endpointFields, EndpointFields, fieldsOf } from './form/endpoint-fields.js';
+import { limitWords } from './form/rate-limit-fields.js';
+import { retryWords } from './form/retry-fields.js';
 
 export function Settings({
   endpoint,
@@ -62,53 +65,70 @@ function EditForm({
   readonly onSaved: () => void;
   readonly onEnd: () => void;
 }) {
-  const draft = useDraft(draftOf(endpoint));
+  const [value, setValue] = useState(valueOf(endpoint));
   const edit = useEdit<Endpoint, ChangedEndpoint>(endpoint, {
     write: (changes, options) => api().endpoints.update(endpoint.uid, changes, options),
     read: () => api().endpoints.get(endpoint.uid),
     onSaved,
   });
-  const submit = () => edit.save(changed(fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)));
+  const submit = () => edit.save(changed(fieldsOf(valueOf(edit.base)), fieldsOf(value)));
   return (
     <Form
       action={{ ...edit, run: submit }}
       verb="Save"
       actions={<Button onPress={onEnd}>Cancel</Button>}
     >
-      <EndpointFields draft={draft} error={edit.error} />
+      <EndpointFields
+        value={value}
+        onChange={setValue}
+        stored={valueOf(edit.base)}
+        error={edit.error}
+      />
       <Conflict
         what="endpoint"
         edit={edit}
         ignored={['circuit_breaker', 'secrets']}
-        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
+        onTheirs={(theirs) => setValue(valueOf(theirs))}
       />
     </Form>
   );
 }
 
+/** The form of a resource holds it as the API does. */
+function valueOf(endpoint: Endpoint): Value {
+  return { ...endpoint };
+}
+
+/** The words of fields that a schema does not describe. */
+const WORDS: {
+  readonly [Name in keyof Endpoint]?: (endpoint: Endpoint) => ComponentChildren;
+} = {
+  owner_id: ({ owner_id: owner }) => owner && <Owner id={owner} />,
+  authentication: ({ authentication }) => authenticationWords(authentication),
+  mtls_client_cert: ({ mtls_client_cert: certificate }) =>
+    certificate && <CertificateEnd at={certificate.expires_at} />,
+  strategy: ({ strategy }) => retryWords(strategy),
+  rate_limit: limitWords,
+  // Told with the limit.
+  rate_limit_duration: () => undefined,
+};
+
+function wordsOf(endpoint: Endpoint, name: keyof Endpoint, schema: Schema): ComponentChildren {
+  const words = WORDS[name];
+  if (words) return words(endpoint);
+  const value = endpoint[name] as string | number | null;
+  if (value === null || value === '') return undefined;
+  if (typeof value === 'number') return count(value);
+  return schema.format === 'uri' ? <span class="mono">{value}</span> : value;
+}
+
 function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
-  const {
-    description,
-    owner_id: owner,
-    authentication,
-    mtls_client_cert: certificate,
-    concurrency,
-  } = endpoint;
   return [
-    ['URL', <span class="mono">{endpoint.url}</span>],
-    ['Description', description || null],
-    ['Owner', owner && <Owner id={owner} />],
-    ['Authentication', authenticationWords(authentication)],
-    ['Client certificate', certificate && <CertificateEnd at={certificate.expires_at} />],
-    ['Timeout', `${endpoint.http_timeout} s`],
-    ['Retries', retryWords(endpoint)],
-    ['Rate limit', limitWords(endpoint)],
-    [
-      'Concurrency',
-      concurrency === null
-        ? 'as the instance'
-        : `${count(concurrency)} requests at a time, per agent`,
-    ],
+    ...endpointFields().flatMap(([name, schema]) =>
+      name === 'name' || !(name in endpoint)
+        ? []
+        : [[labelOf(name, schema), wordsOf(endpoint, name, schema) ?? schema['x-unset']] as const],
+    ),
     ['Endpoint id', <Copyable text={endpoint.uid} what="endpoint id" />],
     ['Created', <FullTime at={endpoint.created_at} />],
     [
@@ -141,33 +161,4 @@ function CertificateEnd({ at }: { readonly at: string }) {
       {new Date(at) < new Date() && <strong>: it has expired, and the endpoint rejects it</strong>}
     </>
   );
-}
-
-function authenticationWords(authentication: Endpoint['authentication']): string {
-  if (!authentication) return 'the signature alone';
-  const { type, api_key: header, basic, oauth2 } = authentication;
-  const name = AUTHENTICATIONS.find(([value]) => value === type)?.[1].toLowerCase() ?? type;
-  return {
-    api_key: `header ${header?.header_name}`,
-    basic: `user ${basic?.username}`,
-    bearer: name,
-    oauth2: `OAuth 2.0 by ${oauth2?.url}`,
-  }[type];
-}
-
-function retryWords({ strategy }: Endpoint): string {
-  if (!strategy) return 'as the project';
-  const { type, retry_count: n, duration, max_seconds: max } = strategy;
-  if (n === 0) return 'none';
-  const waits =
-    type === 'linear'
-      ? `every ${count(duration)} s`
-      : `after ${count(duration)} s, then twice as long each time${max ? `, ${count(max)} s at most` : ''}`;
-  return `${count(n)}, ${waits}`;
-}
-
-function limitWords({ rate_limit: limit, rate_limit_duration: seconds }: Endpoint): string {
-  if (limit === null) return 'as the project';
-  if (limit === 0) return 'none';
-  return `${count(limit)} requests in ${seconds === null || seconds === 1 ? 'a second' : `${count(seconds)} s`}`;
 }

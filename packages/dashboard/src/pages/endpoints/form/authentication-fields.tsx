@@ -1,84 +1,77 @@
-import { fieldError, Select, TextField } from '../../../components/field.js';
-import { AUTHENTICATIONS, type AuthenticationDraft } from './authentication-draft.js';
+import type { Endpoint } from '@gateway/client';
+import { fieldError, Select } from '../../../components/field.js';
+import { SchemaField } from '../../../components/schema-form/schema-field.js';
+import type { Widget } from '../../../components/schema-form/schema-form.js';
+import {
+  fieldsOf,
+  kindOf,
+  type Schema,
+  type Value,
+} from '../../../components/schema-form/schema.js';
 
-const SECRETS = {
-  api_key: ['header_value', 'Header value'],
-  basic: ['password', 'Password'],
-  bearer: ['token', 'Token'],
-  oauth2: ['client_secret', 'Client secret'],
+const NAMES = {
+  api_key: 'Header',
+  basic: 'Username and password',
+  bearer: 'Bearer token',
+  oauth2: 'OAuth 2.0 client credentials',
 } as const;
 
-export function AuthenticationFields({
-  value,
-  onChange,
-  error,
-}: {
-  readonly value: AuthenticationDraft;
-  readonly onChange: (value: AuthenticationDraft) => void;
-  readonly error: Error | undefined;
-}) {
-  const { type } = value;
-  const field = (name: Exclude<keyof AuthenticationDraft, 'type' | 'stored'>, place: string) => ({
-    value: value[name],
-    onChange: (text: string) => onChange({ ...value, [name]: text }),
-    error: fieldError(error, `authentication.${place}`),
-  });
-  const isStored = value.stored === type;
+type Authentication = Endpoint['authentication'];
+
+/** The kind of authentication, and its fields. A stored secret is kept until the kind changes. */
+export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, error }) => {
+  const authentication = (value['authentication'] ?? {}) as Value;
+  const before = (stored?.['authentication'] ?? {}) as Value;
+  const type = (authentication['type'] ?? '') as keyof typeof NAMES | '';
+  const own = (schema.properties?.[type] ?? {}) as Schema;
+  const fields = (authentication[type] ?? {}) as Value;
+  const storedFields = (before['type'] === type ? before[type] : {}) as Value;
+  const change = (next: Value | null) => onChange({ ...value, authentication: next });
+  const place = `authentication.${type}`;
   return (
     <>
       <Select
         label="Authentication"
-        hint="Sent beside the signature, which every request has."
+        hint={schema.description}
         value={type}
-        options={AUTHENTICATIONS}
+        options={[['', 'None'], ...Object.entries(NAMES)]}
         onChange={(chosen) =>
-          onChange({ ...value, type: chosen as AuthenticationDraft['type'], secret: '' })
+          change(
+            chosen === ''
+              ? null
+              : chosen === before['type']
+                ? before
+                : { type: chosen, [chosen]: {} },
+          )
         }
       />
-      {type === 'api_key' && (
-        <TextField
-          label="Header name"
-          isMono
-          isRequired
-          {...field('headerName', 'api_key.header_name')}
-        />
-      )}
-      {type === 'basic' && <TextField label="Username" {...field('username', 'basic.username')} />}
-      {type === 'oauth2' && (
-        <>
-          <TextField label="Token URL" type="url" isRequired {...field('tokenUrl', 'oauth2.url')} />
-          <TextField label="Client id" isRequired {...field('clientId', 'oauth2.client_id')} />
-        </>
-      )}
-      {type !== 'none' && (
-        <TextField
-          label={SECRETS[type][1]}
-          type="password"
-          autocomplete="new-password"
-          {...(isStored
-            ? { hint: 'One is stored, and not shown. Leave this empty to keep it.' }
-            : {})}
-          {...field('secret', `${type}.${SECRETS[type][0]}`)}
+      {fieldsOf(own, fields).map(({ name, schema: field, isRequired }) => (
+        <SchemaField
+          key={`${type} ${name}`}
+          name={name}
+          schema={field}
+          value={fields[name]}
+          onChange={(next) => change({ type, [type]: { ...fields, [name]: next } })}
+          isRequired={isRequired}
+          stored={storedFields[name]}
           error={
-            fieldError(error, `authentication.${type}.${SECRETS[type][0]}`) ??
-            fieldError(error, `authentication.${type}`)
+            fieldError(error, `${place}.${name}`) ??
+            (kindOf(field) === 'secret' ? fieldError(error, place) : undefined)
           }
         />
-      )}
-      {type === 'oauth2' && (
-        <>
-          <TextField
-            label="Scope"
-            hint="If the token server wants one."
-            {...field('scope', 'oauth2.scope')}
-          />
-          <TextField
-            label="Audience"
-            hint="If the token server wants one."
-            {...field('audience', 'oauth2.audience')}
-          />
-        </>
-      )}
+      ))}
     </>
   );
+};
+
+/** Says how requests are authenticated; undefined if only by the signature. */
+export function authenticationWords(authentication: Authentication): string | undefined {
+  if (!authentication) return undefined;
+  const { type, api_key: header, basic, oauth2 } = authentication;
+  return {
+    api_key: `header ${header?.header_name}`,
+    basic: `user ${basic?.username}`,
+    bearer: NAMES.bearer.toLowerCase(),
+    oauth2: `OAuth 2.0 by ${oauth2?.url}`,
+  }[type];
 }

@@ -1,40 +1,47 @@
-import type { Draft } from '../../../api/change.js';
 import { fieldError, TextArea } from '../../../components/field.js';
-import type { EndpointDraft } from './endpoint-draft.js';
+import type { Widget } from '../../../components/schema-form/schema-form.js';
+import { MASK, type Value } from '../../../components/schema-form/schema.js';
 
-export function CertificateFields({
-  draft: { values, set },
-  error,
-}: {
-  readonly draft: Draft<EndpointDraft>;
-  readonly error: Error | undefined;
-}) {
+/** The client certificate, and its key once there is one. An empty field keeps a stored key. */
+export const CertificateFields: Widget = ({ value, onChange, stored, error }) => {
+  const { client_cert: cert = '', client_key: key } = (value['mtls_client_cert'] ?? {}) as Value;
+  const isStored = Boolean(stored?.['mtls_client_cert']);
+  const change = (fields: Value) => onChange({ ...value, mtls_client_cert: fields });
   return (
     <>
       <TextArea
         label="Client certificate"
         isMono
         hint="In PEM, with those that lead to its authority; for endpoints that require mutual TLS."
-        value={values.certificate}
-        onChange={set('certificate')}
+        value={cert as string}
+        onChange={(text) =>
+          text.trim() === ''
+            ? onChange({ ...value, mtls_client_cert: null })
+            : change({ client_cert: text, client_key: key ?? (isStored ? MASK : undefined) })
+        }
         error={
           fieldError(error, 'mtls_client_cert.client_cert') ?? fieldError(error, 'mtls_client_cert')
         }
       />
-      {values.certificate.trim() !== '' && (
+      {cert !== '' && (
         <TextArea
           label="Private key"
           isMono
           hint={
-            values.hasKey
+            isStored
               ? 'One is stored, and not shown. Leave this empty to keep it.'
               : 'Of the certificate, in PEM without a passphrase.'
           }
-          value={values.certificateKey}
-          onChange={set('certificateKey')}
+          value={key === MASK ? '' : ((key ?? '') as string)}
+          onChange={(text) =>
+            change({
+              client_cert: cert,
+              client_key: text.trim() !== '' ? text : isStored ? MASK : undefined,
+            })
+          }
           error={fieldError(error, 'mtls_client_cert.client_key')}
         />
       )}
     </>
   );
-}
+};

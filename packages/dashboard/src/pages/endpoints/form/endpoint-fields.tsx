@@ -1,90 +1,94 @@
+import { forms, type ChangedEndpoint, type NewEndpoint } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import type { Draft } from '../../../api/change.js';
-import { fieldError, TextField } from '../../../components/field.js';
+import { SchemaForm, type Widget } from '../../../components/schema-form/schema-form.js';
+import {
+  labelOf,
+  written,
+  type Schema,
+  type Value,
+} from '../../../components/schema-form/schema.js';
 import { isPortal } from '../../../router/location.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
-import { DeliveryFields } from './delivery-fields.js';
-import type { EndpointDraft } from './endpoint-draft.js';
+import { RateLimitFields } from './rate-limit-fields.js';
+import { RetryFields } from './retry-fields.js';
+
+/** The inputs of fields that a schema does not describe. */
+const WIDGETS: Readonly<Record<string, Widget>> = {
+  authentication: AuthenticationFields,
+  mtls_client_cert: CertificateFields,
+  strategy: RetryFields,
+  rate_limit: RateLimitFields,
+  rate_limit_duration: () => null,
+};
+
+const { NewEndpoint: form } = forms;
+
+/** The fields of an endpoint that the user may set, in the order of the form. */
+export function endpointFields(): [name: keyof ChangedEndpoint, schema: Schema][] {
+  const fields = Object.entries(form.properties) as [keyof ChangedEndpoint, Schema][];
+  return fields.filter(([, schema]) => !isPortal.value || schema['x-set-by'] !== 'project');
+}
+
+/** Converts a form for the API. */
+export function fieldsOf(value: Value): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
+  const properties = Object.fromEntries(endpointFields());
+  return written<NewEndpoint>({ properties }, value);
+}
 
 /**
  * The fields of an endpoint, with the API's errors.
  *
- * @param props.children additional fields of a new endpoint; rarely used fields are then folded
+ * @param props.stored the endpoint, unless it is new: rarely used fields are then folded
+ * @param props.children additional fields of a new endpoint
  */
 export function EndpointFields({
-  draft,
+  value,
+  onChange,
+  stored,
   error,
   children,
 }: {
-  readonly draft: Draft<EndpointDraft>;
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+  readonly stored?: Value;
   readonly error: Error | undefined;
   readonly children?: ComponentChildren;
 }) {
-  const { values, set } = draft;
-  const isNew = children !== undefined;
-  const about = (field: string) => ({ error: fieldError(error, field) });
-  const seldom = (
-    <>
-      <TextField
-        label="Description"
-        value={values.description}
-        onChange={set('description')}
-        {...about('description')}
-      />
-      <CertificateFields draft={draft} error={error} />
-      {!isPortal.value && (
-        <>
-          <TextField
-            label="Owner"
-            hint="Events for an owner go to all endpoints with this id."
-            value={values.owner}
-            onChange={set('owner')}
-            {...about('owner_id')}
-          />
-          <DeliveryFields draft={draft} error={error} />
-        </>
-      )}
-    </>
+  const fields = endpointFields().filter(([name]) => !stored || name in stored);
+  const [first, more] = [fields.slice(0, 2), fields.slice(2)];
+  const isFrequent = ([name]: (typeof fields)[number]) =>
+    stored !== undefined || ['secret', 'authentication'].includes(name);
+  const seldom = more.filter((field) => !isFrequent(field));
+  const part = (entries: typeof fields, hasFocus = false) => (
+    <SchemaForm
+      schema={{ properties: Object.fromEntries(entries), required: form.required }}
+      path=""
+      widgets={WIDGETS}
+      {...{ value, onChange, error, hasFocus, ...(stored ? { stored } : {}) }}
+    />
   );
   return (
     <>
-      <TextField
-        label="Name"
-        value={values.name}
-        onChange={set('name')}
-        isRequired
-        hasFocus={isNew}
-        {...about('name')}
-      />
-      <TextField
-        label="URL"
-        type="url"
-        isMono
-        isRequired
-        placeholder="https://example.com/webhooks"
-        value={values.url}
-        onChange={set('url')}
-        {...about('url')}
-      />
+      {part(first, stored === undefined)}
       {children}
-      <AuthenticationFields
-        value={values.authentication}
-        onChange={set('authentication')}
-        error={error}
-      />
-      {isNew ? (
+      {part(more.filter(isFrequent))}
+      {seldom.length > 0 && (
         <details class="more-fields">
-          <summary>
-            {isPortal.value
-              ? 'Description and client certificate'
-              : 'Description, owner, client certificate, timeout, retries and limits'}
-          </summary>
-          <div class="form">{seldom}</div>
+          <summary>{summaryOf(seldom)}</summary>
+          <div class="form">{part(seldom)}</div>
         </details>
-      ) : (
-        seldom
       )}
     </>
   );
+}
+
+const list = new Intl.ListFormat('en-GB');
+
+/** Names the folded fields: `Description, owner and client certificate`. */
+function summaryOf(fields: readonly (readonly [string, Schema])[]): string {
+  const [first = '', ...others] = fields.flatMap(([name, schema]) =>
+    name === 'rate_limit_duration' ? [] : [labelOf(name, schema)],
+  );
+  return list.format([first, ...others.map((label) => label.toLowerCase())]);
 }

@@ -1,0 +1,51 @@
+import type { Endpoint } from '@gateway/client';
+import { fieldError, Select, TextField } from '../../../components/field.js';
+import type { Widget } from '../../../components/schema-form/schema-form.js';
+import { count } from '../../../format/number.js';
+
+/** Fields by the kind of limit. */
+const KINDS = {
+  project: { rate_limit: null, rate_limit_duration: null },
+  none: { rate_limit: 0, rate_limit_duration: null },
+  own: { rate_limit: 100, rate_limit_duration: 1 },
+};
+
+/** The rate limit with its duration. */
+export const RateLimitFields: Widget = ({ value, onChange, error }) => {
+  const { rate_limit: limit = null, rate_limit_duration: seconds } = value;
+  const number = (name: keyof (typeof KINDS)['own'], shown: unknown) => ({
+    ...{ type: 'number' as const, value: String(shown) },
+    onChange: (typed: string) => onChange({ ...value, [name]: typed }),
+    error: fieldError(error, name),
+  });
+  return (
+    <>
+      <Select
+        label="Rate limit"
+        value={limit === null ? 'project' : limit === 0 ? 'none' : 'own'}
+        options={[
+          ['project', 'As the project'],
+          ['none', 'No limit'],
+          ['own', 'Requests in a time'],
+        ]}
+        onChange={(kind) => onChange({ ...value, ...KINDS[kind as keyof typeof KINDS] })}
+      />
+      {limit !== null && limit !== 0 && (
+        <div class="field-row">
+          <TextField label="Requests" {...number('rate_limit', limit)} />
+          <TextField label="In seconds" {...number('rate_limit_duration', seconds ?? 1)} />
+        </div>
+      )}
+    </>
+  );
+};
+
+/** Says how many requests are sent in a time; undefined if the project decides. */
+export function limitWords({
+  rate_limit: limit,
+  rate_limit_duration: seconds,
+}: Endpoint): string | undefined {
+  if (limit === null) return undefined;
+  if (limit === 0) return 'none';
+  return `${count(limit)} requests in ${seconds === null || seconds === 1 ? 'a second' : `${count(seconds)} s`}`;
+}
