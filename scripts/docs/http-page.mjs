@@ -1,7 +1,7 @@
 // @ts-check
 import fs from 'node:fs';
 import path from 'node:path';
-import { accessOf, operationsOf, RESOURCES } from '@gateway/server/openapi';
+import { accessOf, openApiDocument, operationsOf, RESOURCES } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 import { code, table, withBlock } from './markdown.mjs';
 
@@ -11,7 +11,7 @@ const OF_PORTAL = { any: ', portal link', managing: ', portal link that manages'
 const hasScope = (/** @type {string} */ group) => RESOURCES[group]?.scopes.length !== 0;
 
 /**
- * Returns the management API's page with its list of routes replaced.
+ * Returns the management API's page with its lists of routes and fields replaced.
  * @param {string} root
  */
 export function httpPage(root) {
@@ -30,5 +30,47 @@ export function httpPage(root) {
     hasScope(group) ? code(accessOf(route).scope) : '',
     route.summary,
   ]);
-  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', 'Role', 'Scope', ''], rows));
+  const listed = table(['Method', 'Path', 'Client', 'Role', 'Scope', ''], rows);
+  const { schemas } = openApiDocument(routes, { version: '', rootPath: '' }).components;
+  return withBlock(
+    withBlock(page, 'routes', listed),
+    'endpoint',
+    fieldsTable(schemas['NewEndpoint'], schemas['Endpoint']),
+  );
+}
+
+/**
+ * Lists the fields of a resource: those that a request sets, and those of answers only.
+ * @param {any} created
+ * @param {any} answered
+ */
+function fieldsTable({ properties: set, required }, { properties: shown }) {
+  const answers = Object.entries(shown).filter(([name]) => !(name in set) && !isKey(name));
+  return table(
+    ['Field', 'Default', ''],
+    [
+      ...Object.entries(set).map(([name, schema]) => [
+        code(name),
+        required.includes(name) ? '' : defaultOf(schema),
+        `${schema.description ?? ''} ${boundsOf(schema)}`.trim(),
+      ]),
+      ...answers.map(([name, { description = '' }]) => [code(name), '', description]),
+    ],
+  );
+}
+
+/** Every record has these fields. */
+function isKey(/** @type {string} */ name) {
+  return ['uid', 'project_id', 'created_at', 'updated_at'].includes(name);
+}
+
+/** @param {any} schema */
+function defaultOf({ type, minLength, 'x-default': value }) {
+  if (value !== undefined) return code(JSON.stringify(value));
+  return [type].flat().includes('null') ? code('null') : minLength === 0 ? 'empty' : '';
+}
+
+/** @param {any} schema */
+function boundsOf({ minimum, maximum }) {
+  return maximum === undefined ? '' : `${minimum} to ${maximum}.`;
 }

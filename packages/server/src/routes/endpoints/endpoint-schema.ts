@@ -71,6 +71,7 @@ const needed = {
     maxLength: 2048,
     format: 'uri',
     examples: ['https://example.com/webhooks'],
+    description: '`https` or `http`, without credentials.',
     'x-label': 'URL',
   }),
 };
@@ -91,7 +92,12 @@ const others = {
     'x-label': 'Owner',
     ...OF_PROJECT,
   }),
-  mtls_client_cert: nullable({ ...GivenCertificate, 'x-label': 'Client certificate' }),
+  mtls_client_cert: nullable({
+    ...GivenCertificate,
+    description:
+      'In PEM, with those that lead to its authority; for endpoints that require mutual TLS.',
+    'x-label': 'Client certificate',
+  }),
   http_timeout: Type.Number({
     minimum: 0.1,
     maximum: 120,
@@ -100,7 +106,12 @@ const others = {
     'x-default': 10,
     ...OF_PROJECT,
   }),
-  strategy: nullable({ ...StrategySchema, 'x-label': 'Retries', ...AS_PROJECT }),
+  strategy: nullable({
+    ...StrategySchema,
+    description: 'When failed requests are sent again.',
+    'x-label': 'Retries',
+    ...AS_PROJECT,
+  }),
   rate_limit: nullable({
     ...integer(
       0,
@@ -189,9 +200,12 @@ export const Endpoint = named(
     project_id: Id,
     ...answered({ ...needed, ...others }),
     mtls_client_cert: nullable(ShownCertificate),
-    status: oneOf(STATUSES),
-    status_reason: nullable(Type.String()),
-    secrets: Type.Array(SecretView),
+    status: oneOf(STATUSES, {
+      description:
+        'Deliveries to a `paused` endpoint are held; those to an `inactive` one, which answered 410 Gone, are discarded.',
+    }),
+    status_reason: nullable(Type.String({ description: 'Why it is not active.' })),
+    secrets: Type.Array(SecretView, { description: 'The secrets that sign now, newest first.' }),
     circuit_breaker: Type.Unsafe<BreakerView | null>({
       ...nullable(CircuitBreaker),
       description: 'Null while KV is away.',

@@ -3,7 +3,7 @@ import type { Widget } from '../../../components/schema-form/schema-form.js';
 import { MASK, type Value } from '../../../components/schema-form/schema.js';
 
 /** The client certificate, and its key once there is one. An empty field keeps a stored key. */
-export const CertificateFields: Widget = ({ value, onChange, stored, error }) => {
+export const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) => {
   const { client_cert: cert = '', client_key: key } = (value['mtls_client_cert'] ?? {}) as Value;
   const isStored = Boolean(stored?.['mtls_client_cert']);
   const change = (fields: Value) => onChange({ ...value, mtls_client_cert: fields });
@@ -12,7 +12,7 @@ export const CertificateFields: Widget = ({ value, onChange, stored, error }) =>
       <TextArea
         label="Client certificate"
         isMono
-        hint="In PEM, with those that lead to its authority; for endpoints that require mutual TLS."
+        hint={schema.description}
         value={cert as string}
         onChange={(text) =>
           text.trim() === ''
