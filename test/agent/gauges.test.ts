@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { showGauges, type GaugeOptions } from '#agent/gauges';
+import { showGauges } from '#agent/gauges';
 import { keptMetrics } from '../support/kept-metrics.js';
 
 const gauges = suite('agent/gauges');
@@ -10,8 +10,8 @@ gauges(
   async () => {
     const kept = keptMetrics();
     const breakers = [
-      { projectId: 'p', endpointId: 'a', state: 'open' },
-      { projectId: 'p', endpointId: 'b', state: 'half_open' },
+      { projectId: 'p', endpointId: 'a', state: 'open' as const },
+      { projectId: 'p', endpointId: 'b', state: 'half_open' as const },
     ];
     const slow = [{ projectId: 'p', endpointId: 'a' }];
     const lags = [{ projectId: 'p', sourceId: 's', partition: '0', messages: 7 }];
@@ -22,12 +22,12 @@ gauges(
     const stop = showGauges(kept, {
       inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
       circuitBreakers: { notClosed: () => breakers },
-      backpressure: { saturated: () => slow },
+      backpressure: { saturatedQueues: () => slow },
       lags: { lags: () => lags, ages: () => [] },
       sandbox: { processes: 2 },
       clock: { offsetMs: -1500 },
       configCache: { sources },
-    } as unknown as GaugeOptions);
+    });
     const values = (name: string) =>
       kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
     const shown = async () => {

@@ -1,17 +1,22 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
+import type { PausableSource } from '@gateway/store/config';
 import type { AgentContext } from './config/agent-context.js';
 import type { DeliveriesInFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './sources/source-lags.js';
 
-export interface GaugeOptions extends Pick<AgentContext, 'configCache' | 'clock'> {
-  readonly inFlight: DeliveriesInFlight;
-  readonly backpressure: Backpressure;
-  readonly circuitBreakers: CircuitBreakers;
-  readonly sandbox: Sandbox;
-  readonly lags: SourceLags;
+export interface GaugeOptions {
+  readonly inFlight: Pick<DeliveriesInFlight, 'counts'>;
+  readonly backpressure: Pick<Backpressure, 'saturatedQueues'>;
+  readonly circuitBreakers: Pick<CircuitBreakers, 'notClosed'>;
+  readonly sandbox: Pick<Sandbox, 'processes'>;
+  readonly lags: Pick<SourceLags, 'lags' | 'ages'>;
+  readonly clock: Pick<AgentContext['clock'], 'offsetMs'>;
+  readonly configCache: {
+    readonly sources: readonly Pick<PausableSource, 'project_id' | 'id' | 'is_paused'>[];
+  };
 }
 
 const BREAKER_STATES = { half_open: 1, open: 2 } as const;
