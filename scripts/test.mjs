@@ -145,9 +145,12 @@ function selected(files) {
 async function runAll(files, services, keeper) {
   const lastMs = readDurations();
   const coverage = options.includes('--coverage') ? startCoverage(root) : undefined;
-  const ordered = longestFirst(files, lastMs);
+  const alone = longestFirst(
+    files.map((test) => [test]),
+    lastMs,
+  );
   // Coverage is counted by process.
-  const queue = coverage ? ordered.map((test) => [test]) : inProcesses(ordered);
+  const queue = coverage ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
   /** @param {number} worker */
   const work = async (worker) => {
     for (let tests = queue.shift(); tests?.[0] && !stopping.signal.aborted; tests = queue.shift()) {

@@ -37,25 +37,30 @@ export function testFiles(root, filters) {
 }
 
 /**
- * Sorts the longest first, so that the workers finish together: by duration of the last run, else
- * by deadline, else tests with processes, threads or brokers first.
- * @param {TestFile[]} files
+ * Sorts the files of each process, the longest first, so that the workers finish together: by
+ * duration of the last run, else by deadline, else tests with processes, threads, browsers or
+ * brokers first.
+ * @param {TestFile[][]} processes
  * @param {Record<string, number>} lastMs
  */
-export function longestFirst(files, lastMs) {
-  return [...files].sort((a, b) => guess(b, lastMs) - guess(a, lastMs));
+export function longestFirst(processes, lastMs) {
+  const ms = (/** @type {TestFile[]} */ files) =>
+    files.reduce((sum, test) => sum + guess(test, lastMs), 0);
+  return [...processes].sort((a, b) => ms(b) - ms(a));
 }
 
 /**
  * @param {TestFile} of
  * @param {Record<string, number>} lastMs
  */
-function guess({ name, deadlineMs, services }, lastMs) {
+function guess({ name, deadlineMs, services, isUnit }, lastMs) {
   const known = lastMs[name];
   if (known !== undefined) return known;
   if (deadlineMs > defaultDeadlineSeconds * 1000) return deadlineMs;
+  if (isUnit) return 1_000;
   if (/^(reliability|e2e)\//.test(name)) return 60_000;
-  if (/^(cli|conformance|plugins|sandbox)\//.test(name)) return 10_000;
+  if (name.startsWith('dashboard/')) return 40_000;
+  if (/^(cli|conformance|plugins|sandbox)\//.test(name)) return 15_000;
   return 1_000 + 2_000 * services.length;
 }
 
