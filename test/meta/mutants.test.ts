@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { outdatedPatches } from '../reliability/proof/broken-builds.js';
 import { files, root } from './house.js';
 
 const meta = suite('meta/mutants');
@@ -46,6 +47,10 @@ meta('each has a name of its own and changes a line that is there once', () => {
   });
   assert.is(new Set(names).size, names.length);
 });
+
+meta('the other builds of the proof change lines that are there once', () =>
+  assert.equal(outdatedPatches(), []),
+);
 
 meta('each names tests that exist', () => {
   const tests = files().filter((name) => name.endsWith('.test.ts'));

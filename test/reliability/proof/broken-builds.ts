@@ -19,8 +19,9 @@ const sealing = 'packages/core/dist/crypto/sealing.js';
 const newer: readonly Patch[] = [
   {
     file: 'packages/store/dist/kv/versions.js',
-    text: `{ breaker: 1, 'source-lag': 1, 'source-state': 1, signal: 1, record: 2 }`,
-    instead: `{ breaker: 9, 'source-lag': 9, 'source-state': 9, signal: 9, record: 9 }`,
+    text: 'export const KV_VERSIONS = {',
+    instead: `export const KV_VERSIONS = { breaker: 9, 'source-lag': 9, 'source-state': 9, signal: 9, record: 9 };
+const replaced = {`,
   },
   {
     file: records,
@@ -40,9 +41,9 @@ const newer: readonly Patch[] = [
 const patches = {
   /** Acknowledges a message to the broker when it is read. */
   'acknowledges-before-commit': {
-    file: 'packages/agent/dist/commit/event-writer.js',
-    text: 'this.#waiting.push({ projectId,',
-    instead: `message.settle('accepted'); this.#waiting.push({ projectId,`,
+    file: 'packages/ingest/dist/commit/event-writer.js',
+    text: 'this.#stage.push({ message,',
+    instead: `message.settle('accepted'); this.#stage.push({ message,`,
   },
   /** Never recovers deliveries of dead agents. */
   'no-lease-sweep': {
@@ -124,7 +125,19 @@ function linkLibraries(modules: string): void {
 function replaceOnce(folder: string, { file, text, instead }: Patch): void {
   const built = path.join(folder, file);
   const parts = fs.readFileSync(built, 'utf8').split(text);
-  if (parts.length !== 2)
-    throw new Error(`${file} has this ${parts.length - 1} times, not once: ${text}`);
+  if (parts.length !== 2) throw new Error(notOnce(file, text, parts.length - 1));
   fs.writeFileSync(built, parts.join(instead));
+}
+
+/** Returns a sentence for each text to replace that does not occur exactly once in its file. */
+export function outdatedPatches(): string[] {
+  return [...newer, ...Object.values(patches)].flatMap(({ file, text }) => {
+    const built = path.join(root, file);
+    const times = fs.existsSync(built) ? fs.readFileSync(built, 'utf8').split(text).length - 1 : 0;
+    return times === 1 ? [] : [notOnce(file, text, times)];
+  });
+}
+
+function notOnce(file: string, text: string, times: number): string {
+  return `${file} has this ${times} times, not once: ${text}`;
 }
