@@ -185,7 +185,7 @@ function inProcesses(files) {
   /** @type {Map<string, typeof files>} */
   const groups = new Map();
   for (const test of files.filter(({ sharesProcess }) => sharesProcess)) {
-    const key = test.isUnit ? '' : test.services.join();
+    const key = test.services.join();
     groups.set(key, [...(groups.get(key) ?? []), test]);
   }
   const shared = [...groups].flatMap(([key, group]) =>

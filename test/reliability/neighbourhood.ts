@@ -71,7 +71,11 @@ export async function neighbourhood(): Promise<Neighbourhood> {
     closing.push(() => (receiver.closeAllConnections(), receiver.close()));
     const gateway = await production({
       env: hostile.env,
-      settings: { delivery: { allowed_networks: [hostile.network], ca_file: hostile.caFile } },
+      settings: {
+        delivery: { allowed_networks: [hostile.network], ca_file: hostile.caFile },
+        // Beyond its share of a second a project's responses are kept in part.
+        limits: { response_bytes_per_second: 0 },
+      },
     });
     closing.push(() => gateway.close());
     const ids = await neighbours(

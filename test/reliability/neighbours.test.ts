@@ -21,7 +21,8 @@ neighbours.before(async () => {
   // Warms up.
   await scene.block({ seconds: SECONDS, rate: RATE, hostileRate: 1 });
   warmRss = scene.rss();
-  for (const isHostile of [false, true, true, false])
+  // The quietest block of each kind counts: other work on this machine slows some of them.
+  for (const isHostile of [false, true, true, false, false, true, true, false])
     (isHostile ? beside : without).push(
       await scene.block({
         seconds: SECONDS,
@@ -59,9 +60,9 @@ neighbours(
 neighbours('of a gigabyte and of a gzip bomb no more is kept than max_response_size', async () => {
   for (const endpoint of scene.hostile.all.filter(({ name }) => name.startsWith('answers a g'))) {
     const attempts = await scene.attempts(endpoint);
-    // Beyond `limits.response_bytes_per_second` less is kept.
-    for (const { response_body: body } of attempts)
-      assert.ok(body && /^x+$/.test(body) && body.length <= KEPT_BYTES, endpoint.name);
+    for (const { response_body } of attempts)
+      // `is` would print both bodies.
+      assert.ok(response_body === 'x'.repeat(KEPT_BYTES), endpoint.name);
   }
 });
 
@@ -101,7 +102,7 @@ neighbours('the p99 of the others does not move', () => {
   // two. `npm run bench -- neighbours` measures the actual figures.
   const least = (blocks: readonly number[][], share: number) =>
     Math.min(...blocks.map((block) => quantile(block, share)));
-  assert.ok(least(beside, 0.5) < 2 * least(without, 0.5) + 1_500, 'the others wait');
+  assert.ok(least(beside, 0.5) < 2 * least(without, 0.5) + 500, 'the others wait');
   assert.ok(least(beside, 0.99) < 2 * least(without, 0.99) + 2_000, 'some of the others wait');
 });
 

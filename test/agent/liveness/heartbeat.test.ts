@@ -171,23 +171,30 @@ beside(
       const other = await runAgent({ db, port: postgres.port, projectId: running.projectId });
       try {
         const leases = [running.wiring.lease, other.wiring.lease];
-        const ids = leases.map(({ agentId }) => agentId);
-        for (const id of ids) await heldBy(id, 2);
-        postgres.cut();
-        await until('their leases to end', () => leases.every(({ isHeld }) => !isHeld));
-        postgres.restore();
-        await until('a heartbeat', () => leases.some(({ isHeld }) => isHeld));
-        const backAtMs = performance.now();
-        await until('both heartbeats', () => leases.every(({ isHeld }) => isHeld));
-        // The next heartbeat, two seconds later, rightly takes over from an agent still away.
-        if (performance.now() - backAtMs > 1_500) return;
-        assert.equal(
-          leases.map(({ agentId }) => agentId),
-          ids,
-        );
-        assert.equal(await db.rows('select distinct recovered from event_deliveries'), [
-          { recovered: 0 },
-        ]);
+        // An agent that is away for longer than a heartbeat of the other is rightly taken over: on a
+        // busy machine they come back together after some outages only.
+        for (let apartMs = Infinity; apartMs > 1_500;) {
+          const ids = leases.map(({ agentId }) => agentId);
+          const held = (await Promise.all(ids.map((id) => heldBy(id, 2)))).flat();
+          postgres.cut();
+          await until('their leases to end', () => leases.every(({ isHeld }) => !isHeld));
+          postgres.restore();
+          await until('a heartbeat', () => leases.some(({ isHeld }) => isHeld));
+          const backAtMs = performance.now();
+          await until('both heartbeats', () => leases.every(({ isHeld }) => isHeld));
+          apartMs = performance.now() - backAtMs;
+          if (apartMs > 1_500) continue;
+          assert.equal(
+            leases.map(({ agentId }) => agentId),
+            ids,
+          );
+          assert.equal(
+            await db.rows('select distinct recovered from event_deliveries where id = any ($1)', [
+              held,
+            ]),
+            [{ recovered: 0 }],
+          );
+        }
       } finally {
         await other.close();
       }

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { fileReason, GatewayError } from '@gateway/core/errors';
-import { maskUrls } from '@gateway/core/logging';
 import {
   discover,
   importPlugin,
@@ -187,11 +186,7 @@ async function npm(
         line !== '' &&
         !/^(?:code |errno |syscall |path |npm warn |A complete log of this run)/i.test(line),
     );
-    const reason = maskUrls(told.slice(0, 2).join(' ') || 'npm gives no reason');
-    throw new GatewayError('npm_failed', {
-      command: maskUrls(`npm ${args.join(' ')}`),
-      folder,
-      reason,
-    });
+    const reason = told.slice(0, 2).join(' ') || 'npm gives no reason';
+    throw new GatewayError('npm_failed', { command: `npm ${args.join(' ')}`, folder, reason });
   }
 }

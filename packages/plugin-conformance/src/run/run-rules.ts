@@ -19,7 +19,7 @@ export type RuleResult = {
 export interface ConformanceOptions {
   /** Default: all. */
   readonly rules?: readonly string[];
-  /** Limit for expected effects, in milliseconds; by default 10,000. */
+  /** Limit for expected effects without progress, in milliseconds; by default 10,000. */
   readonly withinMs?: number;
   /** Time to watch for unwanted effects, in milliseconds; by default 1,000. */
   readonly quietMs?: number;
