@@ -9,7 +9,7 @@ import path from 'node:path';
 /** Changes that can break any test. */
 const everything =
   /^(package(-lock)?\.json|tsconfig\.json|test\/(tsconfig\.json|support\/)|scripts\/(test|prepare))/;
-/** The module that starts `bin/gateway.js`. */
+/** The module that starts `packages/cli/bin/gateway.js`. */
 const starter = 'test/support/gateway.ts';
 
 /**
@@ -43,7 +43,7 @@ export function affected(tests, root, changed) {
   if (changed.some((file) => everything.test(file))) return tests;
   const gateway = new Set([
     ...sources(root, 'plugins'),
-    ...reachable(root, path.join(root, 'bin', 'gateway.js')),
+    ...reachable(root, path.join(root, 'packages', 'cli', 'bin', 'gateway.js')),
   ]);
   const migrates = changed.some((file) => file.startsWith('migrations/'));
   const places = new Set(changed.map((file) => path.join(root, file)));

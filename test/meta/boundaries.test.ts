@@ -94,8 +94,8 @@ boundaries('a package declares what it imports', () => {
   const wrong = workspaces().flatMap((workspace) => {
     const { dependencies, peerDependencies, optionalDependencies, devDependencies } =
       workspace.manifest;
-    // The dashboard bundles its imports: an installation does not need them.
-    const bundled = workspace.name === 'dashboard' ? devDependencies : {};
+    // Bundled when the dashboard is built and the command is packed: an installation does not need them.
+    const bundled = ['dashboard', 'cli'].includes(workspace.name) ? devDependencies : {};
     const declared = new Set(
       Object.keys({
         ...dependencies,

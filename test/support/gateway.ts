@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { discard, forget, keep, tempFolder } from './start/keep.js';
 import { until, within } from './until.js';
 
-const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
+const bin = fileURLToPath(new URL('../../packages/cli/bin/gateway.js', import.meta.url));
 
 export interface GatewayOptions {
   /**

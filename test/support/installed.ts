@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { packNpm } from '../../scripts/release/npm.mjs';
 import { tempFolder } from './start/keep.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,13 +24,7 @@ export async function installGateway(): Promise<string> {
   const folder = tempFolder('installed');
   const tarballs = path.join(folder, 'tarballs');
   const modules = path.join(folder, 'node_modules');
-  fs.mkdirSync(tarballs);
-  await npm(root, [
-    'pack',
-    '--workspaces',
-    '--include-workspace-root',
-    `--pack-destination=${tarballs}`,
-  ]);
+  await packNpm({ root, out: tarballs });
   fs.writeFileSync(
     path.join(folder, 'package.json'),
     JSON.stringify({ name: 'operations', private: true }),
@@ -54,7 +49,7 @@ export async function installGateway(): Promise<string> {
     );
     if (fs.existsSync(path.join(root, place))) linkFolder(path.join(root, place), target);
   }
-  return path.join(modules, 'gateway', 'bin', 'gateway.js');
+  return path.join(modules, '@gateway', 'cli', 'bin', 'gateway.js');
 }
 
 /** Hard-links all files of a folder; copies them if the temp folder is on another file system. */
@@ -87,7 +82,7 @@ export async function pack(folder: string): Promise<string> {
 }
 
 /** Runs npm without scripts of packages, which these tests do not need. */
-export async function npm(cwd: string, args: readonly string[]): Promise<void> {
+async function npm(cwd: string, args: readonly string[]): Promise<void> {
   await run(
     'npm',
     [

@@ -110,6 +110,22 @@ discovery('a dependency is found in a node_modules further up, as Node does', ()
   it.close();
 });
 
+discovery('a plugin that the folder of the installation names is found beside the command', () => {
+  const it = installation({
+    '@gateway/cli': {
+      files: { 'package.json': '{ "name": "@gateway/cli", "dependencies": { "a-source": "*" } }' },
+    },
+    'a-source': source('kafka'),
+    'a-tracer': tracer('otel'),
+  });
+  const { plugins } = discover({ root: `${it.root}/node_modules/@gateway/cli` });
+  assert.equal(
+    plugins.map(({ name, from }) => `${name} from ${from}`),
+    ['kafka from the installation', 'otel from the installation'],
+  );
+  it.close();
+});
+
 discovery('a plugin folder that is not there is no mistake', () => {
   const it = installation({});
   assert.equal(discover({ root: it.root, pluginsDir: `${it.root}/nowhere` }).refused, []);

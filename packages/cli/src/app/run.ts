@@ -31,6 +31,7 @@ export async function run({
   let argv = typed;
   let flags: string[] = [];
   try {
+    await refusePlugNPlay();
     // The file can name a plugin folder, and plugin settings become flags.
     const file = flagValue(typed, 'config');
     const { useInstallation } = await import('./installation.js');
@@ -59,6 +60,12 @@ export async function run({
       process.stderr.write(`${withoutSecrets(error.stack ?? '')}\n`);
     return failure.exitStatus;
   }
+}
+
+async function refusePlugNPlay(): Promise<void> {
+  if (process.versions['pnp'] === undefined) return;
+  const { GatewayError } = await import('@gateway/core/errors');
+  throw new GatewayError('plug_n_play', {});
 }
 
 /** Returns a flag's value before its command is known; true without a value. */

@@ -182,6 +182,8 @@ export const errors = {
     'name a package with a `gateway` object in its package.json; see docs/guides/write-a-plugin.md'),
   plugins_dir_unwritable: row(500, 'the plugin folder {path} cannot be written: {reason}',
     'give this user the right to write there, or name another folder with plugins.dir (GATEWAY_PLUGINS_DIR)'),
+  plug_n_play: row(500, 'the gateway is installed by Yarn Plug\'n\'Play, which keeps packages in archives; functions run in processes that cannot read them',
+    'set `nodeLinker: node-modules` in .yarnrc.yml, and run `yarn install`'),
   npm_missing: row(500, 'npm cannot be run: {reason}', 'install npm, which comes with Node, and put it on the PATH'),
   npm_failed: row(500, '`{command}` failed in {folder}: {reason}',
     'check the name and version of the package, and that its registry can be reached from here'),

@@ -40,8 +40,11 @@ interface RefusedPlugin {
 }
 
 /**
- * Reads the manifests of the plugins installed with the gateway and in the plugin folder, if it
- * exists.
+ * Reads the manifests of the plugins that are installed with the gateway and in the plugin folder,
+ * if it exists.
+ *
+ * @param root folder of the command: the dependencies in its `package.json`, and in that of the
+ *   folder in which it is installed, are candidates
  */
 export function discover({
   root,
@@ -54,52 +57,51 @@ export function discover({
   const refused: RefusedPlugin[] = [];
   const rows: Record<string, Setting> = { ...settings };
   const flags: Record<string, FeatureFlag> = {};
-  for (const folder of [root, ...(pluginsDir ? [resolve(pluginsDir)] : [])]) {
-    for (const name of dependencies(folder)) {
-      const packageFolder = locate(name, folder);
-      const from = folder === root ? 'the installation' : folder;
-      const json = packageFolder && packageJson(packageFolder);
-      const version = json ? versionOf(json) : '';
-      const refuse = (error: GatewayError, plugin?: InstalledPlugin) =>
-        refused.push({
-          name: plugin?.name ?? name,
-          package: name,
-          ...(plugin ? { kind: plugin.kind } : {}),
-          version,
-          from,
-          error,
-        });
-      if (!json && folder !== root)
-        refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
-      if (!json || !isPluginPackage(json)) continue;
-      try {
-        for (const plugin of readPlugins(packageFolder, json, from)) {
-          const claim = clash(plugin, found, rows, flags);
-          if (claim) {
-            refuse(
-              new GatewayError('plugin_setting_claimed', {
-                kind: plugin.kind,
-                name: plugin.name,
-                ...claim,
-              }),
-              plugin,
-            );
-            continue;
-          }
-          found.push(plugin);
-          Object.assign(rows, plugin.rows);
-          Object.assign(flags, plugin.flags);
+  const inFolder = pluginsDir && resolve(pluginsDir);
+  for (const { name, folder } of candidates(root, inFolder)) {
+    const packageFolder = locate(name, folder);
+    const from = folder === inFolder ? folder : 'the installation';
+    const json = packageFolder && packageJson(packageFolder);
+    const version = json ? versionOf(json) : '';
+    const refuse = (error: GatewayError, plugin?: InstalledPlugin) =>
+      refused.push({
+        name: plugin?.name ?? name,
+        package: name,
+        ...(plugin ? { kind: plugin.kind } : {}),
+        version,
+        from,
+        error,
+      });
+    if (!json && folder === inFolder)
+      refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
+    if (!json || !isPluginPackage(json)) continue;
+    try {
+      for (const plugin of readPlugins(packageFolder, json, from)) {
+        const claim = clash(plugin, found, rows, flags);
+        if (claim) {
+          refuse(
+            new GatewayError('plugin_setting_claimed', {
+              kind: plugin.kind,
+              name: plugin.name,
+              ...claim,
+            }),
+            plugin,
+          );
+          continue;
         }
-      } catch (cause) {
-        if (!(cause instanceof BrokenManifest)) throw cause;
-        refuse(
-          new GatewayError(
-            'plugin_manifest_broken',
-            { package: name, reason: cause.message },
-            { cause },
-          ),
-        );
+        found.push(plugin);
+        Object.assign(rows, plugin.rows);
+        Object.assign(flags, plugin.flags);
       }
+    } catch (cause) {
+      if (!(cause instanceof BrokenManifest)) throw cause;
+      refuse(
+        new GatewayError(
+          'plugin_manifest_broken',
+          { package: name, reason: cause.message },
+          { cause },
+        ),
+      );
     }
   }
   return { plugins: found, refused, rows: withFlags(rows, flags), flags };
@@ -135,6 +137,26 @@ function clash(
     claimed.push([key, row]);
   }
   return undefined;
+}
+
+/** Returns the names of possible plugins, each with the folder that names it. */
+function candidates(root: string, pluginsDir: string | undefined) {
+  const own = dependencies(root);
+  const host = hostOf(root);
+  const beside = host ? dependencies(host).filter((name) => !own.includes(name)) : [];
+  return [
+    ...own.map((name) => ({ name, folder: root })),
+    ...beside.map((name) => ({ name, folder: host! })),
+    ...(pluginsDir ? dependencies(pluginsDir).map((name) => ({ name, folder: pluginsDir })) : []),
+  ];
+}
+
+/** Returns the folder in which the command is installed: the nearest above with a `package.json`. */
+function hostOf(root: string): string | undefined {
+  for (let folder = dirname(root); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json'))) return folder;
+    if (dirname(folder) === folder) return undefined;
+  }
 }
 
 function dependencies(folder: string): string[] {

@@ -153,7 +153,7 @@ verify('a secret of another form is told, and never printed', async () => {
 });
 
 verify('the secret can come from standard input, so that no shell remembers it', () => {
-  const bin = fileURLToPath(new URL('../../../../bin/gateway.js', import.meta.url));
+  const bin = fileURLToPath(new URL('../../../../packages/cli/bin/gateway.js', import.meta.url));
   const args = [
     'utils',
     'verify',

@@ -211,7 +211,7 @@ function installedPackage(): string {
   } catch (cause) {
     throw new DevError(
       `the Postgres for development, the package ${name}, is not installed`,
-      'run `npm ci` without --omit=optional; if there is none for this platform, run a Postgres and use `gateway server` and `gateway agent`',
+      'install the gateway without --omit=optional; if there is none for this platform, run a Postgres and use `gateway server` and `gateway agent`',
       cause,
     );
   }

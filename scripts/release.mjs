@@ -1,0 +1,78 @@
+// @ts-check
+// `npm run release`: makes everything that is published in one folder, and publishes the npm
+// packages unless `--dry-run` is given. `--version X.Y.Z` only sets the version before.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { prepareOrExit } from './prepare.mjs';
+import { command } from './prepare/command.mjs';
+import { Problem } from './prepare/problem.mjs';
+import { names } from './release/names.mjs';
+import { packNpm } from './release/npm.mjs';
+import { setVersion } from './release/version.mjs';
+
+const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+
+/**
+ * @typedef {{ root: string, out: string, version: string, names: typeof names }} Release
+ * @type {Readonly<Record<string, (release: Release) => Promise<string[]>>>} makers by product; each
+ *   returns the files that it has written to `out`
+ */
+const products = {
+  npm: packNpm,
+};
+
+const { values } = parseArgs({
+  options: {
+    'dry-run': { type: 'boolean', default: false },
+    out: { type: 'string', default: 'release' },
+    only: { type: 'string', default: Object.keys(products).join(',') },
+    scope: { type: 'string', default: names.scope },
+    version: { type: 'string' },
+  },
+});
+
+try {
+  if (values.version) await setVersion({ root, version: values.version });
+  else await release();
+} catch (error) {
+  if (!(error instanceof Problem)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+
+async function release() {
+  await prepareOrExit();
+  const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const out = path.resolve(values.out);
+  const settled = { ...names, scope: values.scope };
+  if (!values['dry-run'] && new URL(settled.repository).host === 'example.com')
+    throw new Problem(
+      'scripts/release/names.mjs still names a repository at example.com: set scope and repository to your own, or pass --dry-run',
+    );
+  fs.rmSync(out, { recursive: true, force: true });
+  fs.mkdirSync(out, { recursive: true });
+  for (const product of values.only.split(',')) {
+    const make = products[product];
+    if (!make)
+      throw new Problem(`--only ${product}: give some of ${Object.keys(products).join(', ')}`);
+    for (const file of await make({ root, out, version, names: settled })) {
+      console.log(`${product}  ${path.relative(out, file)}  ${size(file)}`);
+      if (product === 'npm' && !values['dry-run']) await publish(file);
+    }
+  }
+}
+
+/** @param {string} tarball */
+async function publish(tarball) {
+  const { ok, output } = await command('npm', ['publish', tarball, '--access', 'public'], {
+    cwd: root,
+  });
+  if (!ok) throw new Problem(`npm could not publish ${tarball}:\n${output}`);
+}
+
+/** @param {string} file */
+function size(file) {
+  return `${(fs.statSync(file).size / 1e6).toFixed(2)} MB`;
+}
