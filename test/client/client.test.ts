@@ -178,4 +178,22 @@ client('an answer of somebody else is not taken for one of the gateway', async (
   other.close();
 });
 
+client('a connection that is lost in the middle of a response is tried again', async () => {
+  let requests = 0;
+  const server = http.createServer((_, response) => {
+    requests += 1;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    if (requests === 1) response.write('{"data":', () => response.destroy());
+    else response.end('{"data":{"uid":"p"}}');
+  });
+  const port = await loopback(server);
+  const { uid } = await new GatewayClient({
+    url: `http://127.0.0.1:${port}`,
+    key: 'k',
+  }).projects.get('p');
+  assert.is(uid, 'p');
+  assert.is(requests, 2);
+  server.close();
+});
+
 client.run();

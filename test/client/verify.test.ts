@@ -64,6 +64,12 @@ verification('a changed body, id or time is not', async () => {
   );
 });
 
+verification('a secret that is not base64 is a mistake of the receiver, and says so', async () => {
+  const error = await verify(body, headers, 'whsec_%%', { now }).catch((cause: unknown) => cause);
+  assert.instance(error, TypeError);
+  assert.is((error as Error).message, 'The secret after whsec_ is not base64.');
+});
+
 verification('an old request is not, nor one of the future', async () => {
   for (const seconds of [-301, 301])
     assert.match(

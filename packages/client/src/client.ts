@@ -111,7 +111,7 @@ export class GatewayClient {
           signal: options.signal ? AbortSignal.any([options.signal, deadline]) : deadline,
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
-        const answer = (await response.json().catch(() => undefined)) as
+        const answer = parsed(await response.text()) as
           ({ data: Data } & Partial<GatewayApiError>) | undefined;
         if (response.ok && answer) return answer.data;
         const error = errorOf(response, answer);
@@ -143,6 +143,14 @@ function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))
     .join('');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {

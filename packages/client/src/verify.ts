@@ -70,9 +70,10 @@ function valueOf(headers: Parameters<typeof verify>[1], name: string): string {
 
 function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
   if (secret === '') throw new TypeError('The secret is empty.');
-  return secret.startsWith('whsec_')
-    ? fromBase64(secret.slice('whsec_'.length))
-    : new TextEncoder().encode(secret);
+  if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
+  const bytes = fromBase64(secret.slice('whsec_'.length));
+  if (bytes.length === 0) throw new TypeError('The secret after whsec_ is not base64.');
+  return bytes;
 }
 
 /** Returns no bytes for invalid base64. */

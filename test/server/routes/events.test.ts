@@ -49,6 +49,26 @@ events('an event keeps the bytes of its data on the way in and out', async () =>
   assert.ok(listed.text.includes(`"data":${data}`));
 });
 
+events('events, alone or in a batch, are not written to the audit log', async () => {
+  const event = { event_type: 'a', data: {} };
+  assert.is((await create({ events: [event, event] }, '/batch')).body.data.created, 2);
+  assert.is((await create(event)).status, 201);
+  const created = await api.call('POST', `${project.path}/event-types`, { name: 'audited' });
+  assert.is(created.status, 201);
+  const actions = async () =>
+    (
+      await api.db.rows<{ action: string }>(
+        'select action from audit_log where project_id = $1 order by id',
+        [project.id],
+      )
+    ).map(({ action }) => action);
+  await until('the entry of a change', async () => (await actions()).length > 1);
+  assert.equal(
+    (await actions()).filter((it) => it.startsWith('events')),
+    [],
+  );
+});
+
 events('a created event is signalled to the create-event queue, a duplicate is not', async () => {
   const queue = api.kv.queue('create-event');
   const before = await queue.depth();

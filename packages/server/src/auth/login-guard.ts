@@ -40,6 +40,12 @@ export interface Account {
  * working while another client of its address guesses.
  */
 const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signature'];
+
+/** Returns what a log line names: a username can be a misplaced password. */
+function named(kind: Account['kind'], name: string) {
+  if (!STORED.includes(kind)) return {};
+  return kind === 'source' || kind === 'signature' ? { source: name } : { key: `gw_${name}_…` };
+}
 /**
  * Failures count at the source only: a provider with a wrong secret locks out no user of its
  * address.
@@ -196,10 +202,9 @@ export function loginGuard(
     }
     const account = digest('account', kind, name);
     if ((await count(account, ACCOUNT_FACTOR)) === 0) return;
-    // A username can be a misplaced password.
     if (!(await memory.get(`slow ${account}`)))
       log.warn(
-        { credential: kind, ...(STORED.includes(kind) ? { key: `gw_${name}_…` } : {}) },
+        { credential: kind, ...named(kind, name) },
         'Too many logins of one account have failed: logins from new addresses are delayed.',
       );
     await memory.set(`slow ${account}`, '', { ttlMs: SLOW_MS });

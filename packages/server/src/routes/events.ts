@@ -207,6 +207,7 @@ export const eventRoutes: readonly Route[] = [
     'POST /events/batch',
     'Creates up to 1,000 events: those that are valid, with a result for each. Several commits: after an error, events with idempotency keys can be sent again.',
     {
+      isAudited: false,
       body: BatchEvents,
       raw: 'events',
       carriesMessage: true,

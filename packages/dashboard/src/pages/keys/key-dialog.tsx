@@ -30,7 +30,7 @@ export function NewKey({
   replaces?: PersonalKey;
   onClose: () => void;
 }) {
-  const [draft, setDraft] = useState(draftOf(replaces, ring));
+  const [draft, setDraft] = useState(draftOf(replaces));
   const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
   const [key, setKey] = useState<string>();
   const creating = useAction(async () => {
@@ -97,7 +97,7 @@ export function EditKey({
   row: PersonalKey;
   onClose: () => void;
 }) {
-  const [draft, setDraft] = useState(draftOf(row, ring));
+  const [draft, setDraft] = useState(draftOf(row));
   const saving = useAction(async () => {
     await ring.update(row.uid, fieldsOf(draft));
     toast(`${row.name} was changed.`);
@@ -118,12 +118,12 @@ interface KeyDraft {
   readonly scopes: readonly Scope[] | null;
 }
 
-/** The draft of a key, or of a new one. Drops a role that the ring does not offer. */
-function draftOf(key: PersonalKey | undefined, { roles }: KeyRing): KeyDraft {
+/** Returns the draft of a key, or of a new one. */
+function draftOf(key: PersonalKey | undefined): KeyDraft {
   if (!key) return { name: '', role: 'member', scopes: null };
   return {
     name: key.name,
-    role: roles.find(([it]) => it === key.role)?.[0] ?? '',
+    role: key.role ?? '',
     scopes: key.scopes,
   };
 }
@@ -135,6 +135,11 @@ function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly 
     role: role === '' ? null : (role as NonNullable<ChangedApiKey['role']>),
     scopes,
   };
+}
+
+/** Adds a role that the ring does not offer: without it the form would show, and save, another. */
+function withRole(roles: KeyRing['roles'], role: string): KeyRing['roles'] {
+  return roles.some(([it]) => it === role) ? roles : [...roles, [role, role]];
 }
 
 function KeyFields({
@@ -164,7 +169,7 @@ function KeyFields({
         label="It may"
         value={role}
         onChange={(it) => onChange({ ...draft, role: it })}
-        options={ring.roles}
+        options={withRole(ring.roles, role)}
       />
       <Checkbox
         label="Limit to some resources"
