@@ -39,13 +39,13 @@ function clientSource({ components, paths }) {
     ([group, methods]) => `${group}: {\n${indented(methods.join('\n'))}\n},`,
   );
   return `// Made from ${DOCUMENT}: change the routes of the server instead.
-import type { Caller, CallOptions } from './call.js';
+import type { CallOptions, Transport } from './call.js';
 import type { Pages } from './pages.js';
 
 ${types.join('\n\n')}
 
 /** The methods of the client by resource. */
-export function resources({ call, list }: Caller) {
+export function resources({ call, list }: Transport) {
   return {
 ${indented(indented(members.join('\n')))}
   };

@@ -7,7 +7,7 @@ import {
   labelOf,
   MASK,
   submitted,
-  type Schema,
+  type FormSchema,
 } from '#dashboard/components/schema-form/schema';
 import { sourceOf } from '../server/api.js';
 import { kafka, type KafkaBroker } from '../support/kafka.js';
@@ -18,7 +18,7 @@ import { dashboardScene, type Scene } from './scene.js';
 const sources = suite('dashboard/sources');
 
 /** The schema of a plugin unknown to the dashboard. */
-const SPOOL: Schema = {
+const SPOOL: FormSchema = {
   title: 'Spool folder',
   type: 'object',
   required: ['folder', 'token'],
@@ -243,7 +243,7 @@ sources('a source that a viewer looks at has no buttons', async () => {
   await close();
 });
 
-const AUTH: Schema = {
+const AUTH: FormSchema = {
   type: 'object',
   required: ['host'],
   properties: {
@@ -262,7 +262,7 @@ const AUTH: Schema = {
       else: { properties: { username: false, password: false } },
     },
     {
-      if: { minProperties: 2 } as Schema,
+      if: { minProperties: 2 } as FormSchema,
       then: { properties: { odd: false } },
       else: { properties: { host: false } },
     },
@@ -312,7 +312,7 @@ sources(
       ...stored,
       password: null,
     });
-    const nested: Schema = {
+    const nested: FormSchema = {
       properties: { auth: AUTH, list: { type: 'array', items: { type: 'string' } } },
     };
     assert.equal(submitted(nested, { auth: { host: '' }, list: ['a', ''] }), { list: ['a'] });
@@ -325,7 +325,7 @@ sources(
 );
 
 sources('each schema has an input, and a field without a title a name that can be read', () => {
-  const kinds: [Schema, string][] = [
+  const kinds: [FormSchema, string][] = [
     [{ type: 'string' }, 'text'],
     [{ type: ['string', 'null'], 'x-secret': true }, 'secret'],
     [{ type: 'string', maxLength: 100_000 }, 'long-text'],

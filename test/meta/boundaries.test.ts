@@ -202,6 +202,46 @@ boundaries('a folder holds 3 to 15 files', () => {
   assert.equal(wrong, []);
 });
 
+/** Exported names that several files declare, and why. */
+const declaredTwice: Readonly<Record<string, string>> = {
+  Settings: 'the settings of a plugin: each plugin has its own, and none imports another',
+  Connection:
+    'the connection of a source: each source plugin has its own, and none imports another',
+};
+
+boundaries('an exported type name is declared once, so that it has one meaning', () => {
+  const places = new Map<string, { file: string; isExported: boolean }[]>();
+  for (const file of workspaces().flatMap(({ folder }) => sources(`${folder}/src`)))
+    for (const statement of parse(file).statements) {
+      if (
+        !ts.isInterfaceDeclaration(statement) &&
+        !ts.isTypeAliasDeclaration(statement) &&
+        !ts.isClassDeclaration(statement)
+      )
+        continue;
+      const modifiers = new Set(statement.modifiers?.map(({ kind }) => kind));
+      // oclif finds a command by its file.
+      if (!statement.name || modifiers.has(ts.SyntaxKind.DefaultKeyword)) continue;
+      const { text: name } = statement.name;
+      const isExported = modifiers.has(ts.SyntaxKind.ExportKeyword);
+      places.set(name, [...(places.get(name) ?? []), { file, isExported }]);
+    }
+  const repeated = [...places].filter(
+    ([, found]) =>
+      found.some(({ isExported }) => isExported) && new Set(found.map(({ file }) => file)).size > 1,
+  );
+  assert.equal(
+    repeated
+      .filter(([name]) => !(name in declaredTwice))
+      .map(([name, found]) => `${name}: ${found.map(({ file }) => file).join(', ')}`),
+    [],
+  );
+  const unused = Object.keys(declaredTwice).filter(
+    (name) => !repeated.some(([found]) => found === name),
+  );
+  assert.equal(unused, []);
+});
+
 boundaries('no file or folder is a drawer', () => {
   const places = files().filter(
     (name) =>

@@ -20,7 +20,7 @@ export interface Call {
   readonly options?: CallOptions | undefined;
 }
 
-export interface Caller {
+export interface Transport {
   call<Data>(call: Call): Promise<Data>;
   list<Row>(call: Call): Pages<Row>;
 }

@@ -1,4 +1,4 @@
-import type { Call, Caller, CallOptions } from './call.js';
+import type { Call, CallOptions, Transport } from './call.js';
 import { GatewayApiError } from './error.js';
 import { resources, type Resources } from './generated.js';
 import { Pages } from './pages.js';
@@ -40,7 +40,7 @@ export class GatewayClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    const caller: Caller = {
+    const transport: Transport = {
       call: (call) => this.#call(call),
       list: (call) =>
         new Pages((cursor) => {
@@ -48,7 +48,7 @@ export class GatewayClient {
           return this.#call({ ...call, query: { ...call.query, ...after } });
         }),
     };
-    Object.assign(this, resources(caller));
+    Object.assign(this, resources(transport));
   }
 
   /** Returns the same client for another project. */

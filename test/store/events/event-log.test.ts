@@ -9,7 +9,7 @@ import {
   type EventFilter,
   type EventRow,
 } from '#store/events/event-log';
-import type { Page, PageRequest } from '#store/pagination/page';
+import type { PageRequest, PageResult } from '#store/pagination/page';
 import { createEvent, makeEvents, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -20,7 +20,7 @@ log.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
 const DAY_MS = 86_400_000;
-const ids = ({ content }: Page<EventRow>) => content.map(({ id }) => id);
+const ids = ({ content }: PageResult<EventRow>) => content.map(({ id }) => id);
 const created = (projectId: string, more: Partial<CreatedEvent> = {}): CreatedEvent => ({
   projectId,
   eventType: 'order.paid',

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Pool } from 'pg';
 import { idBound } from '#store/pagination/log-page';
-import type { Page, PageRequest } from '#store/pagination/page';
+import type { PageRequest, PageResult } from '#store/pagination/page';
 import { listEventDeliveries, type EventDeliveryFilter } from '#store/deliveries/delivery-log';
 import { retryDeliveries } from '#store/deliveries/retry';
 import { listEvents, type EventFilter } from '#store/events/event-log';
@@ -90,7 +90,7 @@ interface Plan {
 
 /** The rows of the large tables that a list reads, and their scans without an index condition. */
 async function lookedAt(
-  list: (pool: Pool) => Promise<Page<unknown>>,
+  list: (pool: Pool) => Promise<PageResult<unknown>>,
 ): Promise<{ rows: number; blocks: number; unbounded: string[]; content: number }> {
   const seen = { rows: 0, blocks: 0, unbounded: [] as string[], content: 0 };
   const visit = (plan: Plan): void => {
@@ -152,7 +152,7 @@ const BLOCKS_MAX = ROWS_MAX + 9 * 4 + 4 * 21 * 3;
 
 async function assertCheap<Filter extends object>(
   filters: readonly Filter[],
-  list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<Page<unknown>>,
+  list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<PageResult<unknown>>,
 ): Promise<void> {
   for (const filter of filters) {
     for (const [what, page] of Object.entries({
@@ -288,7 +288,7 @@ lists(
       const seen = await lookedAt(async (pool) => {
         for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true }))
           for (const tally of tallies) count += tally.count;
-        return { content: [] } as unknown as Page<unknown>;
+        return { content: [] } as unknown as PageResult<unknown>;
       });
       return { ...seen, count };
     };

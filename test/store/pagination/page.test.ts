@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readPage, type Page, type PageRequest, type Seek } from '#store/pagination/page';
+import { readPage, type PageRequest, type PageResult, type Seek } from '#store/pagination/page';
 
 const page = suite('store/pagination/page');
 
@@ -15,7 +15,7 @@ function read({ order, after, limit }: Seek): Promise<{ id: string }[]> {
   return Promise.resolve(beyond.slice(0, limit));
 }
 
-const numbers = ({ content }: Page<{ id: string }>) =>
+const numbers = ({ content }: PageResult<{ id: string }>) =>
   content.map(({ id }) => Number(id.slice(-12)));
 const first: PageRequest = { perPage: 4, direction: 'next', sort: 'DESC' };
 

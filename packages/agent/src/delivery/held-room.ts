@@ -14,8 +14,6 @@ interface HeldRoomOptions {
   readonly deliveries: number;
 }
 
-type Owner = Pick<HeldDelivery, 'projectId' | 'endpointId'>;
-
 /**
  * Tracks held deliveries and their bytes. The less capacity is free, the less a project or an
  * endpoint may add. A delivery counts at least its part of the allowed number.
@@ -82,7 +80,10 @@ export class HeldRoom {
   }
 
   /** Whether another delivery of the endpoint may be added, of any size. */
-  has({ projectId, endpointId }: Owner, answers: boolean): boolean {
+  has(
+    { projectId, endpointId }: Pick<HeldDelivery, 'projectId' | 'endpointId'>,
+    answers: boolean,
+  ): boolean {
     const used = this.#used.get(projectId) ?? 0;
     const free = this.free(answers || used === 0);
     return used < PROJECT_SHARE * free && (this.#used.get(endpointId) ?? 0) < ENDPOINT_SHARE * free;

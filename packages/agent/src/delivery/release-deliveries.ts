@@ -6,7 +6,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
-interface Group {
+interface ReleaseGroup {
   readonly key: string;
   readonly how: Release;
   readonly deliveries: HeldDelivery[];
@@ -22,12 +22,12 @@ interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
 /** Returns held deliveries to Postgres without an attempt, due or discarded, in batches. */
 export class DeliveryReleaser {
   /** Waiting groups by key, which later deliveries join. */
-  readonly #groups = new Map<string, Group>();
-  readonly #stage: Stage<Group>;
+  readonly #groups = new Map<string, ReleaseGroup>();
+  readonly #stage: Stage<ReleaseGroup>;
 
   constructor(private readonly options: ReleaserOptions) {
     const { log } = options;
-    this.#stage = new Stage<Group>({
+    this.#stage = new Stage<ReleaseGroup>({
       concurrency: STATEMENTS,
       capacity: 1,
       work: ([group]) => this.#return(group!),
@@ -93,7 +93,7 @@ export class DeliveryReleaser {
     }
   }
 
-  async #return(group: Group): Promise<void> {
+  async #return(group: ReleaseGroup): Promise<void> {
     const { key, how, deliveries } = group;
     const { pool } = this.options.database;
     if (this.#groups.get(key) === group) this.#groups.delete(key);

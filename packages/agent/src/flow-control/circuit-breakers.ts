@@ -24,7 +24,7 @@ export type Gate =
   | { readonly state: 'due' }
   | { readonly state: 'half_open'; readonly inMs: number };
 
-interface Known {
+interface KnownBreaker {
   readonly projectId: string;
   /** The record in KV; undefined: none. */
   text: string | undefined;
@@ -56,7 +56,7 @@ interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
  */
 export class CircuitBreakers {
   readonly #map: SharedMap;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownBreaker>();
   #notClosed = 0;
   /** The clock of KV minus the monotonic clock. */
   #offsetMs = Date.now() - performance.now();
@@ -231,7 +231,11 @@ export class CircuitBreakers {
   }
 
   /** Reconciles a record with KV, and forgets it once it is spent. */
-  async #reconcile(endpointId: string, known: Known, text: string | undefined): Promise<void> {
+  async #reconcile(
+    endpointId: string,
+    known: KnownBreaker,
+    text: string | undefined,
+  ): Promise<void> {
     if (known.isUnsaved) {
       // KV was down or lost its data.
       known.text = text;
@@ -248,7 +252,7 @@ export class CircuitBreakers {
     if (!known.record && known.failures === 0) this.#known.delete(endpointId);
   }
 
-  async #report(endpointId: string, known: Known): Promise<void> {
+  async #report(endpointId: string, known: KnownBreaker): Promise<void> {
     if (known.isReporting) return;
     known.isReporting = true;
     try {
@@ -296,7 +300,7 @@ export class CircuitBreakers {
    */
   async #change(
     endpointId: string,
-    known: Known,
+    known: KnownBreaker,
     next: (record: BreakerRecord | undefined, shared: boolean) => BreakerRecord | null | undefined,
   ): Promise<boolean> {
     for (let tries = 0; tries < TRIES && !this.#isAway; tries++) {
@@ -328,7 +332,7 @@ export class CircuitBreakers {
     return true;
   }
 
-  #put(endpointId: string, known: Known, record: BreakerRecord | undefined): void {
+  #put(endpointId: string, known: KnownBreaker, record: BreakerRecord | undefined): void {
     const [before, after] = [known.record?.state ?? 'closed', record?.state ?? 'closed'];
     known.record = record;
     if (before === after) return;
@@ -357,4 +361,4 @@ const NOTHING = {
   },
   isReporting: false,
   isOpenedHere: false,
-} satisfies Partial<Known>;
+} satisfies Partial<KnownBreaker>;

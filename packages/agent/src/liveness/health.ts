@@ -40,7 +40,7 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-type Watched = RepeatingStages & {
+type WatchedParts = RepeatingStages & {
   readonly heartbeat: AgentHeartbeat;
   readonly successStreak: SuccessStreak;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ type Watched = RepeatingStages & {
 
 /** Reports dependencies to health and logs changes. Returns a function that stops it. */
 export function reportHealth(
-  { heartbeat, successStreak, clock, ...parts }: Watched,
+  { heartbeat, successStreak, clock, ...parts }: WatchedParts,
   {
     config,
     configCache,

@@ -9,13 +9,13 @@ const UNSAID_SECONDS = 300;
 const MARGIN_SECONDS = 60;
 const TOKEN_MAX = 16 * 1024;
 
-type Done = (token: string | null, failure: RequestResult | null) => void;
+type OnToken = (token: string | null, failure: RequestResult | null) => void;
 
 interface Held {
   token: string | null;
   /** The expiry on the clock of `performance.now()`. */
   untilMs: number;
-  waiting: Done[] | undefined;
+  waiting: OnToken[] | undefined;
 }
 
 /** OAuth 2.0 client credentials: https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
@@ -30,7 +30,7 @@ export class AccessTokens {
   /**
    * Calls `done` once, possibly before returning; without a token and a failure if none is needed.
    */
-  of(endpoint: Endpoint, done: Done): void {
+  of(endpoint: Endpoint, done: OnToken): void {
     if (endpoint.sealedAuthentication?.type !== 'oauth2') return done(null, null);
     let held = this.#held.get(endpoint);
     if (!held) this.#held.set(endpoint, (held = { token: null, untilMs: 0, waiting: undefined }));

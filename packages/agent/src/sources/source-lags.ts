@@ -6,7 +6,7 @@ import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 const OFFSET_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 2_000;
 
-interface Known {
+interface KnownLag {
   readonly projectId: string;
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
@@ -20,7 +20,7 @@ interface Known {
  * since the last message.
  */
 export class SourceLags {
-  readonly #sources = new Map<string, Known>();
+  readonly #sources = new Map<string, KnownLag>();
 
   /** The age of an enabled source counts from now until a message is read. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {

@@ -8,7 +8,7 @@ import {
   type Resolved,
 } from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
-import { answerTable, type TableColumn } from '../output/table.js';
+import { answerTable, type TextColumn } from '../output/table.js';
 import { withDatabase, type DatabaseWork } from './stores.js';
 import { installation } from './installation.js';
 
@@ -51,7 +51,7 @@ export abstract class GatewayCommand extends Command {
   protected logTable<Item>(
     items: readonly Item[],
     { json }: { json: boolean },
-    columns: readonly TableColumn<Item>[],
+    columns: readonly TextColumn<Item>[],
   ): void {
     this.log(answerTable(items, columns, { json }));
   }

@@ -4,12 +4,12 @@ const GAP = 2;
 
 type Rows = readonly (readonly string[])[];
 
-export type TableColumn<Item> = readonly [head: string, cell: (item: Item) => string];
+export type TextColumn<Item> = readonly [head: string, cell: (item: Item) => string];
 
 /** Formats items as JSON, as a table that fits the terminal, or else as blocks. */
 export function answerTable<Item>(
   items: readonly Item[],
-  columns: readonly TableColumn<Item>[],
+  columns: readonly TextColumn<Item>[],
   { json }: { json: boolean },
 ): string {
   if (json) return JSON.stringify(items, null, 2);

@@ -60,7 +60,7 @@ function reasonOf(code: string, afterMs: number): string {
 
 const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
 
-interface Owner {
+interface OwnerLookups {
   readonly lookups: Map<string, Promise<LookupAddress[]>>;
   /** Waiting lookups, oldest first. */
   readonly waiting: Map<string, () => void>;
@@ -72,7 +72,7 @@ interface Owner {
  * concurrent lookups of a name are merged.
  */
 export class Names {
-  readonly #owners = new Map<unknown, Owner>();
+  readonly #owners = new Map<unknown, OwnerLookups>();
   readonly #hosts: () => ReadonlyMap<string, LookupAddress[]>;
   readonly #search: () => SearchList;
   #asker: unknown;
@@ -131,12 +131,12 @@ export class Names {
     return own.waiting.has(name) ? 'waiting' : 'asking';
   }
 
-  #isBusy({ lookups, waiting }: Owner): boolean {
+  #isBusy({ lookups, waiting }: OwnerLookups): boolean {
     return lookups.size - waiting.size >= this.perOwner;
   }
 }
 
-function waitFor(name: string, { waiting }: Owner): Promise<void> {
+function waitFor(name: string, { waiting }: OwnerLookups): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);

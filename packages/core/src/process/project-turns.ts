@@ -1,4 +1,4 @@
-interface Owner {
+interface OwnerTurns {
   running: number;
   readonly waiting: (() => void)[];
 }
@@ -8,7 +8,7 @@ interface Owner {
  * other owners.
  */
 export class ProjectTurns {
-  readonly #owners = new Map<string, Owner>();
+  readonly #owners = new Map<string, OwnerTurns>();
   readonly #onIdle: (() => void)[] = [];
 
   constructor(private readonly most = 1) {}

@@ -21,14 +21,14 @@ interface FilterMismatch {
   readonly found: unknown;
 }
 
-interface Explained extends StoredSubscription {
+interface CandidateSubscription extends StoredSubscription {
   readonly is_disabled: boolean;
   readonly deleted_at: Date | null;
 }
 
 /** Returns why a subscription does not match, if so. `data` is parsed. */
 export function subscriptionMismatch(
-  { event_types: patterns, filter, is_disabled, deleted_at }: Explained,
+  { event_types: patterns, filter, is_disabled, deleted_at }: CandidateSubscription,
   {
     event,
     data,

@@ -6,7 +6,7 @@ import { href, isPortal, path, projectHref } from '../router/location.js';
 import { match, type PageProps, type PageRoute } from '../router/route.js';
 import { storeOf } from '../router/storage.js';
 
-type Loaded = { readonly route: PageRoute } & (
+type LoadedPage = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
 );
 
@@ -19,7 +19,7 @@ export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
     const params = match(route.path, path.value);
     return params ? [{ route, params }] : [];
   })[0];
-  const [loaded, setLoaded] = useState<Loaded>();
+  const [loaded, setLoaded] = useState<LoadedPage>();
   const route = found?.route;
 
   useEffect(() => {

@@ -3,7 +3,7 @@ import type { PageRoute } from '../router/route.js';
 import { may, session } from '../session/session.js';
 
 /** A page, with its label in the navigation and the key that follows `g`. */
-type Page = readonly [
+type PageEntry = readonly [
   path: string,
   load: PageRoute['load'],
   label?: string,
@@ -12,7 +12,7 @@ type Page = readonly [
 ];
 
 /** Pages of a project, below its path. */
-const PROJECT: readonly Page[] = [
+const PROJECT: readonly PageEntry[] = [
   ['overview', () => import('../pages/overview/overview.js'), 'Overview', 'o'],
   ['events', () => import('../pages/events/event-log.js'), 'Events', 'e'],
   ['events/:id', () => import('../pages/events/event.js')],
@@ -50,7 +50,7 @@ const PROJECT: readonly Page[] = [
 const isAdmin = () => Boolean(session.value?.organisations.some(({ role }) => may('admin', role)));
 const isInstanceAdmin = () => session.value?.is_instance_admin === true;
 
-const OUTSIDE: readonly Page[] = [
+const OUTSIDE: readonly PageEntry[] = [
   ['new-project', () => import('../pages/start/new-project.js')],
   ['people', () => import('../pages/people/people.js'), 'People', 'u'],
   ['audit', () => import('../pages/audit/audit.js'), 'Audit log', 'a', isAdmin],
@@ -58,7 +58,7 @@ const OUTSIDE: readonly Page[] = [
   ['account', () => import('../pages/account/account.js'), 'Your account', 'm'],
 ];
 
-function route(below: string, [path, load, label, key, isShown]: Page): PageRoute {
+function route(below: string, [path, load, label, key, isShown]: PageEntry): PageRoute {
   return {
     path: `${below}/${path}`,
     load,

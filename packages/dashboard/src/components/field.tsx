@@ -53,7 +53,7 @@ export function errorBelow(error: Error | undefined, field: string): string | un
 }
 
 /** Attributes that connect an input to its label, hint and error. */
-interface Wiring {
+interface InputAttributes {
   readonly id: string;
   readonly 'aria-describedby': string | undefined;
   readonly 'aria-invalid': boolean | undefined;
@@ -66,7 +66,7 @@ export function Field({
   error,
   children,
 }: Pick<FieldProps, 'label' | 'hint' | 'error'> & {
-  children: (wiring: Wiring) => ComponentChildren;
+  children: (wiring: InputAttributes) => ComponentChildren;
 }) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');

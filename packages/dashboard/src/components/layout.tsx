@@ -73,17 +73,17 @@ export function ButtonLink({
   );
 }
 
-type Named = Pick<Look, 'children'> & {
+type LabelledKey = Pick<Look, 'children'> & {
   readonly keys: string | undefined;
   readonly label: string | undefined;
 };
 
-function titleOf({ keys, label }: Omit<Named, 'children'>): string | undefined {
+function titleOf({ keys, label }: Omit<LabelledKey, 'children'>): string | undefined {
   return label ?? (keys ? `Key: ${keys}` : undefined);
 }
 
 /** Returns the ref of the element that the key presses. */
-function usePress<Pressed extends HTMLElement>({ keys, label, children }: Named) {
+function usePress<Pressed extends HTMLElement>({ keys, label, children }: LabelledKey) {
   const pressed = useRef<Pressed>(null);
   const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');
   useShortcuts(keys ? [{ keys, label: name, run: () => pressed.current?.click() }] : []);

@@ -3,12 +3,12 @@ import { computed, signal } from '@preact/signals';
 /** The prefix of all pages. The bundle is in `<root>/assets`, wherever the server is mounted. */
 export const root = new URL('..', import.meta.url).pathname.replace(/\/$/, '');
 
-interface Place {
+interface Address {
   readonly path: string;
   readonly search: string;
 }
 
-const place = signal<Place>(
+const place = signal<Address>(
   typeof location === 'undefined' ? { path: '/', search: '' } : current(),
 );
 
@@ -25,7 +25,7 @@ export function param(name: string): string {
   return query.value.get(name) ?? '';
 }
 
-function current(): Place {
+function current(): Address {
   const { pathname, search } = location;
   return { path: pathname.slice(root.length) || '/', search };
 }

@@ -109,16 +109,16 @@ export function rememberProject(id: string): void {
   store.set(LAST, id);
 }
 
-const RANK = { viewer: 0, member: 1, admin: 2, owner: 3 } as const;
-export type Role = keyof typeof RANK;
+export type MemberRole = Session['organisations'][number]['role'];
+const RANK: Readonly<Record<MemberRole, number>> = { viewer: 0, member: 1, admin: 2, owner: 3 };
 
 /** The user's role in an organisation; undefined if unknown. */
-export function roleIn(organisationId: string | undefined): Role | undefined {
+export function roleIn(organisationId: string | undefined): MemberRole | undefined {
   return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
 }
 
 /** The user's role in the organisation of the shown project; undefined while unknown. */
-const role = computed<Role | undefined>(() =>
+const role = computed<MemberRole | undefined>(() =>
   isPortal.value
     ? 'viewer'
     : roleIn(projects.value?.find(({ uid }) => uid === projectId.value)?.organisation_id),
@@ -128,7 +128,7 @@ const role = computed<Role | undefined>(() =>
  * True if a role, by default the user's role in the shown project, includes another. Only hides
  * controls: the server decides.
  */
-export function may(wanted: Role, own = role.value): boolean {
+export function may(wanted: MemberRole, own = role.value): boolean {
   return own === undefined || RANK[own] >= RANK[wanted];
 }
 

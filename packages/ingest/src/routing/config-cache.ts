@@ -26,7 +26,7 @@ const READ_BURST_MS = 200;
 /** Maximum age of the configuration for routing. It exceeds a heartbeat, which detects changes. */
 const CONFIG_AGE_MAX_MS = 3_000;
 
-interface Loaded {
+interface LoadedProject {
   readonly project: Project;
   readonly sources: readonly PausableSource[];
 }
@@ -290,7 +290,7 @@ export class ConfigCache {
         return;
       }
       const readAtMs = performance.now();
-      const made = new Map<string, Loaded | null>();
+      const made = new Map<string, LoadedProject | null>();
       for (const one of read) made.set(one.id, await this.#make(one));
       // Applied synchronously: nothing is sent in between.
       for (const [id, loaded] of made) this.#keep(id, loaded, readAtMs);
@@ -300,7 +300,7 @@ export class ConfigCache {
   }
 
   /** Parses a project in slices; null when it is deleted or cannot be loaded. */
-  async #make({ id, texts, bytes }: ReadProject): Promise<Loaded | null> {
+  async #make({ id, texts, bytes }: ReadProject): Promise<LoadedProject | null> {
     if (!texts) {
       if (bytes > 0)
         this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
@@ -318,7 +318,7 @@ export class ConfigCache {
   }
 
   /** A project that cannot be loaded keeps its last version. */
-  #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
+  #keep(id: string, loaded: LoadedProject | null, readAtMs: number): void {
     if (!loaded) {
       if (!this.#skipped.has(id))
         for (const held of [this.#projects, this.#sources, this.#readPace, this.#changedSinceMs])
@@ -351,7 +351,7 @@ export class ConfigCache {
 function* load(
   texts: ProjectTexts,
   ...given: [Project | undefined, (row: ActiveSubscription, error: unknown) => void]
-): Generator<void, Loaded> {
+): Generator<void, LoadedProject> {
   const project = yield* projectOf(texts, ...given);
   const sources: PausableSource[] = [];
   for (const text of texts.sources) {

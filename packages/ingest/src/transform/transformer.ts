@@ -19,11 +19,11 @@ export type Transformed =
   | { readonly kind: 'changed'; readonly source: IngestSource };
 
 /** Receives the result of a call. Its output counts for the project until the promise resolves. */
-type Done = (transformed: Transformed) => Promise<void> | void;
+type OnTransformed = (transformed: Transformed) => Promise<void> | void;
 
 interface FunctionCall {
   readonly payload: Payload;
-  readonly done: Done;
+  readonly done: OnTransformed;
   isDecided: boolean;
 }
 
@@ -99,7 +99,7 @@ export class Transformer {
   }
 
   /** @param payload the message: its text, or its bytes if they are not UTF-8 */
-  push(source: IngestSource, functionText: string, payload: Payload, done: Done): void {
+  push(source: IngestSource, functionText: string, payload: Payload, done: OnTransformed): void {
     if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
     if (changed) return void done({ kind: 'changed', source: changed });

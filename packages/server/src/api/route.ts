@@ -12,7 +12,7 @@ import type { EventCreator } from '@gateway/ingest/commit/event-creator';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
-import type { Page, PageRequest } from '@gateway/store/pagination';
+import type { PageRequest, PageResult } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
 import type { Access } from '../auth/access.js';
 import type { AddressReader } from '../auth/client-address.js';
@@ -264,7 +264,7 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     path: string,
     summary: string,
     { query, title, data: row, ...access }: { query: Query } & ListOptions,
-    read: (call: CallOf<Reach, { query: Query }>, page: PageRequest) => Promise<Page<Row>>,
+    read: (call: CallOf<Reach, { query: Query }>, page: PageRequest) => Promise<PageResult<Row>>,
     view: (row: Row, call: CallOf<Reach, { query: Query }>) => unknown,
   ): Route {
     const options = { query, ...(row && { data: pageOf(row) }), ...access };

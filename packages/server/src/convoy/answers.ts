@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { TSchema } from '@sinclair/typebox';
 import { RawJson, type ApiAnswer } from '../http/response.js';
 
-type Row = Readonly<Record<string, unknown>>;
+type JsonRow = Readonly<Record<string, unknown>>;
 
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
   pending: 'Pending',
@@ -10,17 +10,17 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
   failed: 'Failure',
 };
 
-const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
+const ROWS: Readonly<Record<string, (row: JsonRow) => unknown>> = {
   BatchReplay: ({ count, ...row }) => ({ ...row, count, num: count }),
   FilterMatch: ({ matches }) => matches,
   FunctionTestResult: (row) => ({
     ...row,
-    payload: (row['results'] as Row[])[0]?.['payload'] ?? null,
+    payload: (row['results'] as JsonRow[])[0]?.['payload'] ?? null,
   }),
   Endpoint: ({ authentication, circuit_breaker: breaker, http_timeout: seconds, ...row }) => ({
     ...row,
     http_timeout: Math.ceil(Number(seconds)),
-    authentication: basicAuth(authentication as Row | null),
+    authentication: basicAuth(authentication as JsonRow | null),
     circuit_breaker: breaker,
     cb_state: (breaker as { state: string } | null)?.state.replace('_', '-') ?? null,
     content_type: 'application/json',
@@ -52,10 +52,10 @@ const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
     ...row,
     status: capital(String(status)),
     event_metadata: event,
-    event_type: (event as Row)['event_type'],
+    event_type: (event as JsonRow)['event_type'],
     endpoint_metadata: {
-      ...(endpoint as Row),
-      ...((endpoint as Row)['status'] === 'deleted' ? { status: 'inactive' } : {}),
+      ...(endpoint as JsonRow),
+      ...((endpoint as JsonRow)['status'] === 'deleted' ? { status: 'inactive' } : {}),
     },
     metadata: { num_trials: attempts, next_send_time: next },
     description: row['reason'] ?? '',
@@ -85,15 +85,15 @@ const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAnswer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;
-  const rewrite = (title !== undefined && ROWS[title]) || ((row: Row) => row);
+  const rewrite = (title !== undefined && ROWS[title]) || ((row: JsonRow) => row);
   const { data } = answer;
-  if (!content) return { ...answer, data: data === null ? null : rewrite(data as Row) };
-  const rows = (data as { content: Row[] }).content.map(rewrite);
+  if (!content) return { ...answer, data: data === null ? null : rewrite(data as JsonRow) };
+  const rows = (data as { content: JsonRow[] }).content.map(rewrite);
   return {
     ...answer,
     data: [title, schema?.title].some((it) => it !== undefined && BARE.includes(it))
       ? rows
-      : { ...(data as Row), content: rows },
+      : { ...(data as JsonRow), content: rows },
   };
 }
 
@@ -106,7 +106,7 @@ function statusLine(code: number | null): string {
   return code === null ? '' : `${code} ${STATUS_CODES[code] ?? ''}`.trim();
 }
 
-function basicAuth(authentication: Row | null): Row | null {
+function basicAuth(authentication: JsonRow | null): JsonRow | null {
   if (authentication?.['type'] !== 'basic') return authentication;
   return { type: 'basic_auth', basic_auth: authentication['basic'] };
 }

@@ -2,7 +2,7 @@ import { isObject, own } from '@gateway/core/json';
 import { pageQuery } from '../http/list-query.js';
 
 type Members = Record<string, unknown>;
-type Given = Readonly<Record<string, string | readonly string[] | undefined>>;
+type ConvoyQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Parameters without effect here. */
 const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
@@ -18,7 +18,7 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
 /** Translates a query and drops empty values. `route` is its target. */
 export function queryOf(
   route: { readonly method: string; readonly path: string },
-  query: Given,
+  query: ConvoyQuery,
 ): Members {
   // Without a prototype, `__proto__` is an ordinary key.
   const given = Object.create(null) as Record<string, string | string[]>;

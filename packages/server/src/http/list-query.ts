@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
-import type { Page, PageRequest } from '@gateway/store/pagination';
+import type { PageRequest, PageResult } from '@gateway/store/pagination';
 import { Id, invalid, nullable, object, oneOf } from './schema.js';
 
 const PER_PAGE = 20;
@@ -32,7 +32,7 @@ export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageReque
 
 /** Returns `data` of a list response. Cursors are null without a page. */
 export function pageView<Row>(
-  page: Page<Row>,
+  page: PageResult<Row>,
   { perPage }: PageRequest,
   view: (row: Row) => unknown,
 ): unknown {

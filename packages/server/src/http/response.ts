@@ -12,7 +12,7 @@ export interface ApiAnswer {
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
-interface Envelope {
+interface ResponseEnvelope {
   readonly status: boolean;
   readonly message: string;
   readonly data: unknown;
@@ -23,7 +23,7 @@ interface Envelope {
 }
 
 /** Sends JSON that must not be cached. */
-export function send(ctx: Context, status: number, envelope: Envelope): void {
+export function send(ctx: Context, status: number, envelope: ResponseEnvelope): void {
   ctx.status = status;
   ctx.type = 'application/json';
   ctx.set('cache-control', 'no-store');

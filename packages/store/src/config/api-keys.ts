@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
@@ -135,7 +135,7 @@ export function listApiKeys<Of extends KeysOf>(
   knex: Knex,
   of: Of,
   page: PageRequest,
-): Promise<Page<KeyOf<Of>>> {
+): Promise<PageResult<KeyOf<Of>>> {
   return readRows(knex('api_keys').where(of), LISTED, page);
 }
 

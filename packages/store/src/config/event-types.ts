@@ -4,7 +4,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { holding, requireRoom } from './soft-deletes.js';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface EventTypeRow {
   readonly project_id: string;
@@ -33,7 +33,7 @@ export function listEventTypes(
   projectId: string,
   { name, search }: { name?: string | undefined; search?: string | undefined },
   page: PageRequest,
-): Promise<Page<EventTypeRow>> {
+): Promise<PageResult<EventTypeRow>> {
   const query = knex('event_types')
     .where({ project_id: projectId })
     .where(holding(['name', 'description'], search));

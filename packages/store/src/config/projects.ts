@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Page, PageRequest } from '../pagination/page.js';
+import type { PageRequest, PageResult } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
 import { softDeleteTable } from './soft-deletes.js';
 
@@ -92,7 +92,7 @@ export function listProjects(
   knex: Knex,
   organisationIds: readonly string[],
   page: PageRequest,
-): Promise<Page<ProjectRow>> {
+): Promise<PageResult<ProjectRow>> {
   return rows.list(
     knex,
     (query) => void query.whereIn('organisation_id', [...organisationIds]),

@@ -27,7 +27,7 @@ export interface RoutingRecords {
   readonly subscriptions: readonly NamedSubscription[];
 }
 
-type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
+type RoutingRow = Omit<RoutingRecords['project'], 'deleted_at'> & {
   deleted_at: Date | null;
   endpoints: NamedEndpoint[];
   subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & {
@@ -45,7 +45,7 @@ export async function readRouting(
   projectId: string,
   deletedSince: Date | null = null,
 ): Promise<RoutingRecords | undefined> {
-  const { rows } = await pool.query<Row>({
+  const { rows } = await pool.query<RoutingRow>({
     name: 'read-routing',
     text: `select p.id, p.name, p.type, p.config, p.deleted_at,
              (select coalesce(json_agg(e order by e.id), '[]') from (
@@ -102,7 +102,7 @@ export async function readRoutingPart(
   const first = (condition: string, limit: string) =>
     `(select * from (select ${SUBSCRIPTION} from wanted where ${condition} order by id limit ${limit}) s)`;
   const { rows } = await pool.query<
-    Row & { subscription_count: number; matching_count: number; endpoint_count: number }
+    RoutingRow & { subscription_count: number; matching_count: number; endpoint_count: number }
   >({
     name: 'read-routing-part',
     text: `with wanted as materialized (
@@ -162,7 +162,7 @@ function patternsOf(eventType: string): string[] {
   ];
 }
 
-function recordsOf({ endpoints, subscriptions, ...project }: Row): RoutingRecords {
+function recordsOf({ endpoints, subscriptions, ...project }: RoutingRow): RoutingRecords {
   const dated = subscriptions.map((it) => ({
     ...it,
     updated_at: new Date(it.updated_at),

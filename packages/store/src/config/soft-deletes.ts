@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 type ColumnValues = Readonly<Record<string, unknown>>;
 
@@ -69,7 +69,7 @@ export function softDeleteTable<Row extends { readonly id: string }>(
       knex: Knex,
       where: ColumnValues | Knex.QueryCallback,
       page: PageRequest,
-    ): Promise<Page<Row>> => readRows(live(knex, where), columns, page),
+    ): Promise<PageResult<Row>> => readRows(live(knex, where), columns, page),
     find: async (knex: Knex, where: ColumnValues): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import type { Page, PageRequest } from '../pagination/page.js';
+import type { PageRequest, PageResult } from '../pagination/page.js';
 import type { OwnerShare } from './owners.js';
 import {
   column,
@@ -78,7 +78,7 @@ export function listSubscriptions(
   }: { readonly endpointId?: string | undefined; readonly ownerId?: string | undefined },
   page: PageRequest,
   search?: string,
-): Promise<Page<SubscriptionRow>> {
+): Promise<PageResult<SubscriptionRow>> {
   const where = (query: Knex.QueryBuilder) => {
     void query
       .where({

@@ -4,7 +4,7 @@ import { endpointsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
-import type { Page, PageRequest } from '../pagination/page.js';
+import type { PageRequest, PageResult } from '../pagination/page.js';
 
 export interface EventDeliveryRow {
   readonly project_id: string;
@@ -59,7 +59,7 @@ export function listEventDeliveries(
   projectId: string,
   filter: EventDeliveryFilter,
   page: PageRequest,
-): Promise<Page<EventDeliveryRow>> {
+): Promise<PageResult<EventDeliveryRow>> {
   const { eventId, eventType } = filter;
   const endpoints = endpointsOf(projectId, filter);
   if (eventId === undefined && endpoints !== undefined && eventType !== undefined)

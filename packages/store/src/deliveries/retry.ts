@@ -107,14 +107,14 @@ export async function* retryDeliveries(
   }
 }
 
-interface Group extends Pick<RetryTally, 'endpointId' | 'endpointName' | 'outcome'> {
+interface RetryGroup extends Pick<RetryTally, 'endpointId' | 'endpointName' | 'outcome'> {
   readonly ids: readonly string[];
 }
 
 interface RetryPage {
   readonly scanned: number;
   readonly last: string | null;
-  readonly groups: readonly Group[];
+  readonly groups: readonly RetryGroup[];
 }
 
 /**
@@ -161,7 +161,7 @@ async function readPage(
   const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
     when g.is_sending then 'sending' ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
   const { rows: found } = await pool.query<
-    Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })
+    Omit<RetryPage, 'groups'> & (RetryGroup | { readonly ids: null })
   >(
     `with page as materialized (
        select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending

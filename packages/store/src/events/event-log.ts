@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
-import type { Page, PageRequest } from '../pagination/page.js';
+import type { PageRequest, PageResult } from '../pagination/page.js';
 
 /** Lists omit larger data. */
 const LISTED_DATA_BYTES = 16_384;
@@ -48,7 +48,7 @@ export function listEvents(
   projectId: string,
   filter: EventFilter,
   page: PageRequest,
-): Promise<Page<EventRow>> {
+): Promise<PageResult<EventRow>> {
   const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
   return readLog(pool, { ...selected(projectId, filter), columns }, page);
 }
@@ -59,7 +59,7 @@ export function listEventStates(
   projectId: string,
   filter: EventFilter,
   page: PageRequest,
-): Promise<Page<Pick<EventRow, 'id' | 'status'>>> {
+): Promise<PageResult<Pick<EventRow, 'id' | 'status'>>> {
   return readLog(pool, { ...selected(projectId, filter), columns: 'e.id, e.status' }, page);
 }
 

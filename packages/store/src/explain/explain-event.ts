@@ -35,7 +35,7 @@ export interface Explanation {
   readonly messageBytes: number | null;
 }
 
-type Explained =
+type EventOrOthers =
   { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
 
 const CANDIDATES_MAX = 1_000;
@@ -62,7 +62,7 @@ export async function explainEvent(
   pool: Pool,
   id: string,
   bounds?: ExplainBounds,
-): Promise<Explained> {
+): Promise<EventOrOthers> {
   const projectId = bounds?.projectId ?? null;
   const [event, meanings] = await Promise.all([
     findEventAnywhere(pool, id, projectId),

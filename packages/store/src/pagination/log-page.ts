@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
-import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './page.js';
+import { readPage, uuidOfHex, type PageRequest, type PageResult, type Seek } from './page.js';
 
 /**
  * Parameters of a statement. `add` returns a placeholder; `where` returns no condition for an
@@ -65,7 +65,7 @@ export function readLog<Row extends { readonly id: string }>(
   pool: Pool,
   query: LogQuery,
   page: PageRequest,
-): Promise<Page<Row>> {
+): Promise<PageResult<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
     const { table, columns, joins = '' } = query;

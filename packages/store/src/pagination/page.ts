@@ -9,7 +9,7 @@ export interface PageRequest {
   readonly sort: 'ASC' | 'DESC';
 }
 
-export interface Page<Row> {
+export interface PageResult<Row> {
   readonly content: readonly Row[];
   readonly hasNextPage: boolean;
   readonly hasPrevPage: boolean;
@@ -28,7 +28,7 @@ export interface Seek {
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
   read: (seek: Seek) => Promise<readonly Row[]>,
-): Promise<Page<Row>> {
+): Promise<PageResult<Row>> {
   const forward = request.direction === 'next';
   const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
   const rows = await read({ order, after: request.cursor, limit: request.perPage + 1 });
@@ -57,7 +57,7 @@ export function readRows<Row extends { readonly id: string }>(
   columns: readonly (string | Knex.Raw)[],
   request: PageRequest,
   id = 'id',
-): Promise<Page<Row>> {
+): Promise<PageResult<Row>> {
   return readPage<Row>(request, ({ order, after, limit }) => {
     if (after !== undefined) void query.where(id, order === 'asc' ? '>' : '<', after);
     return query

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { idBound } from '../pagination/log-page.js';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 const BATCH = 5_000;
 
@@ -55,7 +55,7 @@ export function listAuditLog(
   organisationId: string,
   { projectId, actorId, resourceId, action, from, to }: AuditFilter,
   page: PageRequest,
-): Promise<Page<AuditRow>> {
+): Promise<PageResult<AuditRow>> {
   const query = knex('audit_log as a').where('a.organisation_id', organisationId);
   if (projectId !== undefined) void query.where('a.project_id', projectId);
   if (actorId !== undefined) void query.where('a.actor_id', actorId);

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { matchesApiKey, newApiKey, maskOfApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { Role } from '../config/api-keys.js';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface InvitationRow {
   readonly id: string;
@@ -51,7 +51,7 @@ export function listInvitations(
   knex: Knex,
   organisationId: string,
   page: PageRequest,
-): Promise<Page<InvitationRow>> {
+): Promise<PageResult<InvitationRow>> {
   return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { ROLES, type Role } from '../config/api-keys.js';
-import { readRows, type Page, type PageRequest } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface OrganisationRow {
   readonly id: string;
@@ -157,7 +157,7 @@ export function listMembers(
   knex: Knex,
   organisationId: string,
   page: PageRequest,
-): Promise<Page<MemberRow>> {
+): Promise<PageResult<MemberRow>> {
   return readRows(members(knex, organisationId), MEMBER, page, 'users.id');
 }
 

@@ -17,7 +17,7 @@ const BYTES_PER_CHECK = 128 * 1024;
 /** A slower Postgres is down as a whole. */
 const ANSWER_MS = 5_000;
 
-interface Watched {
+interface WatchedClient {
   readonly client: pg.ClientBase;
   received: number;
   sent: number;
@@ -41,7 +41,7 @@ const BACKENDS = `select pg_backend_pid() as own,
  */
 export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Set<WatchedClient>();
   #timer: NodeJS.Timeout | undefined;
   #asking: Promise<void> | undefined;
 
@@ -93,8 +93,8 @@ export class DeadConnectionDetector {
       .finally(() => (this.#asking = undefined));
   }
 
-  async #ask(suspects: readonly Watched[]): Promise<void> {
-    const bytesOf = ({ client }: Watched) => socketOf(client).bytesRead;
+  async #ask(suspects: readonly WatchedClient[]): Promise<void> {
+    const bytesOf = ({ client }: WatchedClient) => socketOf(client).bytesRead;
     const received = new Map(suspects.map((one) => [one, bytesOf(one)]));
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { bytesText } from '../events/kept-messages.js';
 import { notDatedByArrival } from '../events/message-arrivals.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
-import type { Page, PageRequest } from '../pagination/page.js';
+import type { PageRequest, PageResult } from '../pagination/page.js';
 import { clean } from '../postgres/columns.js';
 
 export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
@@ -128,7 +128,7 @@ export function listQuarantinedMessages(
   projectId: string,
   filter: QuarantineFilter,
   page: PageRequest,
-): Promise<Page<QuarantinedMessageRow>> {
+): Promise<PageResult<QuarantinedMessageRow>> {
   const { status, sourceId, code } = filter;
   const groups = (values: Values) => ({
     keys: [

@@ -6,7 +6,7 @@ import { query } from '../../router/location.js';
 import { Empty, Loading, Problem } from '../feedback.js';
 import { Button } from '../layout.js';
 import { useShortcuts } from '../shortcuts.js';
-import { Log, type Column } from './log.js';
+import { Log, type LogColumn } from './log.js';
 import { isOpenEnded } from './time-range.js';
 
 const LIVE_MS = 2_000;
@@ -28,7 +28,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
 }: {
   label: string;
   name: string;
-  columns: readonly Column<Row>[];
+  columns: readonly LogColumn<Row>[];
   load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   hrefOf: (row: Row) => string;
   /** An action of a key on the focused row. */

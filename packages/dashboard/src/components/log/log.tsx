@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useRowKeys } from '../shortcuts.js';
 
-export interface Column<Row> {
+export interface LogColumn<Row> {
   readonly name: string;
   /** A CSS grid width: `minmax(8rem, 1fr)`. */
   readonly width: string;
@@ -37,7 +37,7 @@ export function Log<Row extends { readonly uid: string }>({
   onRow,
 }: {
   label: string;
-  columns: readonly Column<Row>[];
+  columns: readonly LogColumn<Row>[];
   rows: readonly Row[];
   hasMore: boolean;
   hrefOf: (row: Row) => string;

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import { Checkbox, Select, TextArea, TextField } from '../field.js';
 import { Button } from '../layout.js';
 import { Description } from './description.js';
-import { isLongText, kindOf, labelOf, MASK, type Schema } from './schema.js';
+import { isLongText, kindOf, labelOf, MASK, type FormSchema } from './schema.js';
 
 export interface SchemaFieldProps {
   readonly name: string;
-  readonly schema: Schema;
+  readonly schema: FormSchema;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
   readonly isRequired: boolean;

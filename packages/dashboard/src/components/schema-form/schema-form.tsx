@@ -3,13 +3,13 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import { Description } from './description.js';
 import { SchemaField } from './schema-field.js';
-import { fieldsOf, kindOf, labelOf, type Schema, type Value } from './schema.js';
+import { fieldsOf, kindOf, labelOf, type FormSchema, type Value } from './schema.js';
 
 /** Draws a field by itself, and may change others: `value` is that of the whole object. */
 export type Widget = (props: Omit<Props, 'path' | 'widgets'>) => JSX.Element | null;
 
 interface Props {
-  readonly schema: Schema;
+  readonly schema: FormSchema;
   readonly value: Value;
   readonly onChange: (value: Value) => void;
   /** The server's version: stored secrets are masked. */
@@ -90,7 +90,7 @@ function Group({
   children,
 }: {
   readonly legend: string;
-  readonly schema: Schema;
+  readonly schema: FormSchema;
   readonly error: string | undefined;
   readonly children: ComponentChildren;
 }) {

@@ -1,5 +1,5 @@
 /** The JSON Schema keywords that a form understands; the server checks the others. */
-export interface Schema {
+export interface FormSchema {
   readonly title?: string;
   readonly description?: string;
   readonly type?: string | readonly string[];
@@ -10,14 +10,14 @@ export interface Schema {
   readonly format?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
-  readonly items?: Schema | boolean;
-  readonly properties?: Readonly<Record<string, Schema | boolean>>;
+  readonly items?: FormSchema | boolean;
+  readonly properties?: Readonly<Record<string, FormSchema | boolean>>;
   readonly required?: readonly string[];
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  readonly allOf?: readonly Schema[];
-  readonly if?: Schema;
-  readonly then?: Schema;
-  readonly else?: Schema;
+  readonly allOf?: readonly FormSchema[];
+  readonly if?: FormSchema;
+  readonly then?: FormSchema;
+  readonly else?: FormSchema;
   readonly 'x-secret'?: boolean;
   /** The value of a field that is null, in words. */
   readonly 'x-unset'?: string;
@@ -35,11 +35,11 @@ const LONG_TEXT = 10_000;
 export type Kind =
   'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
-export function isLongText({ maxLength = 0 }: Schema): boolean {
+export function isLongText({ maxLength = 0 }: FormSchema): boolean {
   return maxLength > LONG_TEXT;
 }
 
-export function kindOf(schema: Schema): Kind {
+export function kindOf(schema: FormSchema): Kind {
   const type = [schema.type].flat().find((it) => it !== 'null');
   if (schema.enum) return 'choice';
   switch (type) {
@@ -61,7 +61,7 @@ export function kindOf(schema: Schema): Kind {
 }
 
 /** Labels a field without a title: `consumer_group_id` becomes `Consumer group id`. */
-export function labelOf(name: string, { title }: Schema): string {
+export function labelOf(name: string, { title }: FormSchema): string {
   if (title) return title;
   const words = name
     .replaceAll(/[_-]+/g, ' ')
@@ -72,10 +72,10 @@ export function labelOf(name: string, { title }: Schema): string {
 
 /** The object's fields for its current value, and whether each is required. */
 export function fieldsOf(
-  schema: Schema,
+  schema: FormSchema,
   value: Value,
-): { name: string; schema: Schema; isRequired: boolean }[] {
-  const found: Found = { hidden: new Set(), required: new Set() };
+): { name: string; schema: FormSchema; isRequired: boolean }[] {
+  const found: FieldStates = { hidden: new Set(), required: new Set() };
   apply(schema, value, found);
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
     inner === false || found.hidden.has(name)
@@ -85,16 +85,16 @@ export function fieldsOf(
 }
 
 /** An empty text can be the value of a required field: `minLength` is then 0. */
-function fieldOf(name: string, schema: Schema, { required }: Found) {
+function fieldOf(name: string, schema: FormSchema, { required }: FieldStates) {
   return { name, schema, isRequired: required.has(name) && schema.minLength !== 0 };
 }
 
-interface Found {
+interface FieldStates {
   readonly hidden: Set<string>;
   readonly required: Set<string>;
 }
 
-function apply(schema: Schema, value: Value, found: Found): void {
+function apply(schema: FormSchema, value: Value, found: FieldStates): void {
   for (const name of schema.required ?? []) found.required.add(name);
   for (const [name, others] of Object.entries(schema.dependentRequired ?? {}))
     if (isGiven(value[name])) for (const other of others) found.required.add(other);
@@ -118,7 +118,7 @@ const UNDERSTOOD = new Set([
 ]);
 
 /** Evaluates a condition; undefined for unknown keywords: then all fields are shown. */
-function matches(schema: Schema | boolean, value: unknown): boolean | undefined {
+function matches(schema: FormSchema | boolean, value: unknown): boolean | undefined {
   if (typeof schema === 'boolean') return schema;
   if (Object.keys(schema).some((name) => !UNDERSTOOD.has(name))) return undefined;
   if ('const' in schema && schema.const !== value) return false;
@@ -143,7 +143,7 @@ export function isGiven(value: unknown): boolean {
  * field.
  */
 export function submitted(
-  schema: Schema,
+  schema: FormSchema,
   value: Value,
   before: Value = {},
 ): Record<string, unknown> {
@@ -171,8 +171,8 @@ export function submitted(
  * Returns a resource for the API from its form. An emptied field is null, its default or `''`,
  * whichever its schema has, else it is left out.
  */
-export function written<Resource>({ properties = {} }: Schema, value: Value): Resource {
-  const field = (schema: Schema, given: unknown): unknown => {
+export function written<Resource>({ properties = {} }: FormSchema, value: Value): Resource {
+  const field = (schema: FormSchema, given: unknown): unknown => {
     const kind = kindOf(schema);
     if (kind === 'group' && given) return written(schema, given as Value);
     if (kind === 'number' && typeof given === 'string' && given !== '') return Number(given);

@@ -5,7 +5,7 @@ import { Badge, Time, timeColumn } from '../../components/data.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { isPortal, projectHref } from '../../router/location.js';
 import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
@@ -64,7 +64,7 @@ function Remark({
   );
 }
 
-const columns: readonly Column<EventDelivery>[] = [
+const columns: readonly LogColumn<EventDelivery>[] = [
   {
     name: 'Event type',
     width: 'minmax(8rem, 1.1fr)',

@@ -5,7 +5,7 @@ import { Badge, Time } from '../../components/data.js';
 import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { compact, percent } from '../../format/number.js';
 import { isPortal, param, projectHref, projectId } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
@@ -27,7 +27,7 @@ const BREAKERS = [
 ] as const;
 
 type BreakerState = NonNullable<Endpoint['circuit_breaker']>['state'];
-type Row = Endpoint & { readonly attempts: Attempts | undefined };
+type ListedEndpoint = Endpoint & { readonly attempts: Attempts | undefined };
 
 export default function EndpointList() {
   const mayCreate = mayManage();
@@ -41,7 +41,7 @@ export default function EndpointList() {
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
       </FilterBar>
-      <LiveLog<Row>
+      <LiveLog<ListedEndpoint>
         label="Endpoints"
         name={`${projectId.value} endpoints`}
         columns={isPortal.value ? columns.filter(({ name }) => name !== 'Owner') : columns}
@@ -78,7 +78,7 @@ async function read(page: PageQuery, signal: AbortSignal) {
   };
 }
 
-const columns: readonly Column<Row>[] = [
+const columns: readonly LogColumn<ListedEndpoint>[] = [
   { name: 'Name', width: 'minmax(8rem, 1.2fr)', cell: ({ name }) => name },
   { name: 'State', width: '7.5rem', cell: (row) => <State row={row} /> },
   {
@@ -107,7 +107,7 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-function State({ row }: { readonly row: Row }) {
+function State({ row }: { readonly row: ListedEndpoint }) {
   const { label, tone } = stateOf(row, row.attempts);
   return <Badge status={label} tone={tone} />;
 }
@@ -122,7 +122,7 @@ function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
   );
 }
 
-function Remark({ row }: { readonly row: Row }) {
+function Remark({ row }: { readonly row: ListedEndpoint }) {
   const { until } = stateOf(row, row.attempts);
   return (
     <span class="muted" title={row.status_reason ?? undefined}>

@@ -8,7 +8,7 @@ import { toast } from '../../components/feedback.js';
 import { Button, Panel } from '../../components/layout.js';
 import { Conflict } from '../../components/conflict.js';
 import { Form } from '../../components/form.js';
-import { labelOf, type Schema, type Value } from '../../components/schema-form/schema.js';
+import { labelOf, type FormSchema, type Value } from '../../components/schema-form/schema.js';
 import { count } from '../../format/number.js';
 import { href, query, setQuery, isPortal, projectHref } from '../../router/location.js';
 import { may, mayManage } from '../../session/session.js';
@@ -113,7 +113,7 @@ const WORDS: {
   rate_limit_duration: () => undefined,
 };
 
-function wordsOf(endpoint: Endpoint, name: keyof Endpoint, schema: Schema): ComponentChildren {
+function wordsOf(endpoint: Endpoint, name: keyof Endpoint, schema: FormSchema): ComponentChildren {
   const words = WORDS[name];
   if (words) return words(endpoint);
   const value = endpoint[name] as string | number | null;

@@ -100,13 +100,13 @@ export function TestEvent({
   );
 }
 
-interface Found {
+interface FirstAttempt {
   readonly delivery: EventDelivery;
   readonly attempt: DeliveryAttempt | undefined;
 }
 
 /** Returns undefined until the delivery exists, a moment after the event. */
-async function find(id: string, signal: AbortSignal): Promise<Found | undefined> {
+async function find(id: string, signal: AbortSignal): Promise<FirstAttempt | undefined> {
   try {
     const delivery = await api().eventDeliveries.get(id, { signal });
     const { content } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });

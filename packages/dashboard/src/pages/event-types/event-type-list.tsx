@@ -8,7 +8,7 @@ import { Dialog, FormDialog } from '../../components/form.js';
 import { Button, ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterBar } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { objectOf } from '../../format/json.js';
 import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
@@ -65,7 +65,7 @@ export default function EventTypeList() {
   );
 }
 
-const columns: readonly Column<EventType>[] = [
+const columns: readonly LogColumn<EventType>[] = [
   { name: 'Name', width: 'minmax(9rem, 1fr)', cell: ({ name }) => name },
   {
     name: 'State',

@@ -5,7 +5,7 @@ import { Badge, timeColumn } from '../../components/data.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
 import { own } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
@@ -49,7 +49,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   filter_budget: 'the filters need too many comparisons',
 };
 
-const columns: readonly Column<Event>[] = [
+const columns: readonly LogColumn<Event>[] = [
   { name: 'Event type', width: 'minmax(8rem, 1.2fr)', cell: ({ event_type: type }) => type },
   { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
   {

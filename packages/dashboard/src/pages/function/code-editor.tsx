@@ -179,12 +179,12 @@ interface Mistake {
 
 const showMistake = StateEffect.define<Mistake | undefined>();
 
-class Sentence extends WidgetType {
+class SentenceWidget extends WidgetType {
   constructor(readonly sentence: string) {
     super();
   }
 
-  override eq(other: Sentence): boolean {
+  override eq(other: SentenceWidget): boolean {
     return other.sentence === this.sentence;
   }
 
@@ -201,7 +201,11 @@ const badLine = Decoration.line({ class: 'cm-bad-line' });
 function decorationsOf(mistake: Mistake | undefined, doc: Text): DecorationSet {
   if (!mistake || mistake.line > doc.lines) return Decoration.none;
   const { from, to } = doc.line(mistake.line);
-  const below = Decoration.widget({ widget: new Sentence(mistake.sentence), side: 1, block: true });
+  const below = Decoration.widget({
+    widget: new SentenceWidget(mistake.sentence),
+    side: 1,
+    block: true,
+  });
   return Decoration.set([badLine.range(from), below.range(to)]);
 }
 

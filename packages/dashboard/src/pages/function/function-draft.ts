@@ -4,12 +4,12 @@ import { useAction, type Action } from '../../api/change.js';
 import { toast } from '../../components/feedback.js';
 
 /** The owner of a function: a source or a subscription. */
-interface Owner {
+interface FunctionOwner {
   readonly uid: string;
   readonly updated_at: string;
 }
 
-export interface FunctionPlace<It extends Owner> {
+export interface FunctionPlace<It extends FunctionOwner> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
@@ -42,7 +42,7 @@ interface DraftState<It> {
 /** Unsaved texts by owner: the user can visit another page meanwhile. */
 const kept = new Map<string, DraftState<unknown>>();
 
-export function useFunctionDraft<It extends Owner>(
+export function useFunctionDraft<It extends FunctionOwner>(
   owner: It,
   place: FunctionPlace<It>,
   onSaved: () => void,

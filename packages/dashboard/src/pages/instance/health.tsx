@@ -9,7 +9,7 @@ import { capital } from '../../format/text.js';
 const LIVE_MS = 5_000;
 
 type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
-type Agent = InstanceHealth['agents'][number] & { readonly uid: string };
+type ShownAgent = InstanceHealth['agents'][number] & { readonly uid: string };
 
 /** The responding server with its dependencies, and the agents. */
 export function Health() {
@@ -61,7 +61,7 @@ const componentColumns: readonly TableColumn<Component>[] = [
   { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
 ];
 
-const agentColumns: readonly TableColumn<Agent>[] = [
+const agentColumns: readonly TableColumn<ShownAgent>[] = [
   { name: 'Agent', cell: ({ name }) => name },
   {
     name: 'State',

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { List } from '../../api/read.js';
-import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { Badge, Paged, Table, Time, type TableColumn } from '../../components/data.js';
 import { Empty, toast } from '../../components/feedback.js';
 import { Select, TextField } from '../../components/field.js';
 import { ConfirmButton } from '../../components/form.js';
@@ -13,7 +13,6 @@ type Expiring = Ending & {
   readonly name: string;
   readonly last_used_at: string | null;
 };
-type Columns<It extends Expiring> = Parameters<typeof Table<It>>[0]['columns'];
 
 /**
  * Active keys or links; the query `ended` adds the others. `children` explain their purpose if the
@@ -30,7 +29,7 @@ export function InUse<It extends Expiring>({
   label: string;
   /** Text for an empty list: `No key is in use`. */
   none: string;
-  columns: Columns<It>;
+  columns: readonly TableColumn<It>[];
   children: ComponentChildren;
 }) {
   const hasEnded = query.value.get('ended') === '1';

@@ -18,7 +18,7 @@ import { fieldError, Select, TextField } from '../../components/field.js';
 import { ConfirmButton, Dialog, FormDialog } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
 import { root } from '../../router/location.js';
-import type { Role } from '../../session/session.js';
+import type { MemberRole } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
@@ -114,7 +114,7 @@ export function Invite({
   onClose: () => void;
 }) {
   const [email, setEmail] = useState('');
-  const [role, setRole] = useState<Role>('member');
+  const [role, setRole] = useState<MemberRole>('member');
   const [made, setMade] = useState<CreatedInvitation>();
   const action = useAction(async () => {
     setMade(await accountApi().invitations.create(organisation.uid, { email: email.trim(), role }));
@@ -155,7 +155,7 @@ export function Invite({
         label="Role"
         hint="Each role may also do what those above it may."
         value={role}
-        onChange={(value) => setRole(value as Role)}
+        onChange={(value) => setRole(value as MemberRole)}
         options={givableRoles(organisation.uid)}
       />
     </FormDialog>

@@ -13,7 +13,7 @@ import {
   readSession,
   roleIn,
   session,
-  type Role,
+  type MemberRole,
 } from '../../session/session.js';
 
 export type ShownOrganisation = Session['organisations'][number];
@@ -45,7 +45,7 @@ export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
 }
 
 /** Each role includes the permissions of the roles before it. */
-const ROLES: readonly (readonly [role: Role, label: string])[] = [
+const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['viewer', 'Viewer: read everything, payloads too'],
   ['member', 'Member: change endpoints and sources, send again'],
   ['admin', 'Admin: projects, API keys, people, audit log'],

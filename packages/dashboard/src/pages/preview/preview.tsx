@@ -13,7 +13,7 @@ interface Tried {
   readonly log: readonly string[];
 }
 
-type Outcome = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
+type OutcomeBadge = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
 
 /**
  * A function's run: outcome, refusal and console.
@@ -26,7 +26,7 @@ export function PreviewVerdict({
   children,
 }: {
   preview: PreviewState<Tried>;
-  outcome: Outcome | undefined;
+  outcome: OutcomeBadge | undefined;
   children: ComponentChildren;
 }) {
   if (error && isCurrent) return <Problem error={error} retry={run} />;
@@ -49,8 +49,6 @@ export function PreviewVerdict({
   );
 }
 
-type Preview = PreviewState<FunctionTestResult>;
-
 const OUTCOMES = {
   accepted: ['ok', 'would be accepted'],
   dropped: ['warn', 'would be dropped by the function'],
@@ -58,7 +56,7 @@ const OUTCOMES = {
 } as const;
 
 /** An agent's result for a message: its events with their routes, or why there are none. */
-export function PreviewResult({ preview }: { preview: Preview }) {
+export function PreviewResult({ preview }: { preview: PreviewState<FunctionTestResult> }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
     <PreviewVerdict preview={preview} outcome={outcome && OUTCOMES[outcome]}>

@@ -3,10 +3,10 @@ import { Badge } from '../../components/data.js';
 import { capital, own } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
 
-type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
+type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 
 /** The endpoints an event would be routed to, and why not to others. */
-export function PreviewedRoute({ route, eventType }: { route: Route; eventType: string }) {
+export function PreviewedRoute({ route, eventType }: { route: ShownRoute; eventType: string }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);
   return (

@@ -5,7 +5,7 @@ import { Badge, timeColumn } from '../../components/data.js';
 import { Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
 import { projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
@@ -52,7 +52,7 @@ export default function QuarantineLog() {
   );
 }
 
-const columns: readonly Column<QuarantinedMessage>[] = [
+const columns: readonly LogColumn<QuarantinedMessage>[] = [
   { name: 'Reason', width: 'minmax(9rem, 0.9fr)', cell: ({ code }) => reasonOf(code).label },
   { name: 'Status', width: '7rem', cell: ({ status }) => <Badge status={status} /> },
   {

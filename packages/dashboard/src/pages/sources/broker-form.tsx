@@ -7,7 +7,7 @@ import { Checkbox, fieldError, TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
+import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 
@@ -24,7 +24,7 @@ export function BrokerForm({
   source?: Source;
   onSaved?: () => void;
 }) {
-  const schema = connection as Schema;
+  const schema = connection as FormSchema;
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
   const stored = (pubSub?.[type] ?? {}) as Value;
   const [name, setName] = useState(source?.name ?? '');

@@ -5,7 +5,7 @@ import { toast } from '../../components/feedback.js';
 import { Select, TextArea, TextField, textsOf } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
+import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { KeepMessages } from './broker-form.js';
@@ -128,12 +128,12 @@ export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () =>
   );
 }
 
-const secret: Schema = { type: 'string', 'x-secret': true };
+const secret: FormSchema = { type: 'string', 'x-secret': true };
 const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
   ...(['hub_challenge', 'websub', 'slack', 'monday', 'microsoft_graph', 'event_grid'] as const),
   ...(['dropbox', 'okta', 'zoom', 'x', 'reachable'] as const),
 ];
-const ofProvider: Schema = {
+const ofProvider: FormSchema = {
   required: ['secret'],
   properties: {
     secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' },
@@ -141,7 +141,7 @@ const ofProvider: Schema = {
 };
 
 /** Kinds of request verification, each with its label and fields. */
-const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
+const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: FormSchema]>> = {
   noop: ['None: the URL is enough', {}],
   basic_auth: [
     'Basic authentication',
@@ -174,7 +174,7 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   standard_webhooks: ['Standard Webhooks', ofProvider],
 };
 
-const handshake: Schema = {
+const handshake: FormSchema = {
   type: 'object',
   title: 'Handshake',
   properties: {
@@ -191,7 +191,7 @@ const handshake: Schema = {
   },
 };
 
-function group(name: string, properties: Readonly<Record<string, Schema>>): Schema {
+function group(name: string, properties: Readonly<Record<string, FormSchema>>): FormSchema {
   return {
     properties: {
       [name]: {

@@ -4,7 +4,7 @@ import { useResource } from '../../api/read.js';
 import { Loaded } from '../../components/feedback.js';
 import { Select } from '../../components/field.js';
 import { Page, Panel } from '../../components/layout.js';
-import type { Schema } from '../../components/schema-form/schema.js';
+import type { FormSchema } from '../../components/schema-form/schema.js';
 import { projectHref, projectId, query, setQuery } from '../../router/location.js';
 import { projects } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
@@ -14,12 +14,12 @@ const HTTP = 'http';
 
 /** `Kafka topic (kafka)`, with the title of the plugin's schema. */
 function nameOf({ name, connection }: SourcePlugin): string {
-  const { title } = connection as Schema;
+  const { title } = connection as FormSchema;
   return title ? `${title} (${name})` : name;
 }
 
 function description({ connection }: SourcePlugin): string | undefined {
-  return (connection as Schema).description;
+  return (connection as FormSchema).description;
 }
 
 export default function NewSource() {

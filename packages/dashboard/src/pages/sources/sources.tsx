@@ -5,7 +5,7 @@ import { Badge } from '../../components/data.js';
 import { Empty, Loading, Problem } from '../../components/feedback.js';
 import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { Log, type Column } from '../../components/log/log.js';
+import { Log, type LogColumn } from '../../components/log/log.js';
 import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
@@ -19,7 +19,7 @@ const STATES = [
   ['active', 'Active'],
 ] as const;
 
-interface SourceRow {
+interface ListedSource {
   readonly uid: string;
   readonly source: Source;
   readonly state: SourceState | undefined;
@@ -36,7 +36,11 @@ export default function SourcesPage() {
   const wanted = param('state');
   const error = sources.error ?? states.error;
   const rows = sources.data
-    ?.map((source): SourceRow => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
+    ?.map((source): ListedSource => ({
+      uid: source.uid,
+      source,
+      state: states.data?.get(source.uid),
+    }))
     .filter(({ state }) => wanted === '' || state?.state === wanted);
   return (
     <Page
@@ -66,7 +70,7 @@ export default function SourcesPage() {
           </Empty>
         ))}
       {rows && rows.length > 0 && (
-        <Log<SourceRow>
+        <Log<ListedSource>
           label="Sources"
           columns={columns}
           rows={rows}
@@ -79,7 +83,7 @@ export default function SourcesPage() {
   );
 }
 
-const columns: readonly Column<SourceRow>[] = [
+const columns: readonly LogColumn<ListedSource>[] = [
   { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ source }) => source.name },
   {
     name: 'State',

@@ -5,13 +5,13 @@ import { projectId } from '../../router/location.js';
 const MOST = 200;
 const KEPT_MS = 30_000;
 
-interface Known {
+interface KnownNames {
   readonly project: string | undefined;
   readonly atMs: number;
   readonly names: Map<string, string>;
 }
 
-let known: Known = { project: undefined, atMs: 0, names: new Map() };
+let known: KnownNames = { project: undefined, atMs: 0, names: new Map() };
 
 /**
  * Names of endpoints by id: the newest ones and the wanted ones. Omits deleted ones. Cached for

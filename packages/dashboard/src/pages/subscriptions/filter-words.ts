@@ -1,9 +1,7 @@
 import type { Subscription } from '@gateway/client';
 
-type Filter = Subscription['filter_config']['filter'];
-
 /** The paths that a filter examines: `total, customer.tier; header x-region`. */
-export function filterWords({ headers, body }: Filter): string {
+export function filterWords({ headers, body }: Subscription['filter_config']['filter']): string {
   const names = [...Object.keys(body), ...Object.keys(headers).map((name) => `header ${name}`)];
   return names.length === 0 ? 'none' : names.join(', ');
 }

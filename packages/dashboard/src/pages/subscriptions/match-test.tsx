@@ -10,10 +10,10 @@ import { objectOf } from '../../format/json.js';
 import { capital } from '../../format/text.js';
 import { projectId } from '../../router/location.js';
 import { mismatchSentence } from '../preview/route.js';
-import type { Sample } from './sample.js';
+import type { FilterSample } from './sample.js';
 import { readChoices, readSample } from './samples.js';
 
-export type Samples = Sample & { readonly event: string };
+export type Samples = FilterSample & { readonly event: string };
 
 /**
  * Says whether a subscription matches a sample, and why not. The user types a sample or chooses a

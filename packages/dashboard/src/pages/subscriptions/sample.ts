@@ -1,19 +1,19 @@
 import type { Event } from '@gateway/client';
 import { headerLines } from '../../format/json.js';
 
-export interface Sample {
+export interface FilterSample {
   readonly type: string;
   readonly headers: string;
   readonly body: string;
 }
 
-export const emptySample: Sample = {
+export const emptySample: FilterSample = {
   type: 'order.created',
   headers: '',
   body: '{\n  "total": 120\n}',
 };
 
-export function sampleOf({ event_type: type, headers, data }: Event): Sample {
+export function sampleOf({ event_type: type, headers, data }: Event): FilterSample {
   return { type, headers: headerLines(headers), body: JSON.stringify(data, null, 2) };
 }
 

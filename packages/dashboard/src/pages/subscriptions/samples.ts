@@ -1,7 +1,7 @@
 import { api } from '../../api/client.js';
 import { rowTime } from '../../format/time.js';
 import { isPortal, query } from '../../router/location.js';
-import { sampleOf, type Sample } from './sample.js';
+import { sampleOf, type FilterSample } from './sample.js';
 
 const RECENT = 20;
 const TYPES = 100;
@@ -31,7 +31,7 @@ export async function readChoices(signal: AbortSignal): Promise<readonly Choice[
   return choices.sort((one, other) => Number(other.label === named) - Number(one.label === named));
 }
 
-export async function readSample({ uid }: Pick<Choice, 'uid'>): Promise<Sample> {
+export async function readSample({ uid }: Pick<Choice, 'uid'>): Promise<FilterSample> {
   if (!isPortal.value) return sampleOf(await api().events.get(uid));
   const { name: type, example } = await api().eventTypes.get(uid);
   return { type, headers: '', body: JSON.stringify(example, null, 2) };

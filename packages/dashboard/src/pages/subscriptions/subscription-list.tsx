@@ -5,14 +5,14 @@ import { Badge } from '../../components/data.js';
 import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterBar } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
-import type { Column } from '../../components/log/log.js';
+import type { LogColumn } from '../../components/log/log.js';
 import { param, projectHref, projectId } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 import { EndpointFilter } from '../deliveries/delivery-filter.js';
 import { endpointNames } from './endpoint-names.js';
 import { filterWords } from './filter-words.js';
 
-type Row = Subscription & { readonly endpointName: string };
+type ListedSubscription = Subscription & { readonly endpointName: string };
 
 export default function SubscriptionList() {
   const mayCreate = mayManage();
@@ -25,7 +25,7 @@ export default function SubscriptionList() {
       <FilterBar searchHint="Name" hasTime={false}>
         <EndpointFilter />
       </FilterBar>
-      <LiveLog<Row>
+      <LiveLog<ListedSubscription>
         label="Subscriptions"
         name={`${projectId.value} subscriptions`}
         columns={columns}
@@ -62,7 +62,7 @@ async function read(page: PageQuery, signal: AbortSignal) {
   };
 }
 
-const columns: readonly Column<Row>[] = [
+const columns: readonly LogColumn<ListedSubscription>[] = [
   { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ name }) => name },
   {
     name: 'State',

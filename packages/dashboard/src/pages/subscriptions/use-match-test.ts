@@ -2,7 +2,7 @@ import type { FilterMatch, FilterTest } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useDebounced, useResource, type Resource } from '../../api/read.js';
 import { objectOf } from '../../format/json.js';
-import { headersOf, type Sample } from './sample.js';
+import { headersOf, type FilterSample } from './sample.js';
 import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 
 const TYPING_MS = 250;
@@ -11,14 +11,17 @@ const TYPING_MS = 250;
  * Tests the draft against the sample once typing pauses; tests nothing while either is invalid
  * JSON.
  */
-export function useMatchTest(draft: SubscriptionDraft, sample: Sample): Resource<FilterMatch> {
+export function useMatchTest(
+  draft: SubscriptionDraft,
+  sample: FilterSample,
+): Resource<FilterMatch> {
   const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
   return useResource(test && `match ${test}`, (signal) =>
     api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }),
   );
 }
 
-function testOf(draft: SubscriptionDraft, sample: Sample): FilterTest | undefined {
+function testOf(draft: SubscriptionDraft, sample: FilterSample): FilterTest | undefined {
   const { event_types: types, filter } = fieldsOf(draft)?.filter_config ?? {};
   const body = objectOf(sample.body);
   if (!filter || !types || body.problem !== undefined) return undefined;

@@ -40,7 +40,7 @@ export const ShownCertificate = object({
   }),
 });
 
-type Given = Static<typeof GivenCertificate>;
+export type GivenCertificate = Static<typeof GivenCertificate>;
 
 export function certificateView(
   stored: StoredClientCertificate | null,
@@ -48,13 +48,13 @@ export function certificateView(
   return stored && { ...stored, client_key: MASK };
 }
 
-export function keepsKey(given: Given | null | undefined): boolean {
+export function keepsKey(given: GivenCertificate | null | undefined): boolean {
   return given === undefined || (given !== null && isKept(given.client_key));
 }
 
 /** Validates a certificate with its given or stored key and seals it. Throws `invalid_request`. */
 export function sealCertificate(
-  { client_cert: given, client_key: givenKey }: Given,
+  { client_cert: given, client_key: givenKey }: GivenCertificate,
   stored: StoredClientCertificate | null,
   endpointId: string,
   { seal, open, bind }: Sealer,
@@ -83,7 +83,10 @@ export function certificateProblems(
   {
     url,
     mtls_client_cert: given,
-  }: { readonly url?: string | undefined; readonly mtls_client_cert?: Given | null | undefined },
+  }: {
+    readonly url?: string | undefined;
+    readonly mtls_client_cert?: GivenCertificate | null | undefined;
+  },
   stored?: { readonly url: string; readonly mtls_client_cert: StoredClientCertificate | null },
 ): InvalidField[] {
   const before = stored?.mtls_client_cert ?? null;

@@ -58,19 +58,19 @@ const TestFunction = named(
     }),
   ),
 );
-const Refusal = refusal('Why the message would be quarantined.');
+const QuarantineReason = refusal('Why the message would be quarantined.');
 const FunctionTested = named(
   'FunctionTestResult',
   object({
     outcome: oneOf(['accepted', 'dropped', 'quarantined']),
-    refusal: Refusal,
+    refusal: QuarantineReason,
     duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
     log: Type.Array(Type.String(), { description: 'What the function wrote to its console.' }),
     result_count: Type.Integer(),
     results: Type.Array(
       object({
         payload: Type.Unknown({ description: 'What the function returned, as JSON.' }),
-        refusal: Refusal,
+        refusal: QuarantineReason,
         notes: Type.Array(Type.String()),
         route: nullable(
           object({

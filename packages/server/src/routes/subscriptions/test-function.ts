@@ -78,13 +78,13 @@ export const testFunctionRoutes: readonly Route[] = [
   ),
 ];
 
-type Call = ProjectCall<Static<typeof TestFunction>>;
+type TestCall = ProjectCall<Static<typeof TestFunction>>;
 
 async function functionOf({
   body: { function: text, subscription_id: id },
   database,
   project,
-}: Call): Promise<string> {
+}: TestCall): Promise<string> {
   if (text !== undefined && id !== undefined)
     assertValid([{ field: 'subscription_id', sentence: 'does not belong beside function' }]);
   if (id !== undefined) {
@@ -109,7 +109,7 @@ async function dataOf({
   raw: payload,
   database,
   project,
-}: Call): Promise<string> {
+}: TestCall): Promise<string> {
   if (id === undefined) {
     if (payload === '')
       assertValid([{ field: 'payload', sentence: 'is missing; give it, or event_id' }]);

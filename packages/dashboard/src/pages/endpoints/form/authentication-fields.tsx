@@ -5,7 +5,7 @@ import type { Widget } from '../../../components/schema-form/schema-form.js';
 import {
   fieldsOf,
   kindOf,
-  type Schema,
+  type FormSchema,
   type Value,
 } from '../../../components/schema-form/schema.js';
 
@@ -23,7 +23,7 @@ export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, 
   const authentication = (value['authentication'] ?? {}) as Value;
   const before = (stored?.['authentication'] ?? {}) as Value;
   const type = (authentication['type'] ?? '') as keyof typeof NAMES | '';
-  const own = (schema.properties?.[type] ?? {}) as Schema;
+  const own = (schema.properties?.[type] ?? {}) as FormSchema;
   const fields = (authentication[type] ?? {}) as Value;
   const storedFields = (before['type'] === type ? before[type] : {}) as Value;
   const change = (next: Value | null) => onChange({ ...value, authentication: next });

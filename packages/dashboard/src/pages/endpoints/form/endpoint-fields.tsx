@@ -4,7 +4,7 @@ import { SchemaForm, type Widget } from '../../../components/schema-form/schema-
 import {
   labelOf,
   written,
-  type Schema,
+  type FormSchema,
   type Value,
 } from '../../../components/schema-form/schema.js';
 import { isPortal } from '../../../router/location.js';
@@ -25,8 +25,8 @@ const WIDGETS: Readonly<Record<string, Widget>> = {
 const { NewEndpoint: form } = forms;
 
 /** The fields of an endpoint that the user may set, in the order of the form. */
-export function endpointFields(): [name: keyof ChangedEndpoint, schema: Schema][] {
-  const fields = Object.entries(form.properties) as [keyof ChangedEndpoint, Schema][];
+export function endpointFields(): [name: keyof ChangedEndpoint, schema: FormSchema][] {
+  const fields = Object.entries(form.properties) as [keyof ChangedEndpoint, FormSchema][];
   return fields.filter(([, schema]) => !isPortal.value || schema['x-set-by'] !== 'project');
 }
 
@@ -86,7 +86,7 @@ export function EndpointFields({
 const list = new Intl.ListFormat('en-GB');
 
 /** Names the folded fields: `Description, owner and client certificate`. */
-function summaryOf(fields: readonly (readonly [string, Schema])[]): string {
+function summaryOf(fields: readonly (readonly [string, FormSchema])[]): string {
   const [first = '', ...others] = fields.flatMap(([name, schema]) =>
     name === 'rate_limit_duration' ? [] : [labelOf(name, schema)],
   );

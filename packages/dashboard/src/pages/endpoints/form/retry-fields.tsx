@@ -10,10 +10,10 @@ const RETRIES = [
 ] as const;
 const DEFAULT = { duration: 10, retry_count: 10, max_seconds: 7200 };
 
-type Strategy = NonNullable<Endpoint['strategy']>;
+type RetryStrategy = NonNullable<Endpoint['strategy']>;
 
 export const RetryFields: Widget = ({ value, onChange, error }) => {
-  const strategy = (value['strategy'] ?? undefined) as Strategy | undefined;
+  const strategy = (value['strategy'] ?? undefined) as RetryStrategy | undefined;
   const change = (next: object | null) => onChange({ ...value, strategy: next });
   const number = (name: keyof typeof DEFAULT) => ({
     ...{ type: 'number' as const, value: String(strategy?.[name] ?? '') },
@@ -50,7 +50,7 @@ export const RetryFields: Widget = ({ value, onChange, error }) => {
 };
 
 /** Says when failed requests are retried; undefined if the project decides. */
-export function retryWords(strategy: Strategy | null): string | undefined {
+export function retryWords(strategy: RetryStrategy | null): string | undefined {
   if (!strategy) return undefined;
   const { type, retry_count: n, duration, max_seconds: max } = strategy;
   if (n === 0) return 'none';
