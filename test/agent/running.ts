@@ -81,6 +81,8 @@ export interface RunningAgent {
   readonly database: Database;
   readonly kv: Kv;
   readonly configCache: ConfigCache;
+  readonly health: Health;
+  readonly log: Log;
   readonly wiring: Wiring;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -113,11 +115,12 @@ export async function runAgent(options: {
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
   const configCache = new ConfigCache(database, { intervalMs: 60_000, eventLoopMs: 0, log });
+  const health = new Health();
   const wiring = wireAgent({
     config,
     plugins,
     log,
-    health: new Health(),
+    health,
     database,
     kv,
     configCache,
@@ -130,6 +133,8 @@ export async function runAgent(options: {
     database,
     kv,
     configCache,
+    health,
+    log,
     wiring,
     projectId,
     lines,

@@ -41,73 +41,121 @@ interface WiringOptions extends Pick<
 
 export type Wiring = ReturnType<typeof wireAgent>;
 
-/** Connects the parts of an agent, last stage first: each receives its successor. */
-export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
-  const { config, log, database, configCache } = given;
+/**
+ * Connects the parts of an agent, last stage first: each receives its successor. A part is given
+ * what it needs by name, here and in the two functions that build the stages.
+ */
+export function wireAgent({
+  config,
+  plugins,
+  log,
+  health,
+  database,
+  kv,
+  configCache,
+  open,
+  mailer,
+}: WiringOptions) {
   const { limits, agent } = config;
   const readsSources = agent.mode !== 'retry';
-  const measure = measuring(plugins);
-  const [lease, clock, sandbox] = [
-    new AgentLease(),
-    new Clock(),
-    new Sandbox(sandboxLimits(config)),
-  ];
+  const name = `${hostname()}:${process.pid}`;
+  const lease = new AgentLease();
+  const clock = new Clock();
+  const sandbox = new Sandbox(sandboxLimits(config));
   const loopShares = new LoopShares(limits.event_loop_ms);
+  const measure = measuring(plugins);
+  const traces = tracing(plugins);
   const context: AgentContext = {
-    ...given,
+    config,
+    log,
+    health,
+    database,
+    kv,
+    configCache,
+    open,
     lease,
     clock,
     sandbox,
     loopShares,
     measure,
-    tracing: tracing(plugins),
-  };
-  const shared = {
-    ...context,
-    name: `${hostname()}:${process.pid}`,
-    notifier: new Notifier({ ...context, mailer }),
+    tracing: traces,
   };
 
+  const notifier = new Notifier({ config, database, configCache, log, health, lease, mailer });
   const usage = startUsageCounter({ pool: database.pool, log });
   const successStreak = new SuccessStreak();
   const recorded: AttemptObserver['recorded'] = (attempts, isOurs) => {
     for (const attempt of attempts)
       if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
   };
-  const observers = [{ recorded }, successStreak, shared.notifier, ...(measure ? [measure] : [])];
-  const { drainDeliveries, ...delivery } = wireDelivery({ ...shared, observers });
-  const held = { ...shared, ...delivery };
+  const delivery = wireDelivery(context, {
+    notifier,
+    observers: [{ recorded }, successStreak, notifier, ...(measure ? [measure] : [])],
+  });
+  const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
+  const { attemptWriter, releaser, sender, consumers } = delivery;
 
   const planner = new DeliveryPlanner({
-    ...held,
+    inFlight,
+    backpressure,
+    dueTimes,
     routingPace: new ProjectPace(limits.routing_work),
     claimsFirstAttempts: readsSources,
   });
-  const router = new PendingRouter({ ...held, planner });
-  const ingest = wireSources({
-    ...shared,
-    plugins,
-    usage,
-    router: commitRouter({ ...held, planner }),
+  const router = new PendingRouter({
+    database,
+    configCache,
+    measure,
+    tracing: traces,
+    loopShares,
+    lease,
+    inFlight,
+    planner,
   });
-  const parts = { ...held, ...ingest, planner, successStreak };
+  const ingest = wireSources(context, {
+    plugins,
+    notifier,
+    name,
+    usage,
+    router: commitRouter({ config, configCache, lease, inFlight, planner }),
+  });
+  const { pace, transformer, eventWriter, sources, lags } = ingest;
 
-  const { sources, drainSources, stopPublishing } = ingest;
-  const { claimer, dueTimes, inFlight } = delivery;
   const heartbeat = new AgentHeartbeat({
-    ...held,
+    database,
+    kv,
+    configCache,
+    lease,
+    clock,
+    log,
+    measure,
     router,
+    inFlight,
+    scheduler,
+    dueTimes,
+    claimer,
+    name,
     readsSources,
     onRenewed: () => sources.share(),
   });
   configCache.on('gateway_due', (projectId) =>
     projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0),
   );
-  const stopShowing = measure && showGauges(plugins, parts);
+  const stopShowing =
+    measure &&
+    showGauges(plugins, {
+      inFlight,
+      backpressure,
+      circuitBreakers,
+      sandbox,
+      lags,
+      configCache,
+      clock,
+    });
+
   const queues = new AbortController();
   let consuming: Promise<unknown> | undefined;
   let stopSweeps: (() => Promise<void>) | undefined;
-
   let drained: Promise<void> | undefined;
   const drainAll = async () => {
     const giveUp = () => {
@@ -115,7 +163,7 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
         { outstanding: inFlight.size },
         'The drain takes too long; what is unsettled is left to other agents.',
       );
-      stopAtDeadline(parts);
+      stopAtDeadline({ transformer, eventWriter, attemptWriter, releaser });
     };
     const timer = setTimeout(
       giveUp,
@@ -123,18 +171,36 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
     );
     queues.abort();
     // Nothing comes in afterwards: no message, no pending event, no due delivery.
-    await Promise.all([drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
+    await Promise.all([ingest.drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
     await heartbeat.stop();
-    await drainDeliveries();
+    await delivery.drainDeliveries();
     await usage.close();
-    stopPublishing();
+    ingest.stopPublishing();
     stopShowing?.();
     clearTimeout(timer);
   };
 
   return {
-    ...parts,
+    lease,
+    clock,
+    sandbox,
+    notifier,
+    successStreak,
+    planner,
     heartbeat,
+    dueTimes,
+    inFlight,
+    circuitBreakers,
+    backpressure,
+    claimer,
+    scheduler,
+    attemptWriter,
+    releaser,
+    sender,
+    consumers,
+    pace,
+    transformer,
+    eventWriter,
     get isStarting() {
       return readsSources && sources.isStarting;
     },
@@ -142,13 +208,12 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
       return drained !== undefined;
     },
     start() {
-      stopSweeps = startSweeps(context);
+      stopSweeps = startSweeps({ database, configCache, log });
       if (!readsSources) return;
       sources.start();
-      const consumers = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
-      consuming = Promise.all(
-        consumers.map((consume) => consume({ ...held, router }, queues.signal)),
-      );
+      const parts = { kv, log, tracing: traces, router, inFlight, claimer };
+      const consumes = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
+      consuming = Promise.all(consumes.map((consume) => consume(parts, queues.signal)));
     },
     /**
      * Finishes work stage by stage, and returns waiting deliveries. Near the deadline other agents

@@ -66,7 +66,7 @@ const scene = (
   test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>,
 ) =>
   withAgent(db, async (given) => {
-    const { wiring, database, configCache, kv, projectId } = given.running;
+    const { wiring, database, configCache, kv, log, projectId } = given.running;
     const health = new Health();
     const stop = reportHealth(wiring, {
       config: agentConfig(db.url),
@@ -74,7 +74,7 @@ const scene = (
       database,
       health,
       kv,
-      log: wiring.log,
+      log,
     });
     try {
       await test({

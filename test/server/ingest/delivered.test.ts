@@ -51,7 +51,7 @@ delivered(
         [1, body, 'push'],
       );
       assert.equal(
-        agent.wiring.health.components.filter(({ name }) => name.startsWith('source')),
+        agent.health.components.filter(({ name }) => name.startsWith('source')),
         [],
       );
     } finally {

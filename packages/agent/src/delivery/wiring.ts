@@ -1,6 +1,5 @@
 import { newId } from '@gateway/core/events';
 import { ProjectPace, VERSION } from '@gateway/core/process';
-import type { Endpoint } from '@gateway/ingest/routing/project';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import { RequestBuilder } from '../attempt/build-request.js';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
@@ -25,28 +24,79 @@ import { consumersOf, Scheduler } from './scheduler.js';
 /** Concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-/** Connects the parts that deliver from Postgres to endpoints and record the attempts. */
+/**
+ * Connects the parts that deliver from Postgres to endpoints and record the attempts: first those
+ * that hold deliveries, then those that decide who may receive, then the way of an attempt.
+ */
 export function wireDelivery(
-  given: AgentContext & {
-    readonly notifier: Notifier;
-    readonly observers: readonly AttemptObserver[];
-  },
+  {
+    config,
+    log,
+    database,
+    kv,
+    configCache,
+    open,
+    sandbox,
+    loopShares,
+    lease,
+    clock,
+    measure,
+    tracing,
+  }: AgentContext,
+  {
+    notifier,
+    observers,
+  }: { readonly notifier: Notifier; readonly observers: readonly AttemptObserver[] },
 ) {
-  const { config, open } = given;
   const { delivery, limits } = config;
-  const dueTimes = new DueTimes();
-  const releaser = new DeliveryReleaser({ ...given, dueTimes });
-  const { max_outstanding: maxOutstanding, max_outstanding_bytes: maxOutstandingBytes } = delivery;
-  const inFlight = new DeliveriesInFlight({
-    ...given,
-    releaser,
-    maxOutstanding,
-    maxOutstandingBytes,
-  });
-  const flowControl = wireFlowControl({ ...given, inFlight });
-  const held = { ...given, ...flowControl, inFlight, dueTimes, releaser };
 
-  const claimer = new Claimer(held);
+  const dueTimes = new DueTimes();
+  const releaser = new DeliveryReleaser({ database, log, dueTimes });
+  const inFlight = new DeliveriesInFlight({
+    lease,
+    releaser,
+    maxOutstanding: delivery.max_outstanding,
+    maxOutstandingBytes: delivery.max_outstanding_bytes,
+  });
+
+  const backlogPacing = new BacklogPacing({
+    log,
+    hasten: ({ projectId, id: endpointId }) =>
+      expediteDeliveries(database.pool, { projectId, endpointId }, ['breaker', 'lookup', 'slow']),
+  });
+  const circuitBreakers = new CircuitBreakers({
+    kv,
+    log,
+    name: newId(),
+    policyOf: (endpoint) => policyOf(endpoint, config),
+    inFlight,
+    backlogPacing,
+    observers: measure ? [measure, notifier] : [notifier],
+  });
+  const rateLimits = new RateLimits({ kv, lease, inFlight });
+  const backpressure = new Backpressure({
+    config,
+    configCache,
+    measure,
+    inFlight,
+    circuitBreakers,
+    rateLimits,
+    backlogPacing,
+  });
+
+  const claimer = new Claimer({
+    config,
+    database,
+    configCache,
+    lease,
+    log,
+    measure,
+    inFlight,
+    backpressure,
+    dueTimes,
+    releaser,
+  });
+  const functions = new SubscriptionFunctions({ configCache, database, log, sandbox });
   const sender = new RequestSender({
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
@@ -54,32 +104,58 @@ export function wireDelivery(
     proxy: delivery.proxy,
     caFile: delivery.ca_file,
   });
-  const functions = new SubscriptionFunctions(given);
   const attempts = new AttemptRunner({
-    ...given,
+    log,
+    clock,
+    lease,
+    measure,
+    tracing,
     functions,
     sender,
     requests: new RequestBuilder({ open, version: VERSION }),
     accessTokens: new AccessTokens({ sender, open }),
     responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
-    goneEndpoints: new GoneEndpoints(given),
+    goneEndpoints: new GoneEndpoints({ database, log, notifier }),
   });
-  const attemptWriter = new AttemptWriter({ ...held, writers: WRITERS });
+  const attemptWriter = new AttemptWriter({
+    database,
+    log,
+    measure,
+    lease,
+    inFlight,
+    dueTimes,
+    observers,
+    writers: WRITERS,
+  });
   const consumers = consumersOf(config.consumer_pool_size);
-  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, consumers });
+  const scheduler = new Scheduler({
+    configCache,
+    lease,
+    log,
+    loopShares,
+    inFlight,
+    backpressure,
+    attempts,
+    attemptWriter,
+    releaser,
+    dueTimes,
+    consumers,
+  });
+
   /** Lets running requests end and returns waiting deliveries. */
   const drainDeliveries = async (): Promise<void> => {
     functions.stop();
     await scheduler.drain();
-    await flowControl.circuitBreakers.stop();
+    await circuitBreakers.stop();
     await attemptWriter.settled();
     await releaser.settled();
   };
   return {
-    ...flowControl,
     dueTimes,
     releaser,
     inFlight,
+    circuitBreakers,
+    backpressure,
     claimer,
     sender,
     attemptWriter,
@@ -87,35 +163,4 @@ export function wireDelivery(
     scheduler,
     drainDeliveries,
   };
-}
-
-function wireFlowControl(
-  given: AgentContext & { readonly notifier: Notifier; readonly inFlight: DeliveriesInFlight },
-) {
-  const { config, database, log, measure, notifier } = given;
-  const backlogPacing = new BacklogPacing({
-    log,
-    hasten: ({ projectId, id }) =>
-      expediteDeliveries(database.pool, { projectId, endpointId: id }, [
-        'breaker',
-        'lookup',
-        'slow',
-      ]),
-  });
-  const observers = measure ? [measure, notifier] : [notifier];
-  const policy = (endpoint: Endpoint) => policyOf(endpoint, config);
-  const circuitBreakers = new CircuitBreakers({
-    ...given,
-    name: newId(),
-    policyOf: policy,
-    backlogPacing,
-    observers,
-  });
-  const backpressure = new Backpressure({
-    ...given,
-    circuitBreakers,
-    rateLimits: new RateLimits(given),
-    backlogPacing,
-  });
-  return { circuitBreakers, backpressure };
 }

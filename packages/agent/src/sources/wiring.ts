@@ -7,7 +7,7 @@ import { Transformer } from '@gateway/ingest/transform/transformer';
 import type { AgentContext } from '../config/agent-context.js';
 import { Throttle } from '../flow-control/throttle.js';
 import type { Notifier } from '../notifications/notifier.js';
-import { pausing, type PausingOptions } from './pause-sources.js';
+import { pausing } from './pause-sources.js';
 import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
@@ -15,45 +15,80 @@ import { SourceLags } from './source-lags.js';
 /** Concurrent commits of events, each on its own connection. */
 export const COMMITTERS = 3;
 
-interface SourceParts
-  extends AgentContext, PausingOptions, Pick<EventWriterOptions, 'router' | 'usage'> {
+interface SourceParts extends Pick<EventWriterOptions, 'router' | 'usage'> {
   readonly plugins: ActivatedPlugins;
   readonly notifier: Notifier;
+  /** Names this agent in the pauses of sources. */
+  readonly name: string;
 }
 
-/** Connects the parts from the sources to the commit. */
-export function wireSources({ plugins, ...given }: SourceParts) {
-  const { config, configCache, measure } = given;
+/** Connects the parts from the sources to the commit, last stage first. */
+export function wireSources(
+  {
+    config,
+    log,
+    health,
+    database,
+    kv,
+    configCache,
+    open,
+    sandbox,
+    loopShares,
+    lease,
+    measure,
+    tracing,
+  }: AgentContext,
+  { plugins, notifier, name, router, usage }: SourceParts,
+) {
   const { ingest, limits } = config;
+
   const pace = new ProjectPace(limits.events_per_second);
-  const eventWriter = new EventWriter({ ...given, pace, committers: COMMITTERS });
-  const pauses = pausing(given);
+  const eventWriter = new EventWriter({
+    config,
+    database,
+    kv,
+    log,
+    measure,
+    router,
+    usage,
+    pace,
+    committers: COMMITTERS,
+  });
+
+  const pauses = pausing({ config, database, configCache, log, name, notifier });
   const transformer = new Transformer({
-    ...given,
+    log,
+    measure,
+    sandbox,
     overruns: new Overruns(overrunRule(config)),
     pause: pauses.pause,
   });
-  const throttle = new Throttle({ ...given, ratePerSecond: config.instance_ingest_rate });
-  const { max_message_bytes: maxMessageBytes } = ingest;
-  const accepts = (projectId: string, eventType: string) =>
-    configCache.accepts(projectId, eventType);
+
+  const throttle = new Throttle({ kv, lease, log, ratePerSecond: config.instance_ingest_rate });
   const pipeline = new Pipeline({
-    ...given,
+    loopShares,
+    measure,
+    tracing,
     throttle,
     transformer,
     eventWriter,
     pace,
-    maxMessageBytes,
-    accepts,
+    maxMessageBytes: ingest.max_message_bytes,
+    accepts: (projectId, eventType) => configCache.accepts(projectId, eventType),
   });
+
   const lags = new SourceLags();
   const sources = new SourceRunner({
-    ...given,
+    configCache,
+    health,
+    log,
+    lease,
+    notifier,
     pipeline,
     transformer,
     lags,
     plugins: plugins.sources,
-    openSecret: given.open,
+    openSecret: open,
     // More messages than the project may have accepted within a second would only fill memory.
     window: Math.min(ingest.window, limits.events_per_second || Infinity),
     maxWorkers: limits.workers_per_project,
@@ -62,7 +97,8 @@ export function wireSources({ plugins, ...given }: SourceParts) {
       ((labels, messages) =>
         plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
   });
-  const stopPublishing = publishLags({ ...given, lags });
+  const stopPublishing = publishLags({ kv, lease, log, lags });
+
   /** Stops reading; messages already read are committed and acknowledged. */
   const drainSources = (): Promise<void> => {
     pauses.close();
