@@ -198,7 +198,7 @@ const SECRET = makeSecret();
 const data = '{ "id":9007199254740993, "price":1.10 }';
 
 const endpoint = (fields: Partial<Endpoint> = {}) =>
-  cachedEndpoint({ sealedSecrets: [secretRecord(SECRET)], ...fields });
+  cachedEndpoint({ secrets: [secretRecord(SECRET)], ...fields });
 
 function delivery(headers: Record<string, string> = {}): HeldDelivery {
   return {
@@ -259,7 +259,7 @@ schedule(
   () => {
     const newest = makeSecret();
     const rotating = endpoint({
-      sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(Date.now() + 60_000))],
+      secrets: [secretRecord(newest), secretRecord(SECRET, new Date(Date.now() + 60_000))],
     });
     const headers = headersOf(rotating);
     for (const secret of [newest, SECRET])
@@ -275,7 +275,7 @@ schedule('a secret signs until it expires, although it was opened before', () =>
   const newest = makeSecret();
   const nowMs = Date.now();
   const rotating = endpoint({
-    sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(nowMs + 1_000))],
+    secrets: [secretRecord(newest), secretRecord(SECRET, new Date(nowMs + 1_000))],
   });
   const by = builder();
   assert.is(headersOf(rotating, {}, nowMs, by)['webhook-signature']?.split(' ').length, 2);
@@ -286,10 +286,10 @@ schedule('a secret signs until it expires, although it was opened before', () =>
 });
 
 schedule('an endpoint whose secrets have all expired is not sent to unsigned', () => {
-  const expired = endpoint({ sealedSecrets: [secretRecord(SECRET, new Date(Date.now() - 1))] });
+  const expired = endpoint({ secrets: [secretRecord(SECRET, new Date(Date.now() - 1))] });
   assert.throws(() => builder().build(expired, delivery(), Date.now()), /no live secret/);
   assert.throws(
-    () => builder().build(endpoint({ sealedSecrets: [] }), delivery(), Date.now()),
+    () => builder().build(endpoint({ secrets: [] }), delivery(), Date.now()),
     /no live secret/,
   );
 });
@@ -325,7 +325,7 @@ schedule('headers of the event override nothing that the gateway or the endpoint
     api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
   } as const;
   const mine = endpoint({
-    sealedAuthentication: authentication,
+    authentication,
     signature: { header: 'X-Shop-Hmac', hash: 'SHA256', encoding: 'hex' },
   });
   const forged = Object.fromEntries(
@@ -345,18 +345,18 @@ schedule(
       type: 'api_key',
       api_key: { header_name: 'X-Api-Key', header_value: sealed('hunter2') },
     } as const;
-    assert.is(headersOf(endpoint({ sealedAuthentication: apiKey }))['x-api-key'], 'hunter2');
+    assert.is(headersOf(endpoint({ authentication: apiKey }))['x-api-key'], 'hunter2');
     const basic = {
       type: 'basic',
       basic: { username: 'shop', password: sealed('häsli:2') },
     } as const;
     assert.is(
-      headersOf(endpoint({ sealedAuthentication: basic }))['authorization'],
+      headersOf(endpoint({ authentication: basic }))['authorization'],
       `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`,
     );
     const bearer = { type: 'bearer', bearer: { token: sealed('abc.def') } } as const;
     assert.is(
-      headersOf(endpoint({ sealedAuthentication: bearer }), { authorization: 'Bearer forged' })[
+      headersOf(endpoint({ authentication: bearer }), { authorization: 'Bearer forged' })[
         'authorization'
       ],
       'Bearer abc.def',
@@ -372,7 +372,7 @@ schedule(
       endpoint().id,
       'secrets',
     ]);
-    const wrong = endpoint({ sealedSecrets: [{ ...secretRecord(SECRET), value: foreign }] });
+    const wrong = endpoint({ secrets: [{ ...secretRecord(SECRET), value: foreign }] });
     let message = '';
     try {
       builder().build(wrong, delivery(), Date.now());
@@ -394,7 +394,7 @@ schedule(
       bearer: { token: sealed('abc.def', ['endpoints', newId(), 'authentication']) },
     } as const;
     assert.throws(
-      () => builder().build(endpoint({ sealedAuthentication: token }), delivery(), Date.now()),
+      () => builder().build(endpoint({ authentication: token }), delivery(), Date.now()),
       /cannot be decrypted/,
     );
   },
@@ -407,7 +407,7 @@ schedule('secrets are opened once per endpoint, and again when the endpoint has 
   for (let n = 0; n < 5; n++) by.build(one, delivery(), Date.now());
   assert.is(opened, 1);
   const newest = makeSecret();
-  const changed = endpoint({ sealedSecrets: [secretRecord(newest)] });
+  const changed = endpoint({ secrets: [secretRecord(newest)] });
   assert.not.throws(() => new Webhook(newest).verify(data, headersOf(changed, {}, Date.now(), by)));
   assert.is(opened, 2);
 });
@@ -468,7 +468,7 @@ schedule(
       type: 'api_key',
       api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
     } as const;
-    const mine = endpoint({ sealedAuthentication: authentication });
+    const mine = endpoint({ authentication });
     const by = builder();
     fc.assert(
       fc.property(fc.array(fc.tuple(names, values)), (pairs) => {

@@ -66,8 +66,8 @@ async function withTokens(
         };
         return cachedEndpoint({
           url: receiver.url,
-          sealedSecrets: [secretRecord(makeSecret())],
-          sealedAuthentication: { type: 'oauth2', oauth2: client },
+          secrets: [secretRecord(makeSecret())],
+          authentication: { type: 'oauth2', oauth2: client },
         });
       },
       attempt: (of) => {

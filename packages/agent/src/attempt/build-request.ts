@@ -93,15 +93,15 @@ export class RequestBuilder {
     if (opened) return opened;
     try {
       opened = {
-        keys: endpoint.sealedSecrets.map((secret) => ({
+        keys: endpoint.secrets.map((secret) => ({
           key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
-        authentication: endpoint.sealedAuthentication
-          ? this.#authentication(endpoint.sealedAuthentication, endpoint.id)
+        authentication: endpoint.authentication
+          ? this.#authentication(endpoint.authentication, endpoint.id)
           : [],
-        certificate: endpoint.sealedCertificate
-          ? this.#certificate(endpoint.sealedCertificate, endpoint.id)
+        certificate: endpoint.mtlsClientCert
+          ? this.#certificate(endpoint.mtlsClientCert, endpoint.id)
           : undefined,
       };
     } catch (cause) {

@@ -41,8 +41,8 @@ export function requireKey(projects: Iterable<Project>, open: Open): void {
   let tried = 0;
   let failure: unknown;
   for (const { endpoints } of projects) {
-    for (const { id, sealedSecrets } of endpoints.values()) {
-      const [first] = sealedSecrets;
+    for (const { id, secrets } of endpoints.values()) {
+      const [first] = secrets;
       // A newer version wrote this format, which says nothing about the key.
       if (!first || !isSealed(first.value)) continue;
       try {

@@ -31,7 +31,7 @@ export class AccessTokens {
    * Calls `done` once, possibly before returning; without a token and a failure if none is needed.
    */
   of(endpoint: Endpoint, done: OnToken): void {
-    if (endpoint.sealedAuthentication?.type !== 'oauth2') return done(null, null);
+    if (endpoint.authentication?.type !== 'oauth2') return done(null, null);
     let held = this.#held.get(endpoint);
     if (!held) this.#held.set(endpoint, (held = { token: null, untilMs: 0, waiting: undefined }));
     if (held.token !== null && performance.now() < held.untilMs) return done(held.token, null);
@@ -52,8 +52,8 @@ export class AccessTokens {
       held.waiting = undefined;
       for (const done of waiting) done(token, failure);
     };
-    const { oauth2 } = endpoint.sealedAuthentication as Extract<
-      Endpoint['sealedAuthentication'],
+    const { oauth2 } = endpoint.authentication as Extract<
+      Endpoint['authentication'],
       { type: 'oauth2' }
     >;
     let secret: string;
