@@ -1,6 +1,6 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { certificateBlocks, PRIVATE_KEY } from './pem.js';
+import { certificatesIn, PemProblem, privateKeyIn } from './pem.js';
 
 /** A PEM chain, leaf first, and its PEM key. */
 export interface ClientCertificate {
@@ -20,37 +20,30 @@ export function checkClientCertificate(
   { cert, key }: ClientCertificate,
   now = new Date(),
 ): CheckedCertificate {
-  const ofCert = (problem: string) => ({ part: 'cert', problem }) as const;
-  const ofKey = (problem: string) => ({ part: 'key', problem }) as const;
-  const chain = certificateBlocks(cert);
-  if (chain.length === 0)
-    return ofCert('holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
-  let own: X509Certificate;
+  let part: 'cert' | 'key' = 'cert';
   try {
-    [own] = chain.map((block) => new X509Certificate(block)) as [X509Certificate];
-  } catch {
-    return ofCert('holds a certificate that is damaged');
-  }
-  const expiresAt = new Date(own.validTo);
-  if (expiresAt <= now) return ofCert(`expired at ${expiresAt.toISOString()}`);
-  if (!PRIVATE_KEY.test(key))
-    return ofKey('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
-  let privateKey: KeyObject;
-  try {
-    privateKey = createPrivateKey(key);
-  } catch {
-    return ofKey(
-      key.includes('ENCRYPTED') ? 'is locked with a passphrase; give it without one' : 'is damaged',
-    );
-  }
-  if (!own.checkPrivateKey(privateKey))
-    return ofKey('is not the key of the first certificate in client_cert');
-  try {
-    createSecureContext({ cert: chain.join('\n'), key });
+    const chain = certificatesIn(cert);
+    const own = new X509Certificate(chain[0]!);
+    const expiresAt = new Date(own.validTo);
+    if (expiresAt <= now) throw new PemProblem(`expired at ${expiresAt.toISOString()}`);
+    part = 'key';
+    if (!own.checkPrivateKey(privateKeyIn(key)))
+      throw new PemProblem('is not the key of the first certificate in client_cert');
+    part = 'cert';
+    checkForTls(chain.join('\n'), key);
+    return { cert: chain.join('\n'), expiresAt };
   } catch (error) {
-    // OpenSSL rejects short keys, for example.
-    const { reason = 'OpenSSL refuses it' } = error as { reason?: string };
-    return ofCert(`cannot be used for TLS: ${reason}`);
+    if (!(error instanceof PemProblem)) throw error;
+    return { part, problem: error.message };
   }
-  return { cert: chain.join('\n'), expiresAt };
+}
+
+/** OpenSSL rejects short keys, for example. */
+function checkForTls(cert: string, key: string): void {
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const { reason = 'OpenSSL refuses it' } = cause as { reason?: string };
+    throw new PemProblem(`cannot be used for TLS: ${reason}`, { cause });
+  }
 }

@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as tls from 'node:tls';
 import { GatewayError } from '../errors/errors.js';
@@ -11,48 +11,41 @@ interface PemFile {
   readonly flag: string;
 }
 
-export const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
+/** Why a PEM text cannot be used: the end of a sentence about it. */
+export class PemProblem extends Error {}
 
-/** Extracts PEM certificates. */
-export function certificateBlocks(text: string): string[] {
-  return text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
-}
-
-/** Reads at least one certificate. All functions here throw GatewayError `tls_file`. */
-export function readCertificates(file: PemFile): string[] {
-  const blocks = certificateBlocks(read('certificate', file));
+/** Returns the certificates in a text, at least one. Throws `PemProblem`. */
+export function certificatesIn(text: string): string[] {
+  const blocks =
+    text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
   if (blocks.length === 0)
-    throw unusable(
-      'certificate',
-      file,
-      'it holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----',
-    );
-  for (const block of blocks) {
-    try {
-      new X509Certificate(block);
-    } catch (error) {
-      throw unusable('certificate', file, 'a certificate in it is damaged', error);
-    }
+    throw new PemProblem('holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
+  try {
+    for (const block of blocks) new X509Certificate(block);
+  } catch (cause) {
+    throw new PemProblem('holds a certificate that is damaged', { cause });
   }
   return blocks;
 }
 
-/** Reads a private key without a passphrase. */
-function readPrivateKey(file: PemFile): string {
-  const text = read('key', file);
-  if (!PRIVATE_KEY.test(text)) throw unusable('key', file, 'it holds no PEM private key');
+/** Returns the private key in a text. Throws `PemProblem`. */
+export function privateKeyIn(text: string): KeyObject {
+  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text))
+    throw new PemProblem('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
   try {
-    createPrivateKey(text);
-  } catch (error) {
-    const locked = /ENCRYPTED/.test(text);
-    throw unusable(
-      'key',
-      file,
-      locked ? 'it is locked with a passphrase; store it without one' : 'the key in it is damaged',
-      error,
+    return createPrivateKey(text);
+  } catch (cause) {
+    const isLocked = text.includes('ENCRYPTED');
+    throw new PemProblem(
+      isLocked ? 'is locked with a passphrase; give it without one' : 'is damaged',
+      { cause },
     );
   }
-  return text;
+}
+
+/** Reads at least one certificate. All functions below throw GatewayError `tls_file`. */
+export function readCertificates(file: PemFile): string[] {
+  return readPem('certificate', file, certificatesIn);
 }
 
 /** Reads a certificate chain and its key. */
@@ -61,11 +54,10 @@ export function readClientCertificate(
   key: PemFile,
 ): { cert: string; key: string } {
   const chain = readCertificates(certificate);
-  const privateKey = readPrivateKey(key);
-  if (!new X509Certificate(chain[0]!).checkPrivateKey(createPrivateKey(privateKey))) {
+  const [text, privateKey] = readPem('key', key, (text) => [text, privateKeyIn(text)] as const);
+  if (!new X509Certificate(chain[0]!).checkPrivateKey(privateKey))
     throw unusable('key', key, `it is not the key of the certificate in ${certificate.path}`);
-  }
-  return { cert: chain.join('\n'), key: privateKey };
+  return { cert: chain.join('\n'), key: text };
 }
 
 /** Available since Node.js 22.15; includes NODE_EXTRA_CA_CERTS. */
@@ -86,16 +78,21 @@ export function withAuthorities(path: string): tls.SecureContext {
   return tls.createSecureContext({ ca: authoritiesWith(path) });
 }
 
-function read(what: string, file: PemFile): string {
+function readPem<Content>(
+  what: 'certificate' | 'key',
+  file: PemFile,
+  parse: (text: string) => Content,
+): Content {
   try {
-    return readFileSync(file.path, 'utf8');
+    return parse(readFileSync(file.path, 'utf8'));
   } catch (error) {
-    throw unusable(what, file, fileReason(error), error);
+    const reason = error instanceof PemProblem ? `it ${error.message}` : fileReason(error);
+    throw unusable(what, file, reason, error);
   }
 }
 
 function unusable(
-  what: string,
+  what: 'certificate' | 'key',
   { path, setting, flag }: PemFile,
   reason: string,
   cause?: unknown,
