@@ -220,7 +220,7 @@ function Step({
 }) {
   const id = useId();
   return (
-    <li class={`step${isDone ? ' done' : ''}`} aria-labelledby={id}>
+    <li class={`panel step${isDone ? ' done' : ''}`} aria-labelledby={id}>
       <span class="step-mark" aria-hidden="true">
         {isDone ? '✓' : number}
       </span>
