@@ -16,6 +16,7 @@ const sharedProcess = fileURLToPath(new URL('./shared-process.mjs', import.meta.
 const endWithinMs = 10_000;
 /** The limit for processes that the file started to exit after it. */
 const leaveWithinMs = 3_000;
+/** Characters kept of the output of each file. */
 const keptOutput = 2_000_000;
 /** The line that `shared-process.mjs` prints before each file. */
 const startOfFile = /^# test file\n/m;
@@ -43,10 +44,11 @@ const skippedItself = /^SKIPPED: (.*)$/m;
  */
 export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
   const files = tests.map(({ file }) => compiledOf(file));
+  const isShared = tests.length > 1;
   const began = Date.now();
   const child = spawn(
     process.execPath,
-    [...flags, ...(files.length > 1 ? [sharedProcess] : []), ...files],
+    [...flags, ...(isShared ? [sharedProcess] : []), ...files],
     {
       cwd: root,
       env,
@@ -56,7 +58,9 @@ export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
   );
   const group = child.pid ?? 0;
   if (group > 0) keeper.keep(group, 'SIGKILL');
-  let output = '';
+  /** The output of each file, and first what a shared process prints before them. */
+  const parts = [''];
+  const current = () => parts.at(-1) ?? '';
   /** @type {string[]} */
   const problems = [];
   /** @type {NodeJS.Timeout | undefined} */
@@ -77,15 +81,18 @@ export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
     running = k;
     clearTimeout(deadline);
     const { deadlineMs } = /** @type {import('./files.mjs').TestFile} */ (tests[k]);
-    deadline = setTimeout(() => void giveUp(overrun(deadlineMs, output)), deadlineMs);
+    deadline = setTimeout(() => void giveUp(overrun(deadlineMs, current())), deadlineMs);
   };
   startFile(0);
   /** @param {string} text */
   const take = (text) => {
-    output = (output + text).slice(-keptOutput);
-    const started = output.split(startOfFile).length - 2;
+    const all = parts.pop() + text;
+    for (const part of isShared ? all.split(startOfFile) : [all])
+      parts.push(part.slice(-keptOutput));
+    const started = parts.length - (isShared ? 2 : 1);
     if (started > running) startFile(started);
-    if (lastCall === undefined && summaries(output).length >= tests.length)
+    const isLastFile = started === tests.length - 1;
+    if (lastCall === undefined && isLastFile && summaries(current()).length > 0)
       lastCall = setTimeout(
         () => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`),
         endWithinMs,
@@ -109,7 +116,7 @@ export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
     problems.push(...(await leftBehind(group)));
   }
   await closed;
-  const parts = tests.length > 1 ? output.split(startOfFile).slice(1) : [output];
+  if (isShared) parts.shift();
   return tests.map((test, k) => {
     const isLast = k === parts.length - 1;
     // Files in a process need the same services: one that skips itself ends the process for all.

@@ -11,7 +11,8 @@ const root = process.cwd();
 for (const file of process.argv.slice(2)) {
   process.chdir(root);
   /** @type {any} */ (globalThis).UVU_QUEUE = [[null]];
-  console.log('# test file');
+  // The file before may have ended within a line.
+  console.log('\n# test file');
   try {
     await import(pathToFileURL(file).href);
     await exec();

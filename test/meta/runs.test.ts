@@ -1,9 +1,27 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import ts from 'typescript';
-import { files, nodes, parse } from './house.js';
+import * as keeper from '../support/start/keep.js';
+import { files, nodes, parse, root } from './house.js';
 
 const runs = suite('meta/runs');
+
+const { runFiles } = (await import(
+  pathToFileURL(path.join(root, 'scripts/test/run-file.mjs')).href
+)) as {
+  runFiles(
+    tests: readonly { readonly name: string; readonly file: string; readonly deadlineMs: number }[],
+    options: {
+      readonly env: NodeJS.ProcessEnv;
+      readonly signal: AbortSignal;
+      readonly skipsFail: boolean;
+      readonly keeper: typeof keeper;
+    },
+  ): Promise<{ passed: number; failed: number; problems: string[]; output: string }[]>;
+};
 
 interface Declared {
   readonly file: string;
@@ -59,6 +77,47 @@ runs('no test is marked with only: the others of its file would be left out', ()
     [],
   );
 });
+
+runs(
+  'files of one process keep the output and the result of each, however loud another is',
+  async () => {
+    const folder = path.join(root, '.tests', `loud-${process.pid}`);
+    const file = (name: string, lines: string) => {
+      fs.writeFileSync(
+        path.join(folder, `${name}.js`),
+        `import { suite } from 'uvu'; const it = suite('${name}'); ${lines} it.run();`,
+      );
+      const source = path.join(root, 'test', path.basename(folder), `${name}.ts`);
+      return { name, file: source, deadlineMs: 30_000 };
+    };
+    fs.mkdirSync(folder);
+    try {
+      const results = await runFiles(
+        [
+          file('first', "it('fails', () => { throw new Error('of the first'); });"),
+          file('loud', "it('passes', () => { process.stdout.write('x'.repeat(3_000_000)); });"),
+          file(
+            'last',
+            "it('passes', () => {}); it('fails', () => { throw new Error('of the last'); });",
+          ),
+        ],
+        { env: process.env, signal: new AbortController().signal, skipsFail: true, keeper },
+      );
+      assert.equal(
+        results.map(({ passed, failed, problems }) => [passed, failed, problems]),
+        [
+          [0, 1, []],
+          [1, 0, []],
+          [1, 1, []],
+        ],
+      );
+      assert.match(results[0]!.output, 'of the first');
+      assert.match(results[2]!.output, 'of the last');
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 runs.run();
 
