@@ -6,23 +6,18 @@ import { withAuthorities } from './pem.js';
 import { openProxy, type OpenProxy } from './proxy.js';
 import { checkGuarded, guardFetch } from './ssrf-guard.js';
 
-interface AgentInternals {
+/** The types of Node.js omit what is patched here. */
+interface ProxiedAgent extends http.Agent {
   getName(options: ConnectOptions): string;
   readonly protocol: string;
   readonly sockets: Record<string, Socket[]>;
   totalSocketCount: number;
   addRequest(request: ProxiedRequest, options: ConnectOptions): void;
   createSocket(request: ProxiedRequest, options: ConnectOptions, created: SocketCreated): void;
-  createConnection(options: ConnectOptions, created: SocketCreated): Socket | undefined;
   removeSocket(socket: Socket, options: ConnectOptions): void;
 }
 type ProxiedRequest = http.ClientRequest & { _header: string | null };
-interface ConnectOptions {
-  readonly host?: string;
-  readonly port?: number | string;
-  readonly socketPath?: string | null;
-  readonly socket?: Socket;
-}
+type ConnectOptions = http.ClientRequestArgs & { readonly socket?: Socket };
 type SocketCreated = (error: Error | null, socket?: Socket) => void;
 
 /** The source of this machine's AWS credentials. */
@@ -78,7 +73,8 @@ function isDirect(origin: URL): boolean {
   });
 }
 
-function originOf({ protocol }: AgentInternals, { host = 'localhost', port }: ConnectOptions): URL {
+function originOf({ protocol }: ProxiedAgent, { host: given, port }: ConnectOptions): URL {
+  const host = given ?? 'localhost';
   return new URL(
     `${protocol}//${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`,
   );
@@ -93,13 +89,12 @@ let isPatched = false;
 function patchAgents(): void {
   if (isPatched) return;
   isPatched = true;
-  // Its types omit the methods that this patches.
-  const agents = http.Agent.prototype as unknown as AgentInternals;
+  const agents = http.Agent.prototype as ProxiedAgent;
   const { addRequest, createSocket, createConnection } = agents;
 
   const createProxied = function (
-    this: AgentInternals,
-    ...[request, options, created]: Parameters<AgentInternals['createSocket']>
+    this: ProxiedAgent,
+    ...[request, options, created]: Parameters<ProxiedAgent['createSocket']>
   ) {
     if (!proxy || !isProxied(this, options))
       return createSocket.call(this, request, options, created);
@@ -126,7 +121,7 @@ function patchAgents(): void {
       },
     );
   };
-  const isProxied = (agent: AgentInternals, options: ConnectOptions) =>
+  const isProxied = (agent: ProxiedAgent, options: ConnectOptions) =>
     // A different `createSocket` uses another proxy.
     agent.createSocket === createProxied &&
     /^https?:$/.test(agent.protocol) &&
@@ -136,7 +131,7 @@ function patchAgents(): void {
 
   agents.createSocket = createProxied;
   // The one of `node:https` wraps the socket in TLS.
-  agents.createConnection = function (options, created) {
+  agents.createConnection = function (options: ConnectOptions, created) {
     return options.socket ?? createConnection.call(this, options, created);
   };
   agents.addRequest = function (request, options) {

@@ -281,15 +281,17 @@ export function sourceGuard(
 }
 
 type ConnectTarget = Partial<net.TcpNetConnectOpts & net.IpcNetConnectOpts>;
-interface AgentInternals {
-  addRequest(request: http.ClientRequest, options: { readonly isGuarded?: boolean }): void;
-  getName(options?: { readonly isGuarded?: boolean }): string;
-}
+type GuardedRequest = http.ClientRequestArgs & { readonly isGuarded?: boolean };
 /** Internals of Node.js, which its types omit. */
-const internals = { net, sockets: Socket.prototype, agents: http.Agent.prototype } as unknown as {
-  readonly net: { _normalizeArgs(args: unknown[]): [ConnectTarget, unknown] };
-  readonly sockets: { connect(this: Socket, ...args: unknown[]): Socket };
-  readonly agents: AgentInternals;
+interface GuardedAgent extends http.Agent {
+  addRequest(request: http.ClientRequest, options: GuardedRequest): void;
+  getName(options?: GuardedRequest): string;
+}
+interface GuardedSocket extends Socket {
+  connect(...args: unknown[]): this;
+}
+const { _normalizeArgs: normalizeArgs } = net as typeof net & {
+  _normalizeArgs(args: unknown[]): [ConnectTarget, unknown];
 };
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
@@ -298,14 +300,14 @@ let isPatched = false;
 function patchConnections(): void {
   if (isPatched) return;
   isPatched = true;
-  const { sockets, agents } = internals;
+  const sockets: GuardedSocket = Socket.prototype;
   const { connect } = sockets;
   sockets.connect = function (...args) {
     const guard = presentGuard();
     if (!guard) return connect.apply(this, args);
     const [target, connected] = Array.isArray(args[0])
       ? (args[0] as [ConnectTarget, unknown])
-      : internals.net._normalizeArgs(args);
+      : normalizeArgs(args);
     const { host = 'localhost', path, port = 0 } = target;
     let given: object = { ...target, lookup: guard.lookup };
     if (path || (isIP(host) !== 0 && !guard.mayReach(host))) {
@@ -322,6 +324,7 @@ function patchConnections(): void {
     return connect.call(this, given, ...(connected ? [connected] : []));
   };
   // Guarded work must not reuse kept-alive connections of other work.
+  const agents = http.Agent.prototype as GuardedAgent;
   const { addRequest, getName } = agents;
   agents.addRequest = function (request, options) {
     addRequest.call(this, request, presentGuard() ? { ...options, isGuarded: true } : options);

@@ -27,10 +27,10 @@ export function TimeChart({
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const [point, setPoint] = useState<number | null>(null);
-  const data = [
+  const data: uPlot.AlignedData = [
     atMs.map((ms) => ms / 1000),
-    ...lines.map(({ values }) => values),
-  ] as unknown as uPlot.AlignedData;
+    ...lines.map(({ values }) => [...values]),
+  ];
   const shape = lines.map(({ label, colour }) => `${label} ${colour}`).join();
 
   useEffect(() => {
