@@ -106,7 +106,8 @@ test('a process that cannot be made at the moment says nothing against the way i
   }
   const [strictest] = await childCommands(DEFAULT_LIMITS);
   const way = [strictest?.file, ...(strictest?.args ?? [])].join(' ');
-  assert.equal(started, [way, way, way]);
+  // Newer versions of Node need the wider limit, which is tried after this one has failed by itself.
+  assert.equal(started.slice(0, 3), [way, way, way]);
 });
 
 test.run();
