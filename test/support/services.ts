@@ -1,5 +1,5 @@
 import { type Browser, chromiumProgram } from './start/chromium.js';
-import { go } from './start/go.js';
+import { go, goProgram } from './start/go.js';
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
@@ -135,6 +135,8 @@ export const own = {
   python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
   /** The path of Go 1.21 or newer. */
   go: (): Promise<string> => orSkip(async () => go()),
+  /** The path of a program in Go, such as `helm.sh/helm/v4/cmd/helm@v4.3.0`. */
+  goProgram: (source: string): Promise<string> => orSkip(async () => goProgram(source)),
 };
 
 /**
