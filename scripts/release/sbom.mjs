@@ -1,0 +1,168 @@
+// @ts-check
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** Licences of packages that an installation contains. Of alternatives (`A OR B`) one suffices. */
+export const allowedLicences = [
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'PSF-2.0',
+];
+
+/**
+ * The parts of a CycloneDX document that this file reads.
+ * @typedef {object} Component
+ * @property {string} name
+ * @property {string} version
+ * @property {string} bom-ref
+ * @property {{ expression?: string, license?: { id?: string, name?: string } }[]} [licenses]
+ *
+ * @typedef {object} Bom
+ * @property {{ component: { 'bom-ref': string } }} metadata
+ * @property {Component[]} components
+ * @property {{ ref: string, dependsOn: string[] }[]} dependencies
+ */
+
+/**
+ * Writes the bill of materials of an installation, with what is bundled in the dashboard, and a
+ * table of its licences. Reads package-lock.json and the built dashboard; needs no network.
+ * @param {{ root: string, out: string, version: string, names?: { scope: string } }} options
+ * @returns {Promise<string[]>} `gateway-<version>.cdx.json` and `gateway-<version>-licences.md`
+ * @throws if a licence is not allowed
+ */
+export async function writeSbom({ root, out, version, names = { scope: '@gateway' } }) {
+  const bom = installed(root);
+  const self = { 'bom-ref': `gateway@${version}`, type: 'application', name: 'gateway', version };
+  for (const it of bom.dependencies)
+    if (it.ref === bom.metadata.component['bom-ref']) it.ref = self['bom-ref'];
+  bom.metadata.component = self;
+  addBundled(bom, root);
+  const refused = refusedLicences(bom.components);
+  if (refused.length > 0)
+    throw new Error(
+      `licences that are not allowed: ${refused.join(', ')}. Choose other packages, or add the licence to allowedLicences in scripts/release/sbom.mjs`,
+    );
+  fs.mkdirSync(out, { recursive: true });
+  const list = path.join(out, `gateway-${version}.cdx.json`);
+  const table = path.join(out, `gateway-${version}-licences.md`);
+  const published = (/** @type {string} */ text) =>
+    text.replaceAll(/(@|%40)gateway\//g, `$1${names.scope.slice(1)}/`);
+  fs.writeFileSync(list, published(`${JSON.stringify(bom, null, 2)}\n`));
+  fs.writeFileSync(table, published(licenceTable(bom.components, version)));
+  return [list, table];
+}
+
+/**
+ * Returns `name@version: licence` of each component without an allowed licence.
+ * @param {Component[]} components
+ */
+export function refusedLicences(components) {
+  return components
+    .filter(
+      (it) =>
+        !licenceOf(it)
+          .split(' OR ')
+          .some((one) => allowedLicences.includes(one)),
+    )
+    .map((it) => `${it['bom-ref']}: ${licenceOf(it) || 'none'}`);
+}
+
+/**
+ * The components of an installation. The lock file is copied without development tools, because
+ * npm leaves out a dependency of a package when the root has it as a dev dependency too.
+ * @param {string} root
+ */
+function installed(root) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-sbom-'));
+  try {
+    const read = (/** @type {string} */ name) =>
+      JSON.parse(fs.readFileSync(path.join(root, name), 'utf8'));
+    const lock = read('package-lock.json');
+    for (const [place, locked] of Object.entries(lock.packages)) {
+      if (locked.dev) delete lock.packages[place];
+      else delete locked.devDependencies;
+    }
+    const manifest = { ...read('package.json'), devDependencies: {} };
+    fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
+    fs.writeFileSync(path.join(folder, 'package-lock.json'), JSON.stringify(lock));
+    return npmSbom(folder, []);
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} cwd
+ * @param {string[]} args
+ * @returns {Bom}
+ */
+function npmSbom(cwd, args) {
+  const text = execFileSync(
+    'npm',
+    ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', ...args],
+    { cwd, encoding: 'utf8', maxBuffer: 1 << 26 },
+  );
+  const bom = JSON.parse(text);
+  // npm names workspaces by their folders.
+  for (const it of bom.components) it.name = it['bom-ref'].replace(/@[^@]*$/, '');
+  return bom;
+}
+
+/**
+ * Adds the packages that are bundled in the dashboard, which are dev dependencies to npm.
+ * @param {Bom} bom
+ * @param {string} root
+ */
+function addBundled(bom, root) {
+  const site = path.join(root, 'packages/dashboard/dist/site');
+  const licences = fs.readFileSync(path.join(site, 'assets/licences.txt'), 'utf8');
+  const bundled = licences
+    .split('\n\n----\n\n')
+    .map((text) => text.split('\n', 1)[0]?.replace(' ', '@'));
+  const { components, dependencies } = npmSbom(root, ['--workspace=@gateway/dashboard']);
+  const refs = new Set(bom.components.map((it) => it['bom-ref']));
+  for (const it of components) {
+    const ref = it['bom-ref'];
+    if (refs.has(ref) || !(bundled.includes(ref) || it.name === 'swagger-ui-dist')) continue;
+    refs.add(ref);
+    bom.components.push(it);
+  }
+  const has = new Map([...bom.dependencies, ...dependencies].map((it) => [it.ref, it.dependsOn]));
+  bom.dependencies = [bom.metadata.component['bom-ref'], ...refs].map((ref) => ({
+    ref,
+    dependsOn: (has.get(ref) ?? []).filter((it) => refs.has(it)),
+  }));
+}
+
+/** @param {Component} component */
+function licenceOf({ licenses = [] }) {
+  return licenses
+    .map(({ expression, license }) => expression ?? license?.id ?? license?.name ?? '')
+    .join(' AND ')
+    .replace(/^\((.*)\)$/, '$1');
+}
+
+/**
+ * @param {Component[]} components
+ * @param {string} version
+ */
+function licenceTable(components, version) {
+  const rows = components.map((it) => `| ${it.name} | ${it.version} | ${licenceOf(it)} |`).sort();
+  return `# Licences of gateway ${version}
+
+The gateway is licensed under Apache-2.0. An installation with all plugins contains these packages:
+
+| Package | Version | Licence |
+|---|---|---|
+${rows.join('\n')}
+`;
+}
