@@ -8,8 +8,10 @@ import { parseArgs } from 'node:util';
 import { prepareOrExit } from './prepare.mjs';
 import { command } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
+import { packChart } from './release/chart.mjs';
 import { names } from './release/names.mjs';
 import { packNpm } from './release/npm.mjs';
+import { writeSbom } from './release/sbom.mjs';
 import { setVersion } from './release/version.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
@@ -21,6 +23,8 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
  */
 const products = {
   npm: packNpm,
+  chart: packChart,
+  sbom: writeSbom,
 };
 
 const { values } = parseArgs({

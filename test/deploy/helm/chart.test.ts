@@ -1,4 +1,4 @@
-// deadline: 900 s
+// deadline: 900 s, long
 import fs from 'node:fs';
 import path from 'node:path';
 import { Ajv } from 'ajv';
