@@ -44,6 +44,7 @@ export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
 async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const entry = await realpath(fileURLToPath(new URL('../child/child.js', import.meta.url)));
   const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
+  const dist = dirname(dirname(entry));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
     // A child that fills its memory must not use every core for garbage collection.
@@ -51,7 +52,12 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
     '--no-addons',
     '--no-warnings',
     '--unhandled-rejections=none',
-    ...permissionArguments([dirname(dirname(entry)), dirname(dirname(ses))]),
+    ...permissionArguments([
+      `${dist}/`,
+      // Node 20.19 looks there whether the files are modules.
+      join(dirname(dist), 'package.json'),
+      `${dirname(dirname(ses))}/`,
+    ]),
     entry,
     ses,
     String(limits.maxOutputBytes),
@@ -59,11 +65,11 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
 }
 
 /** https://nodejs.org/api/permissions.html: no files but these, no processes, no threads. */
-function permissionArguments(folders: readonly string[]): string[] {
+function permissionArguments(readable: readonly string[]): string[] {
   const flag = ['--permission', '--experimental-permission'].find((name) =>
     process.allowedNodeEnvironmentFlags.has(name),
   );
-  return flag === undefined ? [] : [flag, ...folders.map((folder) => `--allow-fs-read=${folder}/`)];
+  return flag === undefined ? [] : [flag, ...readable.map((place) => `--allow-fs-read=${place}`)];
 }
 
 /** Returns the path of a Linux tool: the child has no PATH. */
