@@ -1,0 +1,64 @@
+// @ts-check
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { command } from '../prepare/command.mjs';
+import { Problem } from '../prepare/problem.mjs';
+import { packNpm } from './npm.mjs';
+
+/** Run by Go, so nothing has to be installed. */
+const NFPM = 'github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2';
+
+/**
+ * Makes the Debian package: the npm packages without tracers, installed below /usr/lib/gateway, and
+ * the files in `deploy/systemd`.
+ * @param {object} options
+ * @param {string} options.root
+ * @param {string} options.out
+ * @param {string} options.version
+ * @param {typeof import('./names.mjs').names} options.names
+ * @returns {Promise<string[]>} the package
+ */
+export async function packDeb({ root, out, version, names }) {
+  const stage = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-deb-'));
+  const file = path.join(out, `gateway_${version}_all.deb`);
+  try {
+    fs.cpSync(path.join(root, 'deploy/systemd'), stage, { recursive: true });
+    fs.copyFileSync(path.join(root, 'docs/guides/systemd.md'), path.join(stage, 'systemd.md'));
+    fs.copyFileSync(path.join(root, 'LICENSE'), path.join(stage, 'LICENSE'));
+    const packages = await packNpm({ root, out: path.join(stage, 'packages'), names });
+    const lib = path.join(stage, 'lib');
+    fs.mkdirSync(lib);
+    fs.writeFileSync(path.join(lib, 'package.json'), '{ "private": true }\n');
+    await run(lib, 'npm', [
+      'install',
+      '--omit=dev',
+      '--omit=optional',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      ...packages.filter((each) => !path.basename(each).includes('-tracer-')),
+    ]);
+    fs.mkdirSync(out, { recursive: true });
+    const args = ['run', NFPM, 'package', '--config=nfpm.yaml', '--packager=deb'];
+    await run(stage, 'go', [...args, `--target=${file}`], {
+      VERSION: version,
+      HOMEPAGE: names.repository,
+      MAINTAINER: `gateway <gateway@${new URL(names.repository).host}>`,
+    });
+    return [file];
+  } finally {
+    fs.rmSync(stage, { recursive: true });
+  }
+}
+
+/**
+ * @param {string} cwd
+ * @param {string} program
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+async function run(cwd, program, args, env) {
+  const { ok, output } = await command(program, args, { cwd, env: { ...process.env, ...env } });
+  if (!ok) throw new Problem(`${program} failed. Is it installed?\n${output}`);
+}

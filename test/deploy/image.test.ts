@@ -1,0 +1,163 @@
+// deadline: 900 s, long
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { buildImage } from '../../scripts/release/image.mjs';
+import { names } from '../../scripts/release/names.mjs';
+import { endpoint } from '../support/endpoint.js';
+import { type Created, production, type Production, subscribed } from '../support/production.js';
+import { commandOf, processes } from '../support/processes.js';
+import { tempFolder } from '../support/start/keep.js';
+import { until } from '../support/until.js';
+import { containers, type Podman } from './containers.js';
+import { nodeBase, npmrc } from './node-base.js';
+
+const image = suite('deploy/image');
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const IMAGE = 'localhost/gateway:0.0.0-amd64';
+const MB = 1e6;
+
+const machine = await containers();
+const { podman } = machine;
+for (const one of ['amd64', 'arm64'] as const)
+  await podman('import', `--arch=${one}`, nodeBase(one), `localhost/node:${one}`);
+const archives = await buildImage({
+  root,
+  out: tempFolder('image'),
+  version: '0.0.0',
+  names,
+  base: (architecture) => `localhost/node:${architecture}`,
+  npmrc: npmrc(),
+});
+
+image('it is small, and has neither root nor a shell', async () => {
+  const [facts] = JSON.parse(await podman('image', 'inspect', IMAGE)) as [
+    { Size: number; Config: { User: string; Labels: Record<string, string> } },
+  ];
+  process.stderr.write(`image: ${(facts.Size / MB).toFixed(0)} MB\n`);
+  assert.ok(facts.Size < 250 * MB, `${facts.Size} bytes`);
+  assert.is(facts.Config.User, '65532:65532');
+  assert.is(facts.Config.Labels['org.opencontainers.image.version'], '0.0.0');
+  assert.match(await podman('run', '--rm', IMAGE, 'version'), /^gateway \d/);
+  for (const shell of ['sh', 'bash', 'npm', 'apt-get'])
+    assert.match(
+      await podman('run', '--rm', `--entrypoint=${shell}`, IMAGE).catch(String),
+      /not found/,
+    );
+});
+
+image('server and agents deliver, drain, and take over from a killed one', () => operate(machine));
+
+image('it runs on arm64', async () => {
+  const foreign = IMAGE.replace('amd64', 'arm64');
+  const asked = ['run', '--rm', '--entrypoint=node', foreign, '--print'];
+  assert.is(await podman(...asked, 'process.arch'), 'arm64\n');
+  assert.match(await podman('run', '--rm', foreign, 'version'), /^gateway \d/);
+});
+
+image('a user without rights runs it', async () => {
+  const { rootless } = machine;
+  const [archive = ''] = archives;
+  fs.chmodSync(path.dirname(archive), 0o755);
+  const [, loaded = ''] =
+    /^Loaded image: (.*)$/m.exec(await rootless.podman('load', '--input', archive)) ?? [];
+  await rootless.podman('tag', loaded, IMAGE);
+  await operate(rootless);
+});
+
+image.after(() => machine.close());
+image.run();
+
+/** Migrates, starts a server and two agents in containers, and lets them deliver. */
+async function operate(engine: Podman) {
+  const receiver = await endpoint();
+  const gateway = await production({
+    agents: 2,
+    bin: fileURLToPath(new URL('./in-container.mjs', import.meta.url)),
+    env: { IN_CONTAINER: JSON.stringify({ ...engine, image: IMAGE }) },
+  });
+  try {
+    await subscribed(gateway, receiver.url);
+    const [first, second] = gateway.agents as [Agent, Agent];
+    await post(gateway, first, 1);
+    await receiver.received(1);
+
+    for (const name of [`server-${gateway.serverPort}`, `agent-${first.port}`])
+      await engine.podman('healthcheck', 'run', name);
+
+    const requests = receiver.requests.length;
+    await callFunction(gateway, first);
+    await receiver.received(requests + 1);
+    assert.ok(
+      limitsOf(first).some((limits) => /Max data size +\d/.test(limits)),
+      'the kernel limits the memory of functions',
+    );
+
+    receiver.answer({ hang: true });
+    const before = receiver.requests.length;
+    await post(gateway, first, 2);
+    await receiver.received(before + 1);
+    receiver.answer({});
+    await engine.podman('kill', '--signal=KILL', `agent-${first.port}`);
+    await receiver.received(before + 2);
+    assert.is(receiver.requests.at(-1)?.body.toString(), '{"n":2}');
+
+    receiver.answer({ delayMs: 1000 });
+    await post(gateway, second, 3);
+    await until('the request in flight', () => receiver.connections.open > 0);
+    assert.equal(await second.process.terminate(), { code: 0, signal: null });
+    assert.is(receiver.requests.at(-1)?.body.toString(), '{"n":3}');
+    assert.equal(await gateway.server.terminate(), { code: 0, signal: null });
+    const undone = await gateway.database.rows(
+      `select id from event_deliveries where status <> 'success'`,
+    );
+    assert.equal(undone, []);
+  } finally {
+    await gateway.close();
+    await receiver.close();
+  }
+}
+
+type Agent = Production['agents'][number];
+
+async function post(gateway: Production, agent: Agent, n: number) {
+  const url = `http://127.0.0.1:${agent.port}/api/v1/projects/${gateway.projectId}/events`;
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey}` },
+    body: JSON.stringify({ event_type: 'order.paid', data: { n } }),
+  });
+  assert.is(response.status, 201, await response.text());
+}
+
+/** Sends a webhook to a new HTTP source with a function. */
+async function callFunction(gateway: Production, agent: Agent) {
+  const { url } = await gateway.api<Created & { url: string }>('POST', '/sources', {
+    name: 'hooks',
+    type: 'http',
+    body_function: `function transform({ n }) { return { event_type: 'order.line', data: { n } }; }`,
+  });
+  const { pathname } = new URL(url, 'http://localhost');
+  await until('the source to be known', async () => {
+    const response = await fetch(`http://127.0.0.1:${agent.port}${pathname}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"n":10}',
+    });
+    return response.status === 200;
+  });
+}
+
+/** Returns `/proc/<pid>/limits` of the processes of an agent that run functions. */
+function limitsOf({ port }: Agent): string[] {
+  return [...processes()]
+    .filter(
+      ([pid, { parent }]) =>
+        commandOf(pid).includes('/child/child.js') &&
+        commandOf(parent).includes(`agent --port ${port}`),
+    )
+    .map(([pid]) => fs.readFileSync(`/proc/${pid}/limits`, 'utf8'));
+}
