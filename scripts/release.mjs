@@ -9,6 +9,7 @@ import { prepareOrExit } from './prepare.mjs';
 import { command } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
 import { packChart } from './release/chart.mjs';
+import { buildDocs } from './release/docs.mjs';
 import { names } from './release/names.mjs';
 import { packNpm } from './release/npm.mjs';
 import { writeSbom } from './release/sbom.mjs';
@@ -22,6 +23,7 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
  *   returns the files that it has written to `out`
  */
 const products = {
+  docs: buildDocs, // first: its site is in a package
   npm: packNpm,
   chart: packChart,
   sbom: writeSbom,

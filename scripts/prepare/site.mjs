@@ -181,7 +181,7 @@ function compress(file) {
  * Hashes path, size and time of all files.
  * @param {string[]} places
  */
-function signatureOf(places) {
+export function signatureOf(places) {
   const hash = crypto.createHash('sha256');
   for (const place of places) {
     const isFolder = fs.statSync(place).isDirectory();

@@ -26,7 +26,7 @@ const boundaries = suite('meta/boundaries');
  */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: ['server', 'agent', 'ingest', 'store', 'core', 'plugin', 'plugin-conformance'],
-  server: ['ingest', 'store', 'core', 'dashboard'],
+  server: ['ingest', 'store', 'core', 'dashboard', 'docs'],
   agent: ['ingest', 'store', 'sandbox', 'core', 'plugin'],
   ingest: ['store', 'sandbox', 'core', 'plugin'],
   store: ['core'],
@@ -34,6 +34,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sandbox: [],
   client: [],
   dashboard: ['client'],
+  docs: [],
   plugin: [],
   'plugin-conformance': ['plugin'],
 };

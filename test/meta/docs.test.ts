@@ -55,12 +55,12 @@ docs(
   },
 );
 
-docs('every decision is listed in the map of the docs', () => {
+docs('every page is listed in the map of the docs, which is the navigation of the site', () => {
   const listed = links(read('docs/README.md')).map((link) =>
     path.posix.join('docs', link.split('#')[0] ?? ''),
   );
   const missing = pages.filter(
-    (page) => page.startsWith('docs/decisions/') && !listed.includes(page),
+    (page) => page.startsWith('docs/') && page !== 'docs/README.md' && !listed.includes(page),
   );
   assert.equal(missing, []);
 });

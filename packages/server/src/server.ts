@@ -20,6 +20,7 @@ import { openOidc } from './auth/oidc/provider.js';
 import { startBilling } from './billing.js';
 import { openContext } from './context.js';
 import { serveDashboard } from './dashboard.js';
+import { serveDocs } from './docs.js';
 import { linksOf } from './http/links.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
@@ -128,6 +129,7 @@ export async function startServer({
         rootPath: config.root_path,
         hasBasic: context.credentials.basic,
       }),
+      docs: serveDocs(config.root_path),
       dashboard: config.dashboard.enabled
         ? serveDashboard(config.root_path, config.portal.frame_ancestors)
         : undefined,

@@ -48,6 +48,7 @@ export function createApp(
   routes: readonly Route[],
   pages: {
     readonly documents: Router | undefined;
+    readonly docs: Middleware | undefined;
     readonly dashboard: Middleware | undefined;
     readonly ingest: Router;
   },
@@ -60,7 +61,8 @@ export function createApp(
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(identifyRequests(log));
   app.use(requireOneHost);
-  // Dashboard requests are not API requests.
+  // Requests for pages are not API requests. The dashboard answers any path outside the API.
+  if (pages.docs) app.use(pages.docs);
   if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
   app.use(speakConvoy(config.root_path));

@@ -1,0 +1,102 @@
+// deadline: 400 s, long
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import Koa from 'koa';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isText } from '@gateway/docs';
+import { serveDocs } from '#server/docs';
+import { buildDocs } from '../../scripts/release/docs.mjs';
+import { filesIn, problemsOf } from '../../scripts/site/links.mjs';
+import { openBrowser, SIZES, visit } from '../dashboard/browser.js';
+import { loopback } from '../support/ports.js';
+import { tempFolder } from '../support/start/keep.js';
+
+const docs = suite('release/docs-site');
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const out = tempFolder('docs-site');
+// The build fails if a link is dead.
+const [index = ''] = await buildDocs({ root, out, version: '0.1.0' });
+const site = path.join(root, 'packages/docs/dist/site');
+const names = filesIn(site);
+
+docs('every page has its Markdown beside it, and llms.txt leads to all of them', () => {
+  const pages = names.filter((name) => name.endsWith('.md'));
+  assert.ok(pages.length > 90);
+  for (const name of pages) assert.ok(names.includes(name.replace(/\.md$/, '.html')), name);
+  const listed = fs.readFileSync(path.join(site, 'llms.txt'), 'utf8');
+  for (const name of pages.filter((it) => it !== 'contents.md'))
+    assert.ok(listed.includes(`/__docs__/${name})`), name);
+});
+
+docs('the files are small, and the copy of a version holds its own path alone', () => {
+  const bytes = names.reduce((sum, name) => sum + fs.statSync(path.join(site, name)).size, 0);
+  assert.ok(bytes < 20e6, `${bytes}`);
+  const version = path.join(path.dirname(index), '0.1.0');
+  const unplaced = filesIn(version).filter(
+    (name) =>
+      isText(name) &&
+      /__docs__|docs\.invalid/.test(fs.readFileSync(path.join(version, name), 'utf8')),
+  );
+  assert.equal(unplaced, []);
+  assert.match(fs.readFileSync(index, 'utf8'), 'href="0.1.0/index.html"');
+});
+
+docs('a dead link, a dead heading and a script of another server are found', () => {
+  const folder = tempFolder('dead');
+  fs.writeFileSync(
+    path.join(folder, 'index.html'),
+    '<a href="/__docs__/none.html">1</a><a href="#none">2</a><script src="https://cdn.invalid/x.js"></script><a href="https://example.com">3</a>',
+  );
+  assert.equal(problemsOf(folder), [
+    'index.html: /__docs__/none.html leads to no page',
+    'index.html: #none leads to no heading',
+    'index.html: <script src> loads https://cdn.invalid/x.js',
+  ]);
+});
+
+for (const rootPath of ['', '/gateway'])
+  docs(
+    `a browser reads, searches and moves on below "${rootPath}/docs", without other hosts`,
+    async () => {
+      const app = new Koa().use(serveDocs(rootPath, pathToFileURL(`${site}/`)));
+      const handle = app.callback();
+      const server = http.createServer((request, response) => void handle(request, response));
+      const base = `http://127.0.0.1:${await loopback(server)}${rootPath}/docs`;
+      const browser = await openBrowser();
+      try {
+        for (const isPhone of [false, true]) {
+          const { page, close } = await visit(browser, `${base}/reference/limits.html`, {
+            isPhone,
+            theme: isPhone ? 'dark' : 'light',
+          });
+          const elsewhere: string[] = [];
+          page.on('request', (request) => {
+            if (!request.url().startsWith(base)) elsewhere.push(request.url());
+          });
+          const width = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(width <= SIZES[isPhone ? 'phone' : 'desktop'].width, `${width}`);
+          if (!isPhone) {
+            await page.waitForLoadState('networkidle'); // the button works once its script has run
+            await page.locator('.rp-search-button').first().click();
+            await page.locator('.rp-search-panel__input').fill('quarantine');
+            await page.locator('.rp-suggest-item').first().click();
+            await page.waitForURL(/quarantine/);
+            await page.locator('h1').waitFor();
+          }
+          await page.goto(`${base}/reference/openapi.html`);
+          await page.locator('.opblock').first().waitFor();
+          assert.equal(elsewhere, []);
+          await close();
+        }
+      } finally {
+        await browser.close();
+        server.close();
+      }
+    },
+  );
+
+docs.run();
