@@ -1,5 +1,6 @@
 -- Who uses the gateway, and what they set up. Small tables, read into the memory of every agent.
 -- Every write to projects, endpoints, subscriptions or sources raises config_version and notifies, so that agents follow at once.
+-- blocks: nothing
 
 create type project_type as enum ('outgoing', 'incoming');
 create type endpoint_status as enum ('active', 'inactive', 'paused');

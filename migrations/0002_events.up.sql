@@ -4,6 +4,7 @@
 -- is a hash of (source, coordinates) for an event and of (event, endpoint, subscription) for a delivery. So the primary key alone refuses
 -- a redelivered message and a second fan-out, grows at its end like a sequence, and names the partition of its row.
 -- All three big tables are partitioned by the broker's time of the message, so that retention is the drop of a partition.
+-- blocks: nothing
 
 create type event_status as enum ('pending', 'processed', 'failed');
 create type message_type as enum ('single', 'fanout', 'broadcast');

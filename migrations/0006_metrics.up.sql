@@ -1,7 +1,8 @@
 -- What the queue series are made of: who a delivery is of stands in its row, so that what is not finished is counted by its partial indexes, and what is
 -- finished is counted as it finishes.
--- Locks: the tables of events, their deliveries and the attempts are closed to writers until the end; deliveries that are not over are written once, and
--- all three tables are read once. Agents wait meanwhile.
+-- blocks: writes of events, 0.4 s per million rows
+-- blocks: reads and writes of event_deliveries, 0.5 s per million rows
+-- blocks: writes of delivery_attempts, 0.4 s per million rows
 
 alter table event_deliveries
   -- of its event; null: made by a gateway that did not know these columns

@@ -1,5 +1,5 @@
 -- A sample is stored as it is: it is written anew every few seconds, stays in memory, and to compress it took two of the two and a half milliseconds that
 -- keeping it takes.
--- Locks: metric_samples, for a moment. A sample that is under way is waited for.
+-- blocks: reads and writes of metric_samples
 
 alter table metric_samples alter column body set storage external;

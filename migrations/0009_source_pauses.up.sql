@@ -1,6 +1,6 @@
 -- A source whose transform function overruns again and again is paused for a while, and tried again by itself. Agents of the schema before it go on
 -- reading such a source, as they did.
--- Locks: sources for the moment of the commit; the defaults are constants, so nothing is rewritten, and the checks read a table of a few rows.
+-- blocks: reads and writes of sources, 0.2 s per million rows
 
 alter table sources
   add column paused_at    timestamptz,

@@ -1,5 +1,5 @@
 -- Which message an event was made of: a message that comes again has the same digest, another one at the same coordinates and time has not. Null for events
 -- over the API, and for those that agents of the schema before it accept.
--- Locks: events and its partitions for the moment of the commit; the column has no default, so nothing is rewritten.
+-- blocks: reads and writes of events
 
 alter table events add column digest bytea;

@@ -1,3 +1,4 @@
+-- rebuilt: project_versions
 -- Every write makes every agent read everything again.
 do $$ declare t text; begin
   foreach t in array array['projects', 'endpoints', 'subscriptions', 'sources'] loop

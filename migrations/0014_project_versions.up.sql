@@ -1,7 +1,10 @@
 -- Agents read the projects that changed, not everything. Every write to a project, or to its endpoints, subscriptions and sources, notes the value of
 -- config_version that it raised, by project; a write that touches no row raises nothing. config_version stays locked until the commit, so that versions become
 -- visible in their order: an agent that has read up to one misses none below it. A table of its own, as updates of projects would lock in another order.
--- Locks: the four tables for the moment of the commit; the indexes read tables of some thousand rows.
+-- blocks: reads and writes of projects, 8 s per million rows
+-- blocks: reads and writes of endpoints, 1 s per million rows
+-- blocks: reads and writes of subscriptions, 1 s per million rows
+-- blocks: reads and writes of sources, 1 s per million rows
 
 create table project_versions (
   -- of no foreign key: agents drop a project whose row is gone

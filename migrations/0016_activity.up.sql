@@ -1,5 +1,5 @@
 -- When how much happened, for charts: what is added to the counts is added here too, with the time at which it was counted.
--- Locks: none that anyone waits for.
+-- blocks: nothing
 
 create table activity (
   project_id  uuid not null,

@@ -1,6 +1,7 @@
 -- no transaction
 -- A value of an enum can be used only after the transaction that adds it.
--- Roles that may less or more than admins and members, sessions and portal links. Locks: none that anyone waits for.
+-- Roles that may less or more than admins and members, sessions and portal links.
+-- blocks: nothing
 
 alter type member_role add value if not exists 'viewer' before 'admin';
 alter type member_role add value if not exists 'owner';

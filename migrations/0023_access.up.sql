@@ -1,5 +1,6 @@
 -- Owners, sessions and portal links as kinds of API keys, invitations, and the audit log.
--- Locks: organisation_members and api_keys, small tables, for a moment.
+-- blocks: reads and writes of api_keys, 0.9 s per million rows
+-- blocks: writes of organisations, users
 
 -- Every admin so far made the organisation.
 update organisation_members set role = 'owner' where role = 'admin';

@@ -1,4 +1,5 @@
 -- Data of such an event, in the order in which it was written; null: none is known.
+-- blocks: reads and writes of event_types
 alter table event_types add column example json;
 
 -- Agents know the event types of a project that rejects others, so new ones raise the version of the project.

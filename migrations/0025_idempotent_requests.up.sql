@@ -1,4 +1,5 @@
 -- Requests with an Idempotency-Key that create something, kept for a day: who repeats one gets its answer.
+-- blocks: nothing
 create table idempotent_requests (
   -- the key, session or portal link that sent it, or the digest of a credential of the process
   caller_id    text not null,

@@ -1,4 +1,6 @@
--- People who sign in with an OpenID Connect provider. Locks: invitations, a small table, for a moment.
+-- People who sign in with an OpenID Connect provider.
+-- blocks: writes of invitations, 0.8 s per million rows
+-- blocks: writes of users
 
 create table user_identities (
   -- what the provider calls itself and the person: neither ever changes

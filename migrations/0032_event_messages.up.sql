@@ -1,6 +1,6 @@
 -- The message that events were made of, for sources that keep messages: once for all events of a message, under the id of the first of them, written in the
 -- commit of its events. Partitioned as events are, so that retention drops both.
--- Locks: sources, which changes of the configuration write, for as long as the catalogue takes; the default is a constant, so no row is rewritten.
+-- blocks: reads and writes of sources
 
 alter table sources add column keep_messages boolean not null default false;
 

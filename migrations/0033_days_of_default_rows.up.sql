@@ -1,7 +1,8 @@
 -- A day is made although the default partition holds rows of it, as those of a producer whose clock is ahead: they move to the new partition in the same
 -- transaction. One such row kept a day from being made, and all its traffic went to the default partition. Beyond 100,000 rows of a table, which would block
 -- writers for seconds, the day is left to the default partition, and agents and doctor report it.
--- Locks: nothing here. The function takes the lock that making a partition takes, before it looks for rows.
+-- The function takes the lock that making a partition takes, before it looks for rows.
+-- blocks: nothing
 
 create or replace function ensure_day(day date) returns boolean language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- When messages arrived whose own time cannot be, such as microseconds in place of milliseconds. The arrival dates their events, and a message that its broker
 -- delivers again has the arrival that is stored here, so that it is a duplicate.
--- Locks: none on existing tables.
+-- blocks: nothing
 
 create table message_arrivals (
   project_id uuid not null,

@@ -1,3 +1,4 @@
 -- no transaction
--- A kind of notification: a broker deleted messages of a source before they were read. Locks: none that anyone waits for.
+-- A kind of notification: a broker deleted messages of a source before they were read.
+-- blocks: nothing
 alter type notification_kind add value if not exists 'source_lost';

@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { discard, forget, keep, tempFolder } from './start/keep.js';
 import { until, within } from './until.js';
 
-const bin = fileURLToPath(new URL('../../packages/cli/bin/gateway.js', import.meta.url));
+/** The `gateway.js` of the working tree. */
+export const currentBuild = fileURLToPath(
+  new URL('../../packages/cli/bin/gateway.js', import.meta.url),
+);
 
 export interface GatewayOptions {
   /**
@@ -56,13 +59,13 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
   const folder = options.folder ?? tempFolder('gateway');
   if (options.config)
     fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
-  const child = spawn(process.execPath, [options.bin ?? bin, ...args], {
+  const child = spawn(process.execPath, [options.bin ?? currentBuild, ...args], {
     cwd: folder,
     env: environment(folder, options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const pid = child.pid;
-  if (pid === undefined) throw new Error(`could not run ${options.bin ?? bin}`);
+  if (pid === undefined) throw new Error(`could not run ${options.bin ?? currentBuild}`);
   keep(pid, 'SIGKILL');
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));

@@ -26,6 +26,8 @@ export interface Production {
   readonly projectId: string;
   readonly apiKey: string;
   readonly encryptionKey: string;
+  /** Options of further processes of this gateway. */
+  readonly run: { readonly folder: string; readonly env: Readonly<Record<string, string>> };
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /**
@@ -52,13 +54,14 @@ export interface Production {
  * Sets up a gateway with its commands: `bootstrap`, `server`, agents; then creates a project over
  * the API. The database is a copy of a migrated one.
  * @param options.settings merged over the basic settings; `postgres` and `redis` are other servers;
- * `bin` is another `gateway.js`; `env` is added to the environment of every process
+ * `bin` is another `gateway.js`, which makes the schema with `migratedByBin`; `env` is added to the environment of every process
  * @throws the first failure, after everything started is closed
  */
 export async function production(
   options: {
     agents?: number;
     bin?: string;
+    migratedByBin?: boolean;
     env?: Readonly<Record<string, string>>;
     settings?: { readonly database?: object; readonly [name: string]: unknown };
     postgres?: { readonly url: string };
@@ -72,7 +75,10 @@ export async function production(
     if (failures.length > 0) throw failures[0];
   };
   try {
-    const db = await database({ migrate, ...(options.postgres && { postgres: options.postgres }) });
+    const db = await database({
+      ...(options.migratedByBin ? {} : { migrate }),
+      ...(options.postgres && { postgres: options.postgres }),
+    });
     closing.push(() => db.close());
     const kv = await redis(options.redis ? { server: options.redis } : {});
     closing.push(() => kv.close());
@@ -94,6 +100,7 @@ export async function production(
       ...options.settings,
       database: { ...db.connection, ...options.settings?.database },
     };
+    if (options.migratedByBin) await succeed(['migrate', 'up'], { ...run, config });
     const account = JSON.parse(
       await succeed(['bootstrap', '--email', 'ops@example.com'], { ...run, config }),
     ) as {
@@ -121,6 +128,7 @@ export async function production(
       projectId,
       apiKey: account.api_key.key,
       encryptionKey: config.encryption_key,
+      run: { folder, env: options.env ?? {} },
       agents,
       api: (method, path, body, headers) =>
         call(method, `/projects/${projectId}${path}`, body, headers),

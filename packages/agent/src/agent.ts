@@ -47,7 +47,7 @@ export async function startAgent({
   log,
   kv: givenKv,
   intake: openIntake,
-}: AgentOptions): Promise<{ port: number; close(): Promise<void> }> {
+}: AgentOptions): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
   const { open } = sealer(config.encryption_key);
   const lifecycle = new Lifecycle(log);
   const drainTimeoutMs = config.agent.drain_timeout_seconds * 1000;
@@ -64,7 +64,7 @@ export async function startAgent({
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
-    await requireReady(database, config.database);
+    await requireReady(database, config.database, log);
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
@@ -124,7 +124,7 @@ export async function startAgent({
       },
       'The agent is ready.',
     );
-    return { port: http.port, close };
+    return { port: http.port, leave: () => http.leave(), close };
   } catch (error) {
     await close();
     throw error;

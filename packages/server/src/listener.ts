@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
-import { closeListener, listen } from '@gateway/core/http';
+import { closeListener, leaveConnections, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import { largestBody } from './http/body.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
@@ -46,20 +46,25 @@ export async function serve(
     tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined;
     log: Log;
   },
-): Promise<{ port: number; close(): Promise<void> }> {
+): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
   const { http } = config.server;
   const { port, bind } = http;
   const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
   const options = listenerOptions(config);
   if (!tls) {
     const server = createServer(options, app);
-    return { port: await listen(server, place), close: () => closeListener(server) };
+    return {
+      port: await listen(server, place),
+      leave: () => leaveConnections(server),
+      close: () => closeListener(server),
+    };
   }
   const server = createTlsServer({ ...options, ...tls.inUse.options }, app);
   const listening = await listen(server, place);
   const stopReloading = reloadCertificates(server, { ...tls, log });
   return {
     port: listening,
+    leave: () => leaveConnections(server),
     close: () => {
       stopReloading();
       return closeListener(server);

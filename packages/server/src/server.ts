@@ -54,7 +54,7 @@ export async function startServer({
   plugins,
   log,
   kv: givenKv,
-}: ServerOptions): Promise<{ port: number; url: string; close(): Promise<void> }> {
+}: ServerOptions): Promise<{ port: number; url: string; leave(): void; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
   const files = tlsFiles(config.server.http);
@@ -75,7 +75,7 @@ export async function startServer({
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
-    await requireReady(database, config.database);
+    await requireReady(database, config.database, log);
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
@@ -153,7 +153,11 @@ export async function startServer({
       closing = true;
       return listener.close();
     });
-    return { port: listener.port, url: links.url(listener.port), close };
+    const leave = () => {
+      closing = true;
+      listener.leave();
+    };
+    return { port: listener.port, url: links.url(listener.port), leave, close };
   } catch (error) {
     await close();
     throw error;

@@ -70,6 +70,8 @@ const unused = new Set(['src', 'node_modules', 'tsconfig.json']);
 
 export interface OtherBuild {
   readonly bin: string;
+  /** The folder of its migrations. */
+  readonly migrations: string;
   close(): void;
 }
 
@@ -91,7 +93,7 @@ export function newerBuild(): OtherBuild {
 
 function patched(all: readonly Patch[]): OtherBuild {
   const folder = tempFolder('broken');
-  for (const entry of ['bin', 'migrations', 'package.json'])
+  for (const entry of ['migrations', 'package.json'])
     fs.cpSync(path.join(root, entry), path.join(folder, entry), { recursive: true });
   for (const group of groups) {
     for (const workspace of fs.readdirSync(path.join(root, group)))
@@ -99,7 +101,11 @@ function patched(all: readonly Patch[]): OtherBuild {
   }
   linkLibraries(path.join(folder, 'node_modules'));
   for (const patch of all) replaceOnce(folder, patch);
-  return { bin: path.join(folder, 'bin', 'gateway.js'), close: () => discard(folder) };
+  return {
+    bin: path.join(folder, 'packages', 'cli', 'bin', 'gateway.js'),
+    migrations: path.join(folder, 'migrations'),
+    close: () => discard(folder),
+  };
 }
 
 function copyPackage(from: string, to: string): void {

@@ -8,6 +8,7 @@ import { isGatewayError } from '#core/errors/errors';
 import type { Database } from '#store/postgres/database';
 import {
   createMigration,
+  droppedTables,
   migrateDown,
   migrateUp,
   migrationsDir,
@@ -120,6 +121,44 @@ migrate(
       );
       assert.is(await describeSchema(rows), schema);
       assert.equal(await migrateDown(db, { max: 1000, dropData: true }), [...names].reverse());
+    }),
+);
+
+migrate(
+  'down refuses for accounts, the audit log and every other table that nothing recreates',
+  () =>
+    onEmpty(async (db, rows) => {
+      const names = await migrateUp(db);
+      const replaceable = [
+        ...['agents', 'config_version', 'project_versions', 'metric_samples', 'count_changes'],
+        ...['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'],
+      ];
+      const guarded = names.flatMap((name) =>
+        droppedTables(readFileSync(join(migrationsDir(), `${name}.down.sql`), 'utf8')),
+      );
+      const tables = await rows<{ name: string }>(
+        `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+       and not relispartition and relname !~ '^gateway_migrations'`,
+      );
+      assert.equal(
+        guarded.sort(),
+        tables
+          .map(({ name }) => name)
+          .filter((name) => !replaceable.includes(name))
+          .sort(),
+      );
+      await rows(`
+      insert into organisations (id, name) values ('00000000-0000-0000-0000-000000000001', 'Acme');
+      insert into users (id, email, first_name, last_name, password_hash) values ('00000000-0000-0000-0000-000000000002', 'a@example.com', '', '', '');
+      insert into organisation_members (organisation_id, user_id, role) select o.id, u.id, 'owner' from organisations o, users u;
+      insert into user_identities (issuer, subject, user_id) select 'https://example.com', 'a', id from users;
+      insert into invitations (organisation_id, id, email, role, mask, hash, expires_at) select id, id, 'b@example.com', 'member', 'm', 'h', now() from organisations;
+      insert into audit_log (organisation_id, id, actor_type, actor_id, action, changes, request_id) select id, id, 'user', 'a', 'b', '{}', id from organisations;
+    `);
+      const error: unknown = await migrateDown(db, { max: 1000 }).catch((it: unknown) => it);
+      assert.ok(isGatewayError(error, 'migration_drops'), String(error));
+      for (const table of ['organisation_members', 'user_identities', 'invitations', 'audit_log'])
+        assert.match(error.message, table);
     }),
 );
 
@@ -236,16 +275,20 @@ migrate(
     }),
 );
 
-migrate('a database that is newer than the gateway is refused, also by up and down', () =>
-  onEmpty(async (db, rows) => {
-    await migrateUp(db);
-    await rows(
-      `insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`,
-    );
-    assert.is(await codeOf(requireMigrated(db)), 'database_newer');
-    assert.is(await codeOf(migrateUp(db)), 'database_newer');
-    assert.is(await codeOf(migrateDown(db)), 'database_newer');
-  }),
+migrate(
+  'a newer database is refused by up and down, and by all if a migration of it contracts',
+  () =>
+    onEmpty(async (db, rows) => {
+      await migrateUp(db);
+      await rows(
+        `insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`,
+      );
+      assert.equal(await requireMigrated(db), ['9999_from_the_future'], 'it only adds');
+      assert.is(await codeOf(migrateUp(db)), 'database_newer');
+      assert.is(await codeOf(migrateDown(db)), 'database_newer');
+      await rows(`update gateway_migrations set name = '9999_contract_it' where name ~ '^9999'`);
+      assert.is(await codeOf(requireMigrated(db)), 'database_newer');
+    }),
 );
 
 migrate('who waits for another that migrates is told once', () =>

@@ -5,7 +5,7 @@ import {
   sendMetrics,
   serveMetrics,
 } from '@gateway/core/exposition';
-import { closeListener, listen } from '@gateway/core/http';
+import { closeListener, leaveConnections, listen } from '@gateway/core/http';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { Intake } from '@gateway/ingest/intake';
@@ -40,13 +40,14 @@ export async function serveHttp(
     log: Log;
     intake: Intake | undefined;
   },
-): Promise<{ port: number; close(): Promise<void> }> {
+): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
   const seesDetails = admitsToDetails(config);
+  let isLeaving = false;
   const healthz = (asksReady: boolean, isDetailed: boolean) => {
     const { state, components } = health;
-    const { draining } = agent;
+    const draining = agent.draining || isLeaving;
     const ready =
       !agent.isStarting &&
       !draining &&
@@ -106,8 +107,12 @@ export async function serveHttp(
     flag: '--port',
   });
   const close = () => closeListener(server, { seconds: CLOSE_SECONDS });
+  const leave = () => {
+    isLeaving = true;
+    leaveConnections(server);
+  };
   const { pulladdr } = config.agent;
-  if (pulladdr === undefined) return { port: listening, close };
+  if (pulladdr === undefined) return { port: listening, leave, close };
   const place = { address: pulladdr, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
   const apart = await serveMetrics(place, metrics).catch(async (error: unknown) => {
     await close();
@@ -115,6 +120,7 @@ export async function serveHttp(
   });
   return {
     port: listening,
+    leave,
     close: () => Promise.all([close(), apart.close()]).then(() => undefined),
   };
 }

@@ -9,6 +9,7 @@ import {
   unknownEntitlements,
 } from '@gateway/core/plugins';
 import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import v8 from 'node:v8';
 import { installation, licenceOf, startPlugins } from './installation.js';
 
@@ -22,6 +23,8 @@ interface Process {
     readonly port: number;
     /** The public URL, if any. */
     readonly url?: string;
+    /** Reports that the process is not ready, and still answers requests. */
+    leave(): void;
     close(): Promise<void>;
   }>;
 }
@@ -66,6 +69,8 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
       'Ready.',
     );
     await stopped;
+    running.leave();
+    await sleep(config.server.http.drain_delay_seconds * 1000);
   } finally {
     await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
     log.info({}, 'Stopped.');

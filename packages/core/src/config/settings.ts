@@ -306,6 +306,8 @@ export const settings = {
   'server.http.bind': { type: 'string', format: 'host', default: '0.0.0.0', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on.' },
   'server.http.body_timeout_seconds': { type: 'integer', default: 10, min: 1, max: 3600, env: 'GATEWAY_BODY_TIMEOUT_SECONDS',
     summary: 'Seconds that the body of a request may take to arrive, and one more for each 64 KB of it; a request that takes longer is answered with 408. While those of its sender hold 16 MB it may take one second.' },
+  'server.http.drain_delay_seconds': { type: 'integer', default: 0, min: 0, max: 300, env: 'GATEWAY_DRAIN_DELAY_SECONDS',
+    summary: 'Seconds after SIGTERM during which a process still answers requests, while `/healthz?ready` answers 503: two intervals of the health check of your load balancer.' },
   'server.http.ssl': { type: 'boolean', default: false, env: 'GATEWAY_SSL', flag: 'ssl', on: ['server'], summary: 'Serve the control plane over TLS.' },
   'server.http.ssl_cert_file': { type: 'string', env: 'GATEWAY_SSL_CERT_FILE', flag: 'ssl-cert-file', on: ['server'],
     summary: 'PEM file with the certificate of the control plane and those between it and the authority.' },

@@ -2,7 +2,7 @@ export { checkClientCertificate, type ClientCertificate } from './client-certifi
 export { connectionInUse, type ConnectionUse } from './connection-use.js';
 export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
-export { closeListener, listen } from './listen.js';
+export { closeListener, leaveConnections, listen } from './listen.js';
 export {
   authoritiesWith,
   readCertificates,

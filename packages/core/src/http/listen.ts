@@ -41,6 +41,13 @@ export function listen(
   });
 }
 
+/** Closes each connection after its next response, so that clients find another process. */
+export function leaveConnections(server: Server): void {
+  server.prependListener('request', (_request, response) =>
+    response.setHeader('connection', 'close'),
+  );
+}
+
 /** Accepts no more connections, closes idle ones, and aborts requests after the deadline. */
 export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
   return new Promise((resolve) => {

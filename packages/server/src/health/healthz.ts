@@ -81,7 +81,14 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
     // Postgres is silent.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
     await withTimeout(requireMigrated(database), PROBE_MS).then(
-      () => health.report('migrations', 'ok'),
+      (newer) =>
+        newer.length === 0
+          ? health.report('migrations', 'ok')
+          : health.report(
+              'migrations',
+              'degraded',
+              `the database is newer than this gateway: it has ${newer.join(', ')}; this version works on it too`,
+            ),
       (error: unknown) => {
         // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): old
         // servers remain ready during an upgrade.

@@ -4,8 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
+import { estimateLocks, type LockEstimate } from './migration-locks.js';
 import { requireSessions } from './pooler.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
@@ -74,15 +76,9 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
   if (tables) await knex.raw(`analyze ${tables}`);
 }
 
-/** Tables whose rows neither `up` nor agents can recreate. */
-const IRREPLACEABLE = [
-  'organisations users projects endpoints subscriptions sources api_keys event_types usage_days',
-  'events event_deliveries delivery_attempts event_messages quarantined_messages',
-].flatMap((tables) => tables.split(' '));
-
 /**
- * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping events or
- * settings. Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
+ * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping tables
+ * with rows that nothing recreates. Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
  * `migration_locked`.
  */
 export function migrateDown(
@@ -109,7 +105,10 @@ export function migrateDown(
   });
 }
 
-/** Throws `migration_drops` if a migration drops an irreplaceable table with rows. */
+/**
+ * Throws `migration_drops` if a migration drops a table with rows, unless its `-- rebuilt:` line says
+ * that `up` or agents recreate them.
+ */
 async function checkDrops(database: Database, dir: string, max: number): Promise<void> {
   const applied = (await migrationStates(database, dir))
     .filter(({ state }) => state === 'applied')
@@ -118,10 +117,7 @@ async function checkDrops(database: Database, dir: string, max: number): Promise
   const drops: { name: string; table: string }[] = [];
   for (const name of undone) {
     for (const table of droppedTables(readFileSync(join(dir, `${name}.down.sql`), 'utf8'))) {
-      if (
-        IRREPLACEABLE.includes(table) &&
-        (await database.pool.query(`select from ${table} limit 1`)).rowCount
-      )
+      if ((await database.pool.query(`select from ${table} limit 1`)).rowCount)
         drops.push({ name, table });
     }
   }
@@ -135,9 +131,15 @@ async function checkDrops(database: Database, dir: string, max: number): Promise
   });
 }
 
-function droppedTables(sql: string): string[] {
-  return [...sql.matchAll(/\bdrop table (?:if exists )?([\w, \n]+)/gi)].flatMap(([, names = '']) =>
-    names.split(',').map((name) => name.trim().split(/\s/)[0] ?? ''),
+/** Returns the tables that a migration drops and nothing recreates. */
+export function droppedTables(sql: string): string[] {
+  const namesOf = (pattern: RegExp) =>
+    [...sql.matchAll(pattern)].flatMap(([, names = '']) =>
+      names.split(',').map((name) => name.trim().split(/\s/)[0] ?? ''),
+    );
+  const rebuilt = namesOf(/^-- rebuilt: (.*)$/gm);
+  return namesOf(/^drop table (?:if exists )?([\w, \n]+)/gim).filter(
+    (table) => !rebuilt.includes(table),
   );
 }
 
@@ -182,27 +184,66 @@ export async function migrationStates(
   }));
 }
 
-/** Checks for persistent sessions and all migrations. Errors name the address and the settings. */
-export async function requireReady(database: Database, settings: DatabaseSettings): Promise<void> {
+/** A migration with its locks: null unless it is pending and declares them. */
+export interface MigrationStatus extends MigrationState {
+  readonly locks: readonly LockEstimate[] | null;
+}
+
+/** Returns every migration in order, with the estimated locks of those that are pending. */
+export async function migrationStatus(
+  database: Database,
+  dir = migrationsDir(),
+): Promise<MigrationStatus[]> {
+  const states = await migrationStates(database, dir);
+  const pending = states.filter(({ state }) => state === 'pending').map(({ name }) => name);
+  const locks = await estimateLocks(database, dir, pending);
+  return states.map((state) => ({ ...state, locks: locks.get(state.name) ?? null }));
+}
+
+/**
+ * Checks for persistent sessions and all migrations. Errors name the address and the settings. Logs
+ * migrations of newer versions.
+ */
+export async function requireReady(
+  database: Database,
+  settings: DatabaseSettings,
+  log: Pick<Log, 'warn'>,
+): Promise<void> {
   try {
     await requireSessions(database, settings);
-    await requireMigrated(database);
+    const newer = await requireMigrated(database);
+    if (newer.length > 0)
+      log.warn(
+        { migrations: newer },
+        'The database is newer than this gateway. Its migrations only add, so this version works too.',
+      );
   } catch (error) {
     throw explainDatabaseError(error, settings);
   }
 }
 
-/** Throws `migration_pending` or `database_newer` unless the schema matches this version. */
-export async function requireMigrated(database: Database): Promise<void> {
-  const pending = await checkNotNewer(database);
+/** Migrations with this name remove what an earlier version needs. All others only add. */
+const CONTRACTS = /^\d{4}_contract_/;
+
+/**
+ * Returns the migrations of newer versions, which only add. Throws `migration_pending`, and
+ * `database_newer` if one of them removes what this version may need.
+ */
+export async function requireMigrated(
+  database: Database,
+  dir = migrationsDir(),
+): Promise<readonly string[]> {
+  const { pending, unknown } = await pendingMigrations(database, dir);
+  if (unknown.some((name) => CONTRACTS.test(name)))
+    throw new GatewayError('database_newer', { unknown });
   if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
+  return unknown;
 }
 
-/** Returns the pending migrations. Throws `database_newer` for unknown migrations. */
-async function checkNotNewer(database: Database, dir = migrationsDir()): Promise<string[]> {
-  const { pending, unknown } = await pendingMigrations(database, dir);
+/** Throws `database_newer` for unknown migrations: only the version that has them can migrate. */
+async function checkNotNewer(database: Database, dir: string): Promise<void> {
+  const { unknown } = await pendingMigrations(database, dir);
   if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
-  return pending;
 }
 
 /**
@@ -220,7 +261,7 @@ export function createMigration(dir: string, name: string): string[] {
   const newest = Number(namesIn(dir).at(-1)?.slice(0, 4) ?? 0);
   const stem = join(dir, `${String(newest + 1).padStart(4, '0')}_${name}`);
   const up =
-    '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n';
+    '-- What changes, and why.\n-- blocks: nothing\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n';
   const files = { [`${stem}.up.sql`]: up, [`${stem}.down.sql`]: '-- Undoes it.\n' };
   for (const [path, content] of Object.entries(files)) writeFileSync(path, content, { flag: 'wx' });
   return Object.keys(files);

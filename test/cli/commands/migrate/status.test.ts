@@ -10,6 +10,7 @@ interface State {
   name: string;
   state: string;
   applied_at: string | null;
+  locks: { table: string; blocks: string; rows: number; seconds: number }[] | null;
 }
 
 const listed = async (connection: object) => {
@@ -73,6 +74,40 @@ status('lists what was applied and when, what is pending, and what is newer', as
       /^NAME +STATE +APPLIED AT\n0001_control_plane +applied +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n/,
     );
     assert.match(stdout, /^9999_from_the_future +unknown +2030-01-02T03:04:05Z$/m);
+  } finally {
+    await db.close();
+  }
+});
+
+status('estimates how long a pending migration blocks the tables of this database', async () => {
+  const db = await database({ migrate });
+  try {
+    await db.rows(
+      `delete from gateway_migrations where name in ('0035_held_deliveries', '0036_replayed_events')`,
+    );
+    await db.rows(
+      `update pg_class set reltuples = 4000000 where relname = 'event_deliveries_default'`,
+    );
+    const { states, stderr } = await listed(db.connection);
+    const locks = states.flatMap(({ name, locks }) => (locks ? [{ name, locks }] : []));
+    const [held] = locks;
+    const onDeliveries = held?.locks.find(({ table }) => table === 'event_deliveries');
+    assert.is(held?.name, '0035_held_deliveries');
+    assert.equal([onDeliveries?.blocks, onDeliveries?.rows], ['writes', 4_000_000]);
+    assert.ok(onDeliveries!.seconds > 0, JSON.stringify(locks));
+    assert.equal(locks[1], {
+      name: '0036_replayed_events',
+      locks: [{ table: 'events', blocks: 'reads and writes', rows: 0, seconds: 0 }],
+    });
+    assert.match(
+      stderr,
+      /Agents and servers may run, but what needs these tables waits for about \d+ s/,
+    );
+    const { stdout } = await runGateway(['migrate', 'status'], {
+      config: { database: db.connection },
+    });
+    assert.match(stdout, /^0035_held_deliveries +event_deliveries +writes +4000000 +[\d.]+ s$/m);
+    assert.match(stdout, /^0036_replayed_events +events +reads and writes +0 +a moment$/m);
   } finally {
     await db.close();
   }

@@ -3,7 +3,7 @@ import { Flags, GatewayCommand, valueFlag, wrongUse } from '../../app/gateway-co
 export default class MigrateDown extends GatewayCommand {
   static override description =
     'Stop server and agents first: they refuse to start on a database that lacks a migration. Drops what the migration added, ' +
-    'with its contents. Tables that hold events, projects or endpoints are dropped only with --drop-data.';
+    'with its contents. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.';
   static override examples = [
     '<%= config.bin %> migrate down',
     '<%= config.bin %> migrate down --max 2',
@@ -12,7 +12,7 @@ export default class MigrateDown extends GatewayCommand {
     max: valueFlag('<integer>', 'Maximum number of migrations to roll back. [default: 1]'),
     'drop-data': Flags.boolean({
       summary:
-        'Also roll back migrations that drop events, projects and endpoints. Their data is lost.',
+        'Also roll back migrations that drop tables with rows that nothing recreates. Their data is lost.',
     }),
   };
 

@@ -1,8 +1,25 @@
+import type { MigrationStatus } from '@gateway/store/postgres';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+
+/** Agents and servers do not notice a shorter wait. */
+const SHORT_SECONDS = 1;
+
+/** Says what agents and servers may do during the run, which keeps its locks to the end. */
+function meanwhile(pending: readonly MigrationStatus[]): string {
+  const unknown = pending.filter(({ locks }) => locks === null).map(({ name }) => name);
+  const seconds = pending
+    .flatMap(({ locks }) => locks ?? [])
+    .reduce((sum, lock) => sum + lock.seconds, 0);
+  if (unknown.length > 0)
+    return `Which locks ${unknown.join(', ')} needs is not declared: stop agents and servers.`;
+  if (seconds < SHORT_SECONDS) return 'Agents and servers may run meanwhile.';
+  return `Agents and servers may run, but what needs these tables waits for about ${Math.ceil(seconds)} s: choose a quiet hour.`;
+}
 
 export default class MigrateStatus extends GatewayCommand {
   static override description =
-    'Changes nothing, and works on a database that was never migrated. An `unknown` migration comes from a newer gateway.';
+    'Changes nothing, and works on a database that was never migrated. Lists the tables that pending migrations block, and estimates for ' +
+    'how long on this database, from the rows that Postgres counts. An `unknown` migration comes from a newer gateway.';
   static override examples = [
     '<%= config.bin %> migrate status',
     '<%= config.bin %> migrate status --json --db-host db.internal',
@@ -11,8 +28,8 @@ export default class MigrateStatus extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(MigrateStatus);
-    const { migrationStates } = await import('@gateway/store/postgres');
-    const states = await this.withDatabase(flags, (database) => migrationStates(database), {
+    const { migrationStatus } = await import('@gateway/store/postgres');
+    const states = await this.withDatabase(flags, (database) => migrationStatus(database), {
       migrated: false,
     });
     this.logTable(states, flags, [
@@ -20,10 +37,24 @@ export default class MigrateStatus extends GatewayCommand {
       ['STATE', ({ state }) => state],
       ['APPLIED AT', ({ applied_at: at }) => (at ? `${at.toISOString().slice(0, 19)}Z` : '')],
     ]);
-    const pending = states.filter(({ state }) => state === 'pending').length;
-    if (pending > 0)
+    const pending = states.filter(({ state }) => state === 'pending');
+    const isNew = pending.length === states.length;
+    const locks = pending.flatMap(({ name, locks }) =>
+      (locks ?? []).map((lock) => ({ name, ...lock })),
+    );
+    if (!flags.json && !isNew && locks.length > 0) {
+      this.log('');
+      this.logTable(locks, flags, [
+        ['PENDING', ({ name }) => name],
+        ['TABLE', ({ table }) => table],
+        ['BLOCKS', ({ blocks }) => blocks],
+        ['ROWS', ({ rows }) => String(rows)],
+        ['ABOUT', ({ seconds }) => (seconds < SHORT_SECONDS ? 'a moment' : `${seconds} s`)],
+      ]);
+    }
+    if (pending.length > 0)
       this.logToStderr(
-        `${pending} pending: \`gateway migrate up\` applies ${pending === 1 ? 'it' : 'them'}.`,
+        `${pending.length} pending: \`gateway migrate up\` applies ${pending.length === 1 ? 'it' : 'them'}.${isNew ? '' : ` ${meanwhile(pending)}`}`,
       );
     if (states.some(({ state }) => state === 'unknown'))
       this.logToStderr(
