@@ -95,6 +95,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/e2e/server-flags.test.ts': ['env', 'host', 'server.http.port', 'server.http.bind'],
   'test/e2e/tracers-otel.test.ts': ['tracer.type'],
   'test/e2e/watched.ts': ['metrics.max_label_sets'],
+  'test/reliability/rolling.ts': ['server.http.drain_delay_seconds'],
   'test/server/api/app.test.ts': ['ingest.max_message_bytes'],
   'test/server/api/idempotency.test.ts': ['limits.idempotency_keys_per_credential'],
   'test/server/auth/process-credentials.test.ts': [

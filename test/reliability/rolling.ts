@@ -20,7 +20,7 @@ export interface Version {
   readonly isRolling: boolean;
 }
 
-/** The longest times of a part of the run, in milliseconds. */
+/** The longest times of a part of the run without a stop of all processes, in milliseconds. */
 export interface Waits {
   readonly part: 'up' | 'down';
   readonly post: number;
@@ -103,6 +103,7 @@ export async function upgradeAndBack(
         member.process = await run(version, kind, member.port);
         member.version = version;
         admit();
+        await until('the balancer to find it', () => balanced.isHealthy(member.port));
       }
     };
     const migrate = async (version: Version, ...args: string[]) => {
@@ -122,7 +123,8 @@ export async function upgradeAndBack(
     up.end();
 
     const down = load.measure('down');
-    if (applied === 0 || before.isRolling) {
+    const rollsBack = applied === 0 || before.isRolling;
+    if (rollsBack) {
       await replace('server', before);
       await replace('agent', before);
     } else {
@@ -135,6 +137,9 @@ export async function upgradeAndBack(
         member.process = await run(before, member.kind, member.port);
         member.version = before;
       }
+      await until('the balancer to find all', () =>
+        members.every(({ port: it }) => balanced.isHealthy(it)),
+      );
       load.resumePosts();
     }
     await flows();
@@ -142,7 +147,7 @@ export async function upgradeAndBack(
     const produced = await load.stop();
     await eachOnce(gateway, receiver, produced);
     assert.equal(load.refusals, []);
-    return [up, down].map(({ waits }) => waits(receiver));
+    return (rollsBack ? [up, down] : [up]).map(({ waits }) => waits(receiver));
   } finally {
     await endAll(closing);
   }

@@ -4,6 +4,8 @@ import { loopback } from './ports.js';
 /** An HTTP load balancer with health checks, as docs/guides/deploy.md describes one. */
 export interface Balancer {
   readonly port: number;
+  /** Whether the last health check of this backend succeeded. */
+  isHealthy(port: number): boolean;
   close(): Promise<void>;
 }
 
@@ -26,7 +28,6 @@ export async function balancer(pools: {
   const check = async (port: number) => {
     const answer = await fetch(`http://127.0.0.1:${port}/healthz?ready`, {
       signal: AbortSignal.timeout(5_000),
-      headers: { connection: 'close' },
     }).catch(() => undefined);
     await answer?.arrayBuffer();
     if (answer?.ok) healthy.add(port);
@@ -77,6 +78,7 @@ export async function balancer(pools: {
   await checkAll();
   return {
     port,
+    isHealthy: (backend) => healthy.has(backend),
     close: () => {
       clearInterval(timer);
       agent.destroy();

@@ -86,14 +86,14 @@ status('estimates how long a pending migration blocks the tables of this databas
       `delete from gateway_migrations where name in ('0035_held_deliveries', '0036_replayed_events')`,
     );
     await db.rows(
-      `update pg_class set reltuples = 4000000 where relname = 'event_deliveries_default'`,
+      `update pg_class set reltuples = 40000000 where relname = 'event_deliveries_default'`,
     );
     const { states, stderr } = await listed(db.connection);
     const locks = states.flatMap(({ name, locks }) => (locks ? [{ name, locks }] : []));
     const [held] = locks;
     const onDeliveries = held?.locks.find(({ table }) => table === 'event_deliveries');
     assert.is(held?.name, '0035_held_deliveries');
-    assert.equal([onDeliveries?.blocks, onDeliveries?.rows], ['writes', 4_000_000]);
+    assert.equal([onDeliveries?.blocks, onDeliveries?.rows], ['writes', 40_000_000]);
     assert.ok(onDeliveries!.seconds > 0, JSON.stringify(locks));
     assert.equal(locks[1], {
       name: '0036_replayed_events',
@@ -106,7 +106,7 @@ status('estimates how long a pending migration blocks the tables of this databas
     const { stdout } = await runGateway(['migrate', 'status'], {
       config: { database: db.connection },
     });
-    assert.match(stdout, /^0035_held_deliveries +event_deliveries +writes +4000000 +[\d.]+ s$/m);
+    assert.match(stdout, /^0035_held_deliveries +event_deliveries +writes +40000000 +[\d.]+ s$/m);
     assert.match(stdout, /^0036_replayed_events +events +reads and writes +0 +a moment$/m);
   } finally {
     await db.close();

@@ -84,17 +84,17 @@ async function refusal(args: readonly string[]): Promise<string> {
 }
 
 up(
-  'a database that is newer is refused by up, down, server and agent, with the name of what they do not know',
+  'a database from which a newer version removed something is refused by up, down, server and agent, with the name of the migration',
   async () => {
     await migrated.rows(
-      `insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`,
+      `insert into gateway_migrations (name, batch, migration_time) values ('9999_contract_it', 9, now())`,
     );
     for (const args of [['migrate', 'up'], ['migrate', 'down'], ['server'], ['agent']])
       assert.match(
         await refusal(args),
-        'error: the database is newer than this gateway: it has 9999_from_the_future\n',
+        'error: the database is newer than this gateway: it has 9999_contract_it\n',
       );
-    await migrated.rows(`delete from gateway_migrations where name = '9999_from_the_future'`);
+    await migrated.rows(`delete from gateway_migrations where name = '9999_contract_it'`);
   },
 );
 
