@@ -30,6 +30,7 @@ rolling(
         {
           before: { bin: currentBuild, isRolling: true },
           next: { bin: newer.bin, isRolling: true },
+          ofEach: 1,
         },
         broker,
       );

@@ -43,9 +43,14 @@ const EVERY_MS = 20;
  * Runs two agents and two servers of the version before behind a load balancer, upgrades and then
  * downgrades them by the steps of docs/guides/deploy.md while Kafka and HTTP bring events, and checks
  * that every message and post arrives once and that every post and request is answered with 2xx.
+ * With `ofEach` 1 the other agent and server remain as they are.
  */
 export async function upgradeAndBack(
-  { before, next }: { readonly before: Version; readonly next: Version },
+  {
+    before,
+    next,
+    ofEach = 2,
+  }: { readonly before: Version; readonly next: Version; readonly ofEach?: 1 | 2 },
   broker: KafkaBroker,
 ): Promise<Waits[]> {
   const closing: (() => unknown)[] = [];
@@ -98,7 +103,7 @@ export async function upgradeAndBack(
       return () => pool.add(member.port);
     };
     const replace = async (kind: Member['kind'], version: Version) => {
-      for (const member of members.filter((it) => it.kind === kind)) {
+      for (const member of members.filter((it) => it.kind === kind).slice(0, ofEach)) {
         const admit = await stop(member);
         member.process = await run(version, kind, member.port);
         member.version = version;
