@@ -9,7 +9,9 @@ import { prepareOrExit } from './prepare.mjs';
 import { command } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
 import { packChart } from './release/chart.mjs';
+import { packDeb } from './release/deb.mjs';
 import { buildDocs } from './release/docs.mjs';
+import { buildImage } from './release/image.mjs';
 import { names } from './release/names.mjs';
 import { packNpm } from './release/npm.mjs';
 import { writeSbom } from './release/sbom.mjs';
@@ -27,6 +29,8 @@ const products = {
   npm: packNpm,
   chart: packChart,
   sbom: writeSbom,
+  deb: packDeb,
+  image: buildImage,
 };
 
 const { values } = parseArgs({

@@ -15,7 +15,12 @@ export const openIntake: OpenIntake = (parts, lifecycle) => {
     { ...parts, seals, links: linksOf(config), oidc: undefined, billing: undefined },
     lifecycle,
   );
-  const pages = { ingest: ingestRouter(context), documents: undefined, docs: undefined, dashboard: undefined };
+  const pages = {
+    ingest: ingestRouter(context),
+    documents: undefined,
+    docs: undefined,
+    dashboard: undefined,
+  };
   const bringing = routes.filter(({ isGrouped }) => isGrouped);
   const app = createApp(bringing, pages, context, () => false).callback();
   const prefixes = ['/api/', '/ingest/'].map((path) => config.root_path + path);

@@ -121,7 +121,10 @@ healthz(
         [status, states(body.data.components)],
         [200, ['kv ok', 'migrations degraded', 'postgres ok']],
       );
-      assert.match(body.data.components[1].reason, /it has 9999_next; this version works on it too/);
+      assert.match(
+        body.data.components[1].reason,
+        /it has 9999_next; this version works on it too/,
+      );
     } finally {
       await api.db.rows(`delete from gateway_migrations where name = '9999_next'`);
     }
