@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { didYouMean, fileReason } from '@gateway/core/errors';
@@ -20,7 +28,7 @@ const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
 /**
  * Writes the package of a new plugin from the templates. Throws `wrong_use` for an invalid kind or
- * name, and for a folder that is not empty.
+ * name, and for a folder that is not empty; a package that cannot be written whole is removed.
  * @returns `api`: folders of this gateway's packages that the plugin builds against
  */
 export function createPlugin(
@@ -59,7 +67,9 @@ export function createPlugin(
     const shared = file === 'manifest.json' ? files.get(file) : undefined;
     files.set(file, shared === undefined ? text : mergedJson(shared, text));
   }
+  let made: string | undefined;
   try {
+    made = mkdirSync(folder, { recursive: true });
     for (const [file, template] of files) {
       const path = join(folder, REAL_NAMES[file] ?? file);
       const text = template.replaceAll(/__[A-Z_]+?__/g, (key) => values[key] ?? key);
@@ -67,6 +77,8 @@ export function createPlugin(
       writeFileSync(path, text);
     }
   } catch (error) {
+    const written = made ? [made] : existsSync(folder) ? readdirSync(folder) : [];
+    for (const it of written) rmSync(resolve(folder, it), { recursive: true, force: true });
     throw wrongUse(
       `${shown} cannot be written: ${fileReason(error)}`,
       'name another folder with --folder, or give this user the right to write there',

@@ -37,7 +37,7 @@ for (const kind of ['source', 'tracer', 'metrics']) {
       const [api, suite] = ['plugin', 'plugin-conformance'].map((name) =>
         fs.realpathSync(path.join(modules, '@gateway', name)),
       );
-      const begin = `gateway-${kind}-mine; next:\n  cd gateway-${kind}-mine\n  npm install --no-save "${api}" "${suite}"\n`;
+      const begin = `gateway-${kind}-mine; next:\n  cd gateway-${kind}-mine\n  npm install --save-dev "${api}" "${suite}"\n`;
       assert.is(next.slice(0, begin.length), begin);
       const written = path.join(folder, `gateway-${kind}-mine`);
       const manifest = JSON.parse(

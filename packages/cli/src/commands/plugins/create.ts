@@ -24,8 +24,8 @@ export default class PluginsCreate extends GatewayCommand {
     const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
     const { folder, files, api } = createPlugin(args.kind, args.name, flags.folder, flags.package);
-    // The packages need not be in a registry: the installed ones satisfy the new package's range.
-    const install = `npm install --no-save ${api.map((path) => `"${path}"`).join(' ')}`;
+    // Saved links: `npm install <library>` would otherwise look for the packages in a registry.
+    const install = `npm install --save-dev ${api.map((path) => `"${path}"`).join(' ')}`;
     const next = [
       `cd ${folder}`,
       install,
