@@ -187,6 +187,7 @@ const shortCommands = [
   'config',
   'feature-flags',
   'help',
+  'init',
   'license',
   'migrate',
   'openapi',

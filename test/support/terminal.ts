@@ -19,14 +19,15 @@ export interface OnTerminal {
 /**
  * Runs `gateway` on a real terminal, created by `script` of util-linux.
  *
- * @param columns width of the terminal
+ * @param options.columns width of the terminal; `folder` is the working folder, by default a
+ * private one, deleted at the end
  */
 export function onTerminal(
   args: readonly string[],
-  { columns = 80, env = {} }: { columns?: number; env?: Readonly<Record<string, string>> } = {},
+  options: { columns?: number; env?: Readonly<Record<string, string>>; folder?: string } = {},
 ): OnTerminal {
+  const { columns = 80, env = {}, folder = tempFolder('terminal') } = options;
   installed('script', ['bsdutils'], 'for the tests on a terminal');
-  const folder = tempFolder('terminal');
   const words = [process.execPath, bin, ...args]
     .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
     .join(' ');
@@ -47,7 +48,7 @@ export function onTerminal(
   const ended = new Promise<number | null>((resolve) => {
     child.once('close', (code) => {
       if (child.pid !== undefined) forget(child.pid);
-      discard(folder);
+      if (options.folder === undefined) discard(folder);
       resolve(code);
     });
   });

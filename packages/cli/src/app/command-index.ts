@@ -15,6 +15,7 @@ export const summaries = {
   dev: 'Try the gateway on this machine: everything in one process, with a sample message.',
   'feature-flags': 'Print the list of feature flags.',
   help: 'Help about any command.',
+  init: 'Set up a gateway: its configuration file, tables and first user.',
   'license:issue': 'Sign a licence token.',
   'license:show': 'Print the licence in force.',
   'migrate:create': 'Generate a new migration file (development workflow).',

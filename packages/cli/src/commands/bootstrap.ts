@@ -8,7 +8,7 @@ import {
   withDatabase,
   wrongUse,
 } from '../app/gateway-command.js';
-import { recordText } from '../output/table.js';
+import { accountText, serverUrl } from '../output/account-text.js';
 
 export default class Bootstrap extends GatewayCommand {
   static override description =
@@ -46,7 +46,7 @@ export default class Bootstrap extends GatewayCommand {
     const account = await withDatabase(config, ({ knex }) =>
       bootstrapUser(knex, { email, firstName, lastName }),
     );
-    this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
+    this.log(format === 'json' ? JSON.stringify(account, null, 2) : nextText(account, config));
   }
 }
 
@@ -57,28 +57,15 @@ function checkPlain(flag: string, text: string): void {
   if (text.length > most) throw wrongUse(`${flag} is longer than ${most} characters`, 'shorten it');
 }
 
-function accountText(
-  { user, password, organisation, api_key: { key } }: BootstrappedUser,
-  config: Config,
-): string {
-  const { host, root_path: rootPath, server, dashboard } = config;
-  const url = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}`;
+function nextText(account: BootstrappedUser, config: Config): string {
+  const url = serverUrl(config);
   const signIn = `sign in to the dashboard, which leads to a first message:\n\n  ${url}/\n\nOr create a project over the API:`;
-  const facts = recordText([
-    ['email', user.email],
-    ['name', `${user.first_name} ${user.last_name}`],
-    ['password', password],
-    ['organisation', `${organisation.name} (${organisation.id})`],
-    ['API key', key],
-  ]);
-  return `A user was created. Keep the password and the API key now: they are shown this once.
+  return `${accountText(account)}
 
-${facts.replaceAll(/^/gm, '  ')}
-
-Next, with \`gateway server\` and \`gateway agent\` running, ${dashboard.enabled ? signIn : 'create a project:'}
+Next, with \`gateway server\` and \`gateway agent\` running, ${config.dashboard.enabled ? signIn : 'create a project:'}
 
   curl -X POST ${url}/api/v1/projects \\
-    -H 'Authorization: Bearer ${key}' \\
+    -H 'Authorization: Bearer ${account.api_key.key}' \\
     -H 'Content-Type: application/json' \\
     -d '{"name": "orders", "type": "outgoing"}'`;
 }

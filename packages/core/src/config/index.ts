@@ -1,6 +1,7 @@
 export {
   type ConfigOptions,
   editorCommand,
+  nest,
   pluginsDirOf,
   readConfig,
   type ReadConfig,
@@ -15,6 +16,7 @@ export {
   envOf,
   flagsOf,
   keysOf,
+  settingAt,
   type Setting,
   type SettingsTable,
   type Config,

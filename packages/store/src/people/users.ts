@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { insertApiKey } from '../config/api-keys.js';
+import type { Database } from '../postgres/database.js';
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sqlstate.js';
 import { insertOrganisation } from './organisations.js';
 import { generatePassword, hashPassword, verifyPassword } from './passwords.js';
@@ -102,6 +103,18 @@ export async function insertUser(
 
 export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
   return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
+}
+
+/** Checks whether the database has a user or a project; false before its first migration. */
+export async function isUsed({ pool }: Database): Promise<boolean> {
+  const { rows: tables } = await pool.query<{ there: boolean }>(
+    `select to_regclass('projects') is not null as there`,
+  );
+  if (!tables[0]?.there) return false;
+  const { rows } = await pool.query<{ used: boolean }>(
+    'select exists (select from users) or exists (select from projects) as used',
+  );
+  return rows[0]!.used;
 }
 
 /** Finds a user, ignoring case. */

@@ -1,3 +1,4 @@
+export * from './create-database.js';
 export * from './database.js';
 export * from './migrate.js';
 export * from './pooler.js';

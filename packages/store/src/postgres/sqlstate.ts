@@ -1,5 +1,6 @@
 /* https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const DEADLOCK_DETECTED = '40P01';
+export const DUPLICATE_DATABASE = '42P04';
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 

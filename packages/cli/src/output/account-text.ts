@@ -1,0 +1,27 @@
+import type { Config } from '@gateway/core/config';
+import type { BootstrappedUser } from '@gateway/store/people';
+import { recordText } from './table.js';
+
+/** Formats a new user with password and API key. */
+export function accountText({
+  user,
+  password,
+  organisation,
+  api_key: { key },
+}: BootstrappedUser): string {
+  const facts = recordText([
+    ['email', user.email],
+    ['name', `${user.first_name} ${user.last_name}`],
+    ['password', password],
+    ['organisation', `${organisation.name} (${organisation.id})`],
+    ['API key', key],
+  ]);
+  return `A user was created. Keep the password and the API key now: they are shown this once.
+
+${facts.replaceAll(/^/gm, '  ')}`;
+}
+
+/** Returns the URL of the server, without a slash at the end. */
+export function serverUrl({ host, root_path: rootPath, server }: Config): string {
+  return `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}`;
+}
