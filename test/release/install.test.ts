@@ -152,6 +152,26 @@ install(
   },
 );
 
+install('an author whose registry has no gateway adds a client library, too', async () => {
+  const folder = empty();
+  await run(folder, 'npm', ['install', '--omit=optional', '@gateway/cli']);
+  const created = await run(folder, 'npx', ['gateway', 'plugins', 'create', 'source', 'nats']);
+  const links = /^ {2}npm (install --save-dev .*)$/m.exec(created.stdout)?.[1];
+  assert.ok(links, created.stderr);
+  const plugin = path.join(folder, 'gateway-source-nats');
+  fs.writeFileSync(path.join(plugin, '.npmrc'), `registry=${upstream}\n`);
+  for (const command of [links, 'install nats', 'run build']) {
+    const { code, stderr } = await run(plugin, 'sh', ['-c', `npm ${command}`]);
+    assert.is(code, 0, stderr);
+  }
+  const { peerDependencies, dependencies } = JSON.parse(read(plugin, 'package.json')) as Record<
+    string,
+    Record<string, string>
+  >;
+  assert.is(peerDependencies!['@gateway/plugin'], '^0.1.0');
+  assert.equal(Object.keys(dependencies!), ['nats']);
+});
+
 install.run();
 
 /** Runs the sample; `tracer` must be listed among the plugins. */
