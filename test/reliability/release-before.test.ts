@@ -13,8 +13,8 @@ releaseBefore.after(() => broker.close());
 
 /** The bound that docs/guides/deploy.md promises. */
 const PROMISED_MS = 2_000;
-/** A machine whose timers are this late cannot tell. */
-const STALLED_MS = 250;
+/** A machine on which a computation takes so many times its processor time cannot tell. */
+const STALLED = 1.8;
 const RUNS = 3;
 
 releaseBefore(
@@ -29,7 +29,7 @@ releaseBefore(
       const waits = await upgradeAndBack({ before, next }, broker);
       for (const it of waits) console.log(`    ${JSON.stringify(it)}`);
       const slow = waits.filter(isSlow);
-      if (run < RUNS && slow.some(({ control }) => control > STALLED_MS)) continue;
+      if (run < RUNS && slow.some(({ control }) => control > STALLED)) continue;
       assert.equal(slow, []);
       return;
     }

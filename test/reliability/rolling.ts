@@ -1,4 +1,5 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { balancer, CHECK_EVERY_MS } from '../support/balancer.js';
@@ -26,7 +27,7 @@ export interface Waits {
   readonly post: number;
   readonly request: number;
   readonly delivery: number;
-  /** How long a timer of this process was late: the machine's part. */
+  /** Duration of a computation by its processor time: more than 1 if others use the processors. */
   readonly control: number;
 }
 
@@ -125,7 +126,7 @@ export async function upgradeAndBack(
     await replace('agent', next);
     await replace('server', next);
     await flows();
-    up.end();
+    await up.end();
 
     const down = load.measure('down');
     const rollsBack = applied === 0 || before.isRolling;
@@ -148,7 +149,7 @@ export async function upgradeAndBack(
       load.resumePosts();
     }
     await flows();
-    down.end();
+    await down.end();
     const produced = await load.stop();
     await eachOnce(gateway, receiver, produced);
     assert.equal(load.refusals, []);
@@ -156,6 +157,37 @@ export async function upgradeAndBack(
   } finally {
     await endAll(closing);
   }
+}
+
+/** Computes for 200 ms of every second, and answers the time that it took by the time it used. */
+const CONTROL = `
+  let [wall, cpu] = [0, 0];
+  setInterval(() => {
+    const [from, used] = [performance.now(), process.cpuUsage()];
+    let us = 0;
+    while (us < 2e5) { const { user, system } = process.cpuUsage(used); us = user + system; }
+    wall += performance.now() - from;
+    cpu += us / 1e3;
+  }, 1000);
+  process.on('message', () => process.send(wall / cpu, () => process.exit()));
+  process.on('disconnect', () => process.exit());
+`;
+
+function startControl() {
+  const child = spawn(process.execPath, ['-e', CONTROL], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  child.unref();
+  child.channel?.unref();
+  return {
+    end: async () => {
+      const answer = once(child, 'message');
+      child.send('end');
+      const [ratio] = (await answer) as [number];
+      await once(child, 'exit');
+      return Math.round(ratio * 100) / 100;
+    },
+  };
 }
 
 async function startLoad(gateway: Production, broker: KafkaBroker, port: number) {
@@ -218,16 +250,16 @@ async function startLoad(gateway: Production, broker: KafkaBroker, port: number)
       return messages + posts;
     },
     measure: (part: Waits['part']) => {
-      const late = monitorEventLoopDelay({ resolution: 10 });
-      late.enable();
+      const control = startControl();
+      let ratio = 0;
       const from = Date.now();
       let to = Infinity;
       const longest = (of: readonly { readonly at: number; readonly ms: number }[]) =>
         Math.max(0, ...of.filter(({ at }) => at >= from && at <= to).map(({ ms }) => ms));
       return {
-        end: () => {
+        end: async () => {
           to = Date.now();
-          late.disable();
+          ratio = await control.end();
         },
         waits: ({ requests }: Endpoint): Waits => ({
           part,
@@ -239,7 +271,7 @@ async function startLoad(gateway: Production, broker: KafkaBroker, port: number)
               return { at, ms: receivedAt - at };
             }),
           ),
-          control: Math.round(late.max / 1e6),
+          control: ratio,
         }),
       };
     },
