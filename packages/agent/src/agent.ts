@@ -24,21 +24,21 @@ interface AgentOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  /** Overrides the settings: `gateway dev` shares one KV among its parts. */
+  /** Replaces the configured KV client, so that the components of `gateway dev` share one. */
   readonly kv?: Kv;
-  /** Opens the intake of events over HTTP; without it the agent accepts none. */
+  /** Opens the HTTP intake. If omitted, the agent accepts no events over HTTP. */
   readonly intake?: OpenIntake;
 }
 
-/** Connections for everything except commits and attempts. */
+/** Database connections beyond those of the event and attempt writers. */
 const OTHER_CONNECTIONS = 4;
 const KV_PATIENCE_MS = 3_000;
 
 /**
- * Starts the data plane. `close` drains: it stops reading, settles work in flight, and releases the
- * rest.
+ * Starts the data plane in this process. `close` drains it: it stops reading, finishes in-flight
+ * work, and releases the remaining deliveries.
  *
- * @throws GatewayError when a setting is missing, Postgres or KV does not answer, a migration is
+ * @throws GatewayError if a setting is missing, Postgres or KV is unreachable, a migration is
  *   pending, or the port is taken
  */
 export async function startAgent({
@@ -80,7 +80,8 @@ export async function startAgent({
 
     await wiring.heartbeat.start();
     lifecycle.add('heartbeat', () => wiring.heartbeat.leave());
-    // The key may have been changed before this agent was registered; it cannot be from here on.
+    // The encryption key may have changed before this agent registered, so the secrets are read
+    // again and checked. It cannot change while an agent is registered.
     await configCache.refresh();
     requireKey(configCache.projects.values(), open);
     const stop = async () => {
@@ -134,7 +135,7 @@ export async function startAgent({
 async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   const { url, provider, from } = config.smtp;
   if (from === undefined && url === undefined && provider === undefined) return undefined;
-  // Loaded on use: most of its load time goes to formats that are not needed.
+  // Imported only when used, because the mailer is slow to load.
   const { createMailer, mailsAreSent } = await import('./notifications/mailer.js');
   if (mailsAreSent(config)) return createMailer(config);
   log.warn(
@@ -147,7 +148,7 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
 async function openReachableKv(config: Config, log: Log): Promise<Kv> {
   let last: unknown;
   let isReady = false;
-  // Health logs later failures.
+  // Failures after the first successful ping are reported by health.
   const kv = openKv(config.kv, (error) => {
     if (!isReady && !last)
       log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');

@@ -21,7 +21,7 @@ export interface GaugeOptions {
 
 const BREAKER_STATES = { half_open: 1, open: 2 } as const;
 
-/** Sets the gauges of this agent at each exposition. Returns a function that ends it. */
+/** Updates the gauges of this agent on each scrape. Returns a function that stops the updates. */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
   { inFlight, backpressure, circuitBreakers, sandbox, lags, configCache, clock }: GaugeOptions,

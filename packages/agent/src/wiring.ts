@@ -28,7 +28,7 @@ import { wireSources } from './sources/wiring.js';
 import { measuring } from './telemetry/measure.js';
 import { tracing } from './telemetry/tracing.js';
 
-/** Part of the drain time reserved for closing connections. */
+/** The part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
 interface WiringOptions extends Pick<
@@ -41,10 +41,7 @@ interface WiringOptions extends Pick<
 
 export type Wiring = ReturnType<typeof wireAgent>;
 
-/**
- * Connects the parts of an agent, last stage first: each receives its successor. A part is given
- * what it needs by name, here and in the two functions that build the stages.
- */
+/** Wires the parts of an agent, last stage first: each receives its successor. */
 export function wireAgent({
   config,
   plugins,
@@ -170,7 +167,7 @@ export function wireAgent({
       Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
     );
     queues.abort();
-    // Nothing comes in afterwards: no message, no pending event, no due delivery.
+    // After these have stopped, no message, pending event or due delivery enters the agent.
     await Promise.all([ingest.drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
     await heartbeat.stop();
     await delivery.drainDeliveries();
@@ -216,8 +213,8 @@ export function wireAgent({
       consuming = Promise.all(consumes.map((consume) => consume(parts, queues.signal)));
     },
     /**
-     * Finishes work stage by stage, and returns waiting deliveries. Near the deadline other agents
-     * take the rest.
+     * Finishes work stage by stage and returns waiting deliveries to Postgres. Work unfinished near
+     * the deadline is left to other agents.
      */
     drain: (): Promise<void> => (drained ??= drainAll()),
   };

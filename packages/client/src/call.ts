@@ -15,7 +15,7 @@ export interface Call {
   readonly query?:
     Readonly<Record<string, Parameter | readonly Parameter[] | undefined>> | undefined;
   readonly body?: unknown;
-  /** Sent with an `Idempotency-Key`, so retries create once. */
+  /** True if sent with an `Idempotency-Key`, so that retries create only once. */
   readonly isCreatedOnce?: true;
   readonly options?: CallOptions | undefined;
 }

@@ -4,19 +4,20 @@ import { resources, type Resources } from './generated.js';
 import { Pages } from './pages.js';
 
 export interface ClientOptions {
-  /** The URL with the root path: `https://gateway.example.com`. */
+  /** The URL of the gateway with its root path, such as `https://gateway.example.com`. */
   readonly url: string;
-  /** A personal or project key. Without one, a browser's session on the same host is used. */
+  /** A personal or project key. If omitted, uses the browser's session on the same host. */
   readonly key?: string;
-  /** The session's token, sent with each change. */
+  /** Returns the session's CSRF token, sent with each change. */
   readonly csrfToken?: () => string | undefined;
   readonly projectId?: string;
   /**
-   * Retries, 3 by default: after 429, and, where repeating is harmless, after 503 and lost
-   * connections. Creates carry an idempotency key.
+   * The maximum number of retries; 3 by default. Requests are retried after status 429 and, if
+   * safe, after 503 and lost connections. Requests that create something are sent with an
+   * idempotency key.
    */
   readonly retries?: number;
-  /** Timeout of one attempt, 30,000 by default. */
+  /** The timeout of one attempt; 30,000 by default. */
   readonly timeoutMs?: number;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
@@ -25,16 +26,16 @@ export interface ClientOptions {
 const RETRIES = 3;
 const TIMEOUT_MS = 30_000;
 const BACKOFF_MS = 250;
-/** The client throws instead of waiting out a longer `Retry-After`; the error states the wait. */
+/** The longest `Retry-After` that the client waits for. For a longer one, it throws the error. */
 const PAUSE_MAX_MS = 60_000;
 
 /**
- * The management API, one member per resource: `client.endpoints.create({ … })`. Methods reject
- * with a `GatewayApiError` or the error of `fetch`.
+ * The client of the management API, with one property per resource: `client.endpoints.create({ …
+ * })`. Methods reject with a `GatewayApiError` or the error of `fetch`.
  */
 export interface GatewayClient extends Resources {}
 
-// `Object.assign` adds the members of the interface above.
+// `Object.assign` adds the properties of the interface above.
 export class GatewayClient {
   readonly #options: ClientOptions;
 
@@ -51,7 +52,7 @@ export class GatewayClient {
     Object.assign(this, resources(transport));
   }
 
-  /** Returns the same client for another project. */
+  /** Returns a client for another project, with otherwise the same options. */
   project(projectId: string): GatewayClient {
     return new GatewayClient({ ...this.#options, projectId });
   }
@@ -122,7 +123,7 @@ export class GatewayClient {
         if (isLast || !isWorthRepeating || pauseMs > PAUSE_MAX_MS) throw error;
         await pause(pauseMs, options.signal);
       } catch (error) {
-        // Lost connections and timeouts.
+        // The connection was lost or the attempt timed out.
         if (error instanceof GatewayApiError || options.signal?.aborted || isLast || !isRepeatable)
           throw error;
         await pause(BACKOFF_MS * 2 ** attempt, options.signal);
@@ -138,7 +139,7 @@ function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
   );
 }
 
-/** Pages without TLS have no `randomUUID`. */
+/** Returns a random key. Does not use `randomUUID`, which pages without TLS lack. */
 function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))

@@ -6,14 +6,17 @@ interface Problem {
   readonly request_id?: string;
 }
 
-/** A response other than 2xx. The message includes the fix. */
+/**
+ * The error for a response that has a status other than 2xx or does not come from the gateway. The
+ * message includes the fix.
+ */
 export class GatewayApiError extends Error {
   override readonly name = 'GatewayApiError';
   readonly status: number;
-  /** Stable; `unexpected_answer` if another server responded. */
+  /** The stable error code, or `unexpected_answer` if another server responded. */
   readonly code: string;
   readonly fix: string;
-  /** Invalid fields by path. */
+  /** The invalid fields, each with its path. */
   readonly errors: readonly { readonly field: string; readonly sentence: string }[];
   readonly requestId: string | undefined;
 

@@ -9,14 +9,11 @@ export interface Page<Row> {
   };
 }
 
-/**
- * A list: iterate over its rows, which are fetched page by page, or await `page()`. Nothing is
- * requested earlier.
- */
+/** A list of rows. Iterate over it to fetch page by page, or await `page()`. */
 export class Pages<Row> implements AsyncIterable<Row> {
   readonly #read: (cursor: string | undefined) => Promise<Page<Row>>;
 
-  /** @param read fetches the page after a cursor, or the requested page */
+  /** @param read fetches the page after a cursor, or the requested page if undefined */
   constructor(read: (cursor: string | undefined) => Promise<Page<Row>>) {
     this.#read = read;
   }

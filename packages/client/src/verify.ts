@@ -1,23 +1,23 @@
-/** The request is not, or no longer, trusted. Respond with 400. */
+/** Thrown if a request is not, or no longer, trusted. Respond to it with 400. */
 export class VerificationError extends Error {
   override readonly name = 'VerificationError';
 }
 
 export interface VerifyOptions {
-  /** Accepted clock difference, 300 by default: older requests can be replays. */
+  /** The accepted clock difference; 300 by default. Older requests may be replays. */
   readonly toleranceSeconds?: number;
-  /** Milliseconds since 1970; the clock by default. */
+  /** The current time in epoch milliseconds; the system clock by default. */
   readonly now?: number;
 }
 
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies the signature of a delivery by Standard Webhooks.
- * @param body as received: text or bytes, not parsed JSON
- * @param secrets the endpoint's `whsec_…` or given text; several during a rotation
- * @returns the body's JSON
- * @throws VerificationError
+ * Verifies the signature of a delivery (Standard Webhooks).
+ * @param body the body as received, text or bytes, not parsed JSON
+ * @param secrets the endpoint's secret, `whsec_…` or plain text, or several during a rotation
+ * @returns the parsed JSON of the body
+ * @throws VerificationError if no secret matches or the request is too old
  */
 export async function verify<Payload = unknown>(
   body: string | Uint8Array,
@@ -76,7 +76,7 @@ function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Returns no bytes for invalid base64. */
+/** Decodes base64. Returns no bytes if invalid. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

@@ -9,7 +9,7 @@ import type { Database } from '@gateway/store/postgres';
 import type { EventWriter } from './commit/event-writer.js';
 import type { ConfigCache } from './routing/config-cache.js';
 
-/** Parts of a process that accepts events over HTTP. */
+/** The parts of a process that accepts events over HTTP. */
 export interface IntakeParts {
   readonly config: Config;
   readonly database: Database;
@@ -20,16 +20,16 @@ export interface IntakeParts {
   /** Counts the events that `writer` commits. */
   readonly pace: ProjectPace;
   readonly writer: EventWriter;
-  /** Overrides the sandbox that starts with the first function. */
+  /** Replaces the sandbox that would start with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-/** Handles requests that create events, and requests to HTTP sources. */
+/** Handles event-creation requests and requests to HTTP sources. */
 export interface Intake {
   readonly listenerOptions: ServerOptions;
   takes(path: string): boolean;
   readonly handle: RequestListener;
 }
 
-/** Opens the intake of an agent, and adds its parts to `lifecycle`. */
+/** Opens the intake of an agent and adds its parts to `lifecycle`. */
 export type OpenIntake = (parts: IntakeParts, lifecycle: Pick<Lifecycle, 'add'>) => Intake;

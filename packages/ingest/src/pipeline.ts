@@ -21,42 +21,54 @@ import { SourceMessage, type SourceMessageOptions } from './message/source-messa
 import type { Transformed, Transformer } from './transform/transformer.js';
 
 interface PipelineOptions extends SourceMessageOptions {
-  /** The ingest rate limit. */
+  /** The limit on messages ingested per second. */
   readonly throttle: {
     readonly unlimited: boolean;
-    /** Resolves with how many messages may pass now: at least one, or 0 when the signal aborts. */
+    /** Resolves with the number of messages that may pass, at least 1, or with 0 on abort. */
     take(wanted: number, signal: AbortSignal): Promise<number>;
   };
   readonly transformer: Pick<Transformer, 'push'>;
   /** Receives each message that is not dropped. */
   readonly eventWriter: { push(message: ReadyMessage): void };
   readonly maxMessageBytes: number;
-  /** Messages of a project over its share wait before any work is done for them. */
+  /**
+   * The pace of each project. Messages of a project over its pace wait before any work is done for
+   * them.
+   */
   readonly pace: ProjectPace;
   readonly loopShares: LoopShares;
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
-/** Bytes of messages per turn of the event loop, unless one is larger; parsing takes up to 2 ms. */
+/**
+ * The maximum bytes of messages per event-loop turn, except for a single larger message. Parsing
+ * them takes up to 2 ms.
+ */
 const TURN_BYTES_MAX = 64 * 1024;
-/** The limit of messages per turn: each counts for a minimum of bytes. */
+/** The maximum number of messages per turn, enforced by a minimum size of `MESSAGE_BYTES`. */
 const TURN_MAX = 100;
 const MESSAGE_BYTES = Math.floor(TURN_BYTES_MAX / TURN_MAX);
-/** Interval of checks on projects that wait for their pace. */
+/** The interval at which projects waiting for their pace are checked. */
 const LOOK_MS = 10;
 
-/** Results of a function, and their characters, parsed without yielding in well under 1 ms. */
+/**
+ * The maximum number of function results, and of their characters, that are parsed without
+ * yielding. Parsing them takes well under 1 ms.
+ */
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** Throttles, transforms and parses the messages of sources, projects in turn. */
+/** Throttles, transforms and parses the messages of sources. Projects take turns. */
 export class Pipeline {
   readonly #stage: Stage<SourceMessage>;
   readonly #stop = new AbortController();
-  /** Messages granted by the throttle. Grants unused because of paces go to the next messages. */
+  /**
+   * The number of messages granted by the throttle. Grants left unused because of a project's pace
+   * go to the next messages.
+   */
   #granted = 0;
   #isAsking = false;
-  /** Runs one multi-step parse at a time: each would take a part of every event loop turn. */
+  /** Runs one multi-step parse at a time, because each takes part of every event-loop turn. */
   readonly #parsing = new ProjectTurns();
 
   constructor(private readonly options: PipelineOptions) {
@@ -80,7 +92,10 @@ export class Pipeline {
     });
   }
 
-  /** Returns the `handle` of a source. `current` returns the source when a message arrives. */
+  /**
+   * Returns the `handle` function of a source. `current` is called per message and returns the
+   * source at that time.
+   */
   handle(current: () => IngestSource): Handle {
     return (message) =>
       new Promise((resolve) =>
@@ -88,13 +103,13 @@ export class Pipeline {
       );
   }
 
-  /** Settles messages that have not passed the throttle as `later`; the others continue. */
+  /** Settles messages that have not passed the throttle as `later`. The others continue. */
   stop(): void {
     this.#stop.abort();
     this.#stage.stop();
   }
 
-  /** Milliseconds until a message may pass. A message that passes is counted. */
+  /** Returns the delay before a message may pass, and counts the message if the delay is 0. */
   #waitMs(incoming: SourceMessage): number {
     const { pace, loopShares, throttle } = this.options;
     const { projectId, message } = incoming;
@@ -111,7 +126,8 @@ export class Pipeline {
 
   async #askThrottle(): Promise<void> {
     this.#isAsking = true;
-    // Messages that pass in this turn no longer wait.
+    // Messages that pass in this turn must leave the queue first, so that they are not counted as
+    // waiting.
     await Promise.resolve();
     this.#granted = await this.options.throttle.take(
       Math.min(this.#stage.waiting, TURN_MAX),
@@ -185,8 +201,9 @@ export class Pipeline {
   }
 
   /**
-   * A defect in reading a message quarantines this message: thrown, it would end the process, which
-   * would then receive the message again.
+   * Parses the texts of a message and passes the message to the event writer. A defect quarantines
+   * the message, because throwing it would end the process, which would then receive the message
+   * again.
    */
   *#acceptInSteps<Text>(
     incoming: SourceMessage,

@@ -61,7 +61,7 @@ export const [sourceRules, tracerRules, metricsRules] = [
 ];
 
 /**
- * Runs every rule on a source plugin. Takes up to half a minute, depending on the broker.
+ * Runs every rule against a source plugin. Takes up to half a minute, depending on the broker.
  * @throws `PluginError` if the rig fails to open or close
  */
 export function sourceConformance<Connection>(
@@ -78,8 +78,8 @@ export function sourceConformance<Connection>(
 }
 
 /**
- * Runs every rule on a tracer, like `sourceConformance`, but one at a time: a process has one
- * tracer provider, and no other tracer may run meanwhile.
+ * Runs every rule against a tracer, like `sourceConformance`, but one at a time, because a process
+ * has a single tracer provider. No other tracer may run at the same time.
  */
 export function tracerConformance<Settings>(
   plugin: TracerPlugin<Settings>,
@@ -94,7 +94,9 @@ export function tracerConformance<Settings>(
   );
 }
 
-/** Runs every rule on a metrics backend, like `sourceConformance`. */
+/**
+ * Runs every rule against a metrics backend, with the options and errors of `sourceConformance`.
+ */
 export function metricsConformance<Settings>(
   plugin: MetricsPlugin<Settings>,
   rig: Openable<MetricsRig<Settings>>,

@@ -1,18 +1,21 @@
 export interface BatchOptions {
-  /** Maximum entries per batch; by default unlimited. A full batch does not wait. */
+  /**
+   * The maximum number of entries per batch, unlimited by default. A full batch is sent without
+   * waiting.
+   */
   readonly most?: number;
   /**
-   * Milliseconds for which an entry waits for others. Default: until the end of the turn, so
-   * messages of one commit share a batch.
+   * The time that an entry waits for others. By default, until the end of the event-loop turn, so
+   * that messages of one commit share a batch.
    */
   readonly afterMs?: number;
   readonly atOnce?: number;
 }
 
 /**
- * Acknowledges in batches. A batch takes all entries that accumulated during earlier ones: low
- * latency under low load, full batches under high load. `send` must not reject: it retries, logs
- * given-up entries, or adds them again.
+ * Acknowledges messages in batches. A batch takes all entries that accumulated during earlier ones,
+ * which gives low latency under low load and full batches under high load. `send` must not reject:
+ * it retries, logs the entries that it drops, or adds them again.
  */
 export class Batches<Entry> {
   readonly #send: (entries: Entry[]) => Promise<void>;
@@ -32,7 +35,7 @@ export class Batches<Entry> {
   }
 
   /**
-   * Adds an entry unless it waits already. `afterMs` overrides the delay, for example for a retry.
+   * Adds an entry unless it is already waiting. `afterMs` overrides the delay, such as for a retry.
    */
   add(entry: Entry, afterMs = this.#options.afterMs): void {
     if (this.#isClosed) return;
@@ -41,7 +44,7 @@ export class Batches<Entry> {
     else this.#timer ??= setTimeout(() => this.flush(), afterMs);
   }
 
-  /** Sends waiting entries now, or when a running batch ends. */
+  /** Sends the waiting entries now, or when a running batch ends. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -49,19 +52,19 @@ export class Batches<Entry> {
       this.#sending++;
       void this.#send(this.#take()).finally(() => {
         this.#sending--;
-        // Entries with a timer wait for it.
+        // If a timer is set, the entries wait for it.
         if (!this.#timer) this.flush();
       });
     }
     if (this.#isIdle) for (const idle of this.#onIdle.splice(0)) idle();
   }
 
-  /** Resolves when all entries are sent. */
+  /** Resolves when all entries have been sent. */
   async idle(): Promise<void> {
     if (!this.#isIdle) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Drops waiting and later entries. */
+  /** Drops the waiting entries and all later ones. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();
@@ -84,17 +87,17 @@ export class Batches<Entry> {
 }
 
 /**
- * The settled prefix of a partition. Positions are opened in order and settled in any order.
- * Brokers that acknowledge by offset may only receive `through`, the last position up to which all
- * have settled.
+ * Tracks the settled prefix of a partition. Positions are opened in order and settled in any order.
+ * A broker that acknowledges by offset may only receive `through`, the last position up to which
+ * all have settled.
  */
 export class SettledPrefix<Position> {
-  /** Positions beyond the prefix, oldest first. */
+  /** Positions after the prefix, oldest first. */
   readonly #open: { position: Position; settled: boolean }[] = [];
   #head = 0;
   #through: Position | undefined;
 
-  /** Opens the next position. Call the returned function when it settles. */
+  /** Opens the next position. Call the returned function once the position is settled. */
   open(position: Position): () => void {
     const entry = { position, settled: false };
     this.#open.push(entry);
@@ -104,12 +107,12 @@ export class SettledPrefix<Position> {
     };
   }
 
-  /** Positions that are unsettled, or settled after an unsettled one. */
+  /** The number of positions that are unsettled, or settled after an unsettled one. */
   get size(): number {
     return this.#open.length - this.#head;
   }
 
-  /** The end of the prefix; undefined if it is empty. */
+  /** The last position of the prefix, or undefined if empty. */
   get through(): Position | undefined {
     return this.#through;
   }
@@ -119,7 +122,7 @@ export class SettledPrefix<Position> {
       this.#through = this.#open[this.#head]?.position;
       this.#head++;
     }
-    // Removing in blocks keeps this linear.
+    // Remove positions in blocks, which keeps the total cost linear.
     if (this.#head > 1024 || this.#head === this.#open.length) {
       this.#open.splice(0, this.#head);
       this.#head = 0;

@@ -1,4 +1,4 @@
-/** Returns whether `work` settles within `ms`. Never rejects. */
+/** Resolves to whether `work` settles within `ms`. Never rejects. */
 export async function settles(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
@@ -9,7 +9,6 @@ export async function settles(work: Promise<unknown>, ms: number): Promise<boole
   return Promise.race([settled, late]).finally(() => clearTimeout(timer));
 }
 
-/** Resolves when the signal aborts. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

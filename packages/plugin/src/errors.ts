@@ -1,15 +1,15 @@
 const SAID_MAX = 500;
 
 /**
- * A failure that a user can fix: what failed, where, and the field or setting to change. Contains
- * no secrets.
+ * An error that a user can fix. It states what failed and where, with the field or setting to
+ * change, and contains no secrets.
  */
 export class PluginError extends Error {
-  /** The remedy, one imperative sentence. */
+  /** The remedy, as one imperative sentence. */
   readonly fix: string;
   /**
-   * The beginning of the server's response, for the operator's health and log. The message omits
-   * it: otherwise a user could read responses from any address.
+   * The beginning of the server's response, for the operator's health and log. Kept out of the
+   * message, because users could otherwise read responses from any address.
    */
   readonly said: string | undefined;
 
@@ -24,11 +24,11 @@ export class PluginError extends Error {
   }
 }
 
-/** An error with its causes. */
+/** An error together with its causes. */
 export class ErrorChain {
-  /** Outermost first. */
+  /** The error and its causes, outermost first. */
   readonly errors: readonly Error[];
-  /** One per line. */
+  /** The messages of the errors, one per line. */
   readonly messages: string;
   readonly #labels: ReadonlySet<unknown>;
   readonly #text: string;
@@ -50,7 +50,7 @@ export class ErrorChain {
     this.#text = [this.messages, ...this.#labels].join('\n');
   }
 
-  /** True if an error has one of these names, codes or types, or matches an expression. */
+  /** Whether any error has one of these names, codes or types, or matches a regular expression. */
   has(...signs: readonly (string | RegExp)[]): boolean {
     return signs.some((sign) =>
       typeof sign === 'string' ? this.#labels.has(sign) : sign.test(this.#text),
@@ -60,7 +60,10 @@ export class ErrorChain {
 
 export type NetworkFault = keyof typeof NETWORK_FAULTS;
 
-/** The first match counts. */
+/**
+ * Network faults, with the patterns that identify them and a sentence for the user. The first match
+ * is reported.
+ */
 const NETWORK_FAULTS = {
   wrongHost: [
     [/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/],
@@ -93,9 +96,9 @@ const NETWORK_FAULTS = {
 >;
 
 /**
- * Explains an error of the network, the proxy or TLS; undefined for any other error.
+ * Explains a network, proxy or TLS error. Returns undefined for other errors.
  * @param place the server as its user knows it
- * @param authority the expected signer of its certificate
+ * @param authority the expected signer of the server's certificate
  * @param fixes the remedy for each fault
  */
 export function explainNetwork(
@@ -113,7 +116,7 @@ export function explainNetwork(
       'Check delivery.proxy (--proxy, GATEWAY_PROXY), that the proxy runs, and that its rules allow this host.';
     return new PluginError(proxy.message, { fix, cause: chain.errors[0] });
   }
-  // The gateway's guard refused the address.
+  // The gateway's guard rejected an address in a network that sources may not reach.
   if (chain.has('RefusedAddressError', /is in a private or reserved network/)) {
     const fix =
       'Give a public address, or let an operator allow the network with source.allowed_networks.';

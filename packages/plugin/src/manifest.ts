@@ -1,6 +1,6 @@
 /**
- * Semver version of these contracts: removing or changing an export, member or value is major,
- * adding one is minor. Checked against `api` of a manifest before any import.
+ * The Semver version of the plugin contracts. Removing or changing an export, a member or a value
+ * is a major change; adding one is minor. Checked against a manifest's `api` before any import.
  */
 export const API_VERSION = '2.0.0';
 
@@ -8,7 +8,7 @@ export type PluginKind = 'source' | 'tracer' | 'metrics';
 
 /** The `gateway` object of a plugin's package.json. */
 export interface PackageManifest {
-  /** Semver range of the plugin API. */
+  /** The Semver range of supported plugin API versions. */
   readonly api: string;
   readonly plugins: readonly PluginManifest[];
 }
@@ -20,21 +20,22 @@ export interface PluginManifest {
    * `metrics.metrics_backend`.
    */
   readonly name: string;
-  /** ESM module in the package with the plugin as its default export. */
+  /** The ESM module whose default export is the plugin. */
   readonly module: string;
   /**
-   * JSON file with rows for the settings table (`{ "<key>": { type, default?, env?, flag?, secret?,
-   * options?, summary } }`).
+   * A JSON file with rows for the settings table: `{ "<key>": { type, default?, env?, flag?,
+   * secret?, options?, summary } }`.
    */
   readonly settings?: string;
   /**
-   * JSON file with the JSON Schema of the connection; sources only. `"x-secret": true` marks
-   * strings to seal and mask, `"x-address": true` the fields that determine where they are sent.
+   * A JSON file with the JSON Schema of the connection, for sources only. `"x-secret": true` marks
+   * strings to seal and mask; `"x-address": true` marks the fields that determine where these
+   * strings are sent.
    */
   readonly connection?: string;
-  /** A flag that must be enabled; declared with `flags`. */
+  /** The feature flag, declared in `flags`, that must be enabled to use the plugin. */
   readonly featureFlag?: string;
-  /** Declared by this plugin. */
+  /** Feature flags declared by this plugin, by name. */
   readonly flags?: Readonly<
     Record<
       string,
@@ -42,10 +43,10 @@ export interface PluginManifest {
     >
   >;
   /**
-   * ESM module with the rig as its default export, for `gateway plugins test`; need not be
-   * published.
+   * The ESM module whose default export is the conformance rig for `gateway plugins test`. It need
+   * not be published.
    */
   readonly conformance?: string;
-  /** The required licence entitlement. */
+  /** The licence entitlement that the plugin requires. */
   readonly entitlement?: string;
 }

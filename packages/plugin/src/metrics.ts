@@ -1,23 +1,26 @@
 import type { PluginLog } from './source.js';
 
-/** Declared by core and shown by a backend. */
+/** A metric series, declared by core and exposed by a backend. */
 export interface Series {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly string[];
   readonly help: string;
-  /** Upper bounds, in the unit of the name (seconds). */
+  /**
+   * Upper bounds of the histogram buckets, in the series' own unit: seconds for durations,
+   * otherwise a count.
+   */
   readonly buckets?: readonly number[];
-  /** The combination of gauges beyond `metrics.max_label_sets`; by default `sum`. */
+  /** The function that combines gauges beyond `metrics.max_label_sets`; `sum` by default. */
   readonly fold?: 'sum' | 'max';
 }
 
 export type Labels = Readonly<Record<string, string>>;
 
 /**
- * `start` returns the backend. `expose` returns the body of `GET /metrics`. A push backend exposes
- * only a comment with its destination, calls `host.collect` before each push, and sends the rest in
- * `close`. Open resources must not keep the process alive. `metricsConformance` of
- * `@gateway/plugin-conformance` tests these rules.
+ * A metrics plugin, whose `start` returns the backend. `expose` returns the body of `GET /metrics`.
+ * A push backend exposes only a comment with its destination, calls `host.collect` before each
+ * push, and sends the remaining samples in `close`. Open resources must not keep the process alive.
+ * Tested by `metricsConformance` of `@gateway/plugin-conformance`.
  */
 export interface MetricsPlugin<Settings = Record<string, unknown>> {
   start(
@@ -27,27 +30,27 @@ export interface MetricsPlugin<Settings = Record<string, unknown>> {
   ): Promise<Metrics>;
 }
 
-/** Services of the gateway for a backend. */
+/** The gateway's services for a backend. */
 export interface MetricsHost {
   /**
-   * Updates gauges sampled on demand. A push backend calls it before each push; the gateway, before
-   * `expose` and `close`. Never rejects.
+   * Updates the gauges sampled on demand. A push backend calls it before each push; the gateway
+   * calls it before `expose` and `close`. Never rejects.
    */
   collect(): Promise<void>;
   readonly log: PluginLog;
 }
 
-/** `add`, `set` and `observe` throw for an unknown name or a wrong type. */
+/** A metrics backend. `add`, `set` and `observe` throw for an unknown name or a wrong type. */
 export interface Metrics {
   add(name: string, labels: Labels, amount: number): void;
   set(name: string, labels: Labels, value: number): void;
   observe(name: string, labels: Labels, value: number): void;
-  /** Removes all label sets before the next sample. */
+  /** Removes all label sets of a series before its next sample. */
   clear(name: string): void;
   expose(): Promise<{ contentType: string; body: string }>;
   /**
-   * Sends the rest and closes all resources within a few seconds. Not needed if scraped. A failure
-   * is logged.
+   * Sends the remaining samples and closes all resources within a few seconds. Optional for a
+   * scraped backend. A failure is logged.
    */
   close?(): Promise<void>;
 }

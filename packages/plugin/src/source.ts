@@ -3,29 +3,32 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /**
  * The lifecycle of a source plugin.
  *
- * 1. The registry reads the manifest, without importing the plugin.
- * 2. A source is created over the API: its connection is validated against the manifest's JSON
- *    Schema, its secrets are sealed, and `check` is called once.
+ * 1. The registry reads the manifest without importing the plugin.
+ * 2. A source is created over the API. Its connection is validated against the manifest's JSON
+ *   Schema, its secrets are sealed, and `check` is called once.
  * 3. An agent calls `run` with the opened connection. The plugin connects, reports `reading`, reads
- *    in broker order, and calls `handle` for each message without waiting for earlier ones.
- * 4. `handle` settles with an outcome. Only then, and only if `acknowledges(outcome)`, may the
- *    message be acknowledged. The plugin does not decide on outcomes; it never parses, skips or
- *    logs a body. With `context.lag`, it reports about once a second the unread messages of each
- *    partition, and null for a partition that it stops reading and for all at the end. Lag never
- *    throttles. A plugin with `watch` reports lag there instead.
- * 5. `context.signal` aborts when the source is changed or disabled or the agent drains. The plugin
- *    hands over no more messages, waits for unsettled ones, acknowledges as allowed, and closes its
- *    connections; `run` resolves within ten seconds after the last message has settled. The wait
- *    needs no limit: core settles all messages while it drains, at worst with `later`.
- * 6. `run` rejects when the broker is unreachable or rejects the plugin. Core backs off (capped,
- *    jittered) and calls it again, so the plugin does not retry connecting, beyond short retries of
- *    its client library. Messages that settle later are not acknowledged and cause no error.
- * 7. Agents share the readers of a source. `run` follows their number through `context.onWorkers`;
- *    otherwise it is ended and called again.
- * 8. `run` is called again after its end, and concurrently for several sources: state belongs in
- *    the call. Connection and settings must not be changed.
+ *   in broker order, and calls `handle` for each message without waiting for earlier ones.
+ * 4. `handle` settles with an outcome. Only then, and only if `acknowledges(outcome)` is true, may
+ *   the message be acknowledged. The plugin does not decide on outcomes, and never parses, skips or
+ *   logs a body. If there is a `context.lag`, the plugin reports the unread messages of each
+ *   partition about once a second, and null for a partition that it stops reading and for all
+ *   partitions at the end. The lag never throttles reading. A plugin with `watch` reports the lag
+ *   there instead.
+ * 5. `context.signal` aborts when the source is changed or disabled, or when the agent drains. The
+ *   plugin then passes no more messages to `handle`, waits for unsettled ones, acknowledges them as
+ *   allowed, and closes its connections. `run` resolves within ten seconds after the last message
+ *   has settled. The wait needs no limit: core settles all messages while it drains, at worst with
+ *   `later`.
+ * 6. `run` rejects when the broker is unreachable or rejects the plugin. Core calls it again after
+ *   a capped back-off with jitter, so the plugin does not retry connecting, except for short
+ *   retries of its client library. Messages that settle later are not acknowledged and cause no
+ *   error.
+ * 7. Agents share the readers of a source. `run` follows the number of its readers through
+ *   `context.onWorkers`; otherwise it is ended and called again.
+ * 8. `run` is called again after it has ended, and concurrently for several sources, so state
+ *   belongs in the call. The connection and the settings must not be changed.
  *
- * `sourceConformance` of `@gateway/plugin-conformance` tests these rules.
+ * Tested by `sourceConformance` of `@gateway/plugin-conformance`.
  */
 export interface SourcePlugin<
   Connection = Record<string, unknown>,
@@ -34,28 +37,33 @@ export interface SourcePlugin<
   /**
    * Checks within ten seconds that the queue or topic exists and is readable, and disconnects. May
    * resolve with advice for the operator.
-   * @throws `PluginError` that names the failure and the field to change; the server's response
-   *   belongs in `said`
+   * @throws `PluginError` with the failure and the field to change; the server's response belongs
+   *   in `said`
    */
   check(connection: Connection, context: CheckContext<Settings>): Promise<Advice | void>;
 
-  /** Reads until `context.signal` aborts, as described above. */
+  /** Reads messages until `context.signal` aborts, as described above. */
   run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void>;
 
   /**
-   * Optional. Queries the broker every few seconds until `context.signal` aborts, without reading
-   * messages. Core calls it alongside `run`, and while `run` fails or the source is paused, so that
-   * an idle source has a lag. Rejects when the broker cannot be queried; core calls it again.
+   * Queries the broker every few seconds until `context.signal` aborts, without reading messages.
+   * Core calls it alongside `run`, and also while `run` fails or the source is paused, so that an
+   * idle source reports its lag too. If the broker cannot be queried, it rejects and is called
+   * again.
    */
   watch?(connection: Connection, context: WatchContext<Settings>): Promise<void>;
 }
 
-/** Entered by core while a plugin works: connections are limited to `source.allowed_networks`. */
+/**
+ * The async context that core enters while a plugin works. Connections opened in it are limited to
+ * `source.allowed_networks`.
+ */
 export const guardedWork = new AsyncLocalStorage<object | undefined>();
 
 /**
- * Runs work with unguarded connections. Only for addresses from the process environment, such as a
- * cloud metadata address for credentials; never for addresses from a connection or a server.
+ * Runs work whose connections are not limited to `source.allowed_networks`. Use it only for
+ * addresses from the process environment, such as a cloud metadata address for credentials, never
+ * for addresses from a connection or a server.
  */
 export function asProcess<T>(work: () => T): T {
   return guardedWork.run(undefined, work);
@@ -63,102 +71,116 @@ export function asProcess<T>(work: () => T): T {
 
 export interface Message {
   /**
-   * The broker position: stable across redeliveries, unique within a source, without control
-   * characters. Kafka: `topic/partition/offset`. SQS: the message id.
+   * The position of the message at its broker: stable across redeliveries, unique within a source,
+   * without control characters. For Kafka `topic/partition/offset`, for SQS the message id.
    */
   readonly coordinates: string;
-  /** Broker time in epoch milliseconds; stable across redeliveries. */
+  /** The broker's time for the message in epoch milliseconds, stable across redeliveries. */
   readonly timestamp: number;
-  /** The bytes as received. */
+  /** The bytes of the message as received. */
   readonly body: Uint8Array;
-  /** Headers or attributes by their original names; binary values are omitted or base64. */
+  /** Headers or attributes by their original names. Binary values are omitted or base64-encoded. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * `later`: not accepted because the agent drains; must not be acknowledged, so the broker
- * redelivers it. Other outcomes are committed in Postgres or need no commit (`dropped`).
+ * The outcome of a message. `later` means that it was not accepted because the agent is draining.
+ * It must not be acknowledged, so that the broker redelivers it. The other outcomes are committed
+ * in Postgres or, like `dropped`, need no commit.
  */
 export type Outcome = 'accepted' | 'duplicate' | 'dropped' | 'quarantined' | 'later';
 
-/** True if the message must be acknowledged. */
+/** Returns whether a message with this outcome must be acknowledged. */
 export function acknowledges(outcome: Outcome): boolean {
   return outcome !== 'later';
 }
 
 /**
- * Hands a message to core. Never rejects. Settles after the commit, in any order. It does not
- * settle while the gateway cannot accept (Postgres down, ingest rate reached): the window fills and
- * the plugin stops reading. This is the back-pressure.
+ * Passes a message to core. The promise never rejects, and settles after the commit, in any order.
+ * For back-pressure, it stays pending while the gateway cannot accept messages, because Postgres is
+ * down or the ingest rate is reached: the window fills and the plugin stops reading.
  */
 export type Handle = (message: Message) => Promise<Outcome>;
 
 export interface CheckContext<Settings = Readonly<Record<string, unknown>>> {
-  /** The manifest's rows without the prefix `source.<name>.`, nested at dots. */
+  /**
+   * The settings declared in the manifest, without the `source.<name>.` prefix and nested by dotted
+   * key.
+   */
   readonly settings: Settings;
   /** Aborts when the caller stops waiting. */
   readonly signal: AbortSignal;
-  /** Readers requested by the source, over all agents. Undefined in older gateways. */
+  /**
+   * The number of readers requested for the source, across all agents. Undefined in older gateways.
+   */
   readonly workers?: number;
 }
 
-/** Something works but should be changed. */
+/** Advice about something that works but should be changed. */
 export interface Advice {
   readonly message: string;
   readonly fix: string;
 }
 
 export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
-  /** The same settings as in `CheckContext`. */
+  /** As in `CheckContext`. */
   readonly settings: Settings;
   /** Constant, and the same in every agent. */
   readonly sourceId: string;
-  /** Aborts when the plugin must stop reading and settle. */
+  /** Aborts when the plugin must stop reading and wait until its messages have settled. */
   readonly signal: AbortSignal;
-  /** Maximum unsettled messages per partition (topics) or worker (queues). 1 is strict lockstep. */
+  /**
+   * The maximum number of unsettled messages per partition of a topic, or per worker of a queue.
+   * With 1, each message waits until the previous one has settled.
+   */
   readonly window: number;
-  /** This agent's readers of the source: members of the consumer group, or pollers of the queue. */
+  /**
+   * The number of readers of the source in this agent: members of the consumer group or pollers of
+   * the queue.
+   */
   readonly workers: number;
   /**
-   * Calls back with the new number of readers. The plugin starts or stops the difference and leaves
-   * the others alone. Without a callback, core restarts `run`. Optional, as in
+   * Registers a callback that receives a new number of readers. The plugin starts or stops only the
+   * difference. Without a callback, core restarts `run`. Optional, so call
    * `context.onWorkers?.(…)`.
    */
   onWorkers?(follow: (workers: number) => void): void;
   /**
    * The client's name at the broker, for operators: `gateway-<host>-<pid>-<end of the source id>`.
-   * Unique per process and source, constant across calls of `run`. Append to it where connections
-   * must differ, as for workers. Derive names that outlive the process from `sourceId`.
+   * Unique per process and source, and constant across calls of `run`. Append to it where
+   * connections need different names, such as for workers. Derive names that outlive the process
+   * from `sourceId`.
    */
   readonly clientId: string;
   readonly log: PluginLog;
   /**
-   * Reports to health: `reading` once connected, with a sentence if an operator should change
-   * something; `failing` with a sentence while the broker is down. Cheap; call it on change.
+   * Reports the state of the source to health: `reading` once connected, with a sentence if an
+   * operator should change something; `failing` with a sentence while the broker is down. Cheap, so
+   * call it on every change.
    */
   report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
   /**
-   * Reports a partition's lag (`""` for a queue): messages after the last acknowledged one or, if
-   * the broker cannot tell, after the last one read by this agent. A non-negative integer, about
-   * once a second; null while unknown, when the partition is no longer read here, and before `run`
-   * ends. Undefined for a plugin with `watch`, which need not query the broker here. Optional:
-   * `context.lag?.(…)` works with every gateway.
+   * Reports the lag of a partition, named `""` for a queue: the number of messages after the last
+   * acknowledged one or, if the broker does not report it, after the last one read by this agent.
+   * Report a non-negative integer about once a second. Report null while the lag is unknown, when
+   * the partition is no longer read here, and before `run` ends. Undefined for a plugin with
+   * `watch`, and optional, so call `context.lag?.(…)`.
    */
   lag?(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
   /**
-   * Reports messages deleted by the broker before they were read, for example by retention: once
-   * per gap, as an upper bound. Excludes those deleted before reading began, and offsets without a
-   * message. Report 0 when reading of a partition begins, to start its series. Optional:
-   * `context.lost?.(…)` works with every gateway.
+   * Reports messages that the broker deleted before they were read, such as by retention. Report
+   * each gap once, with an upper bound on its number of messages. Exclude messages deleted before
+   * reading began, and offsets without a message. Report 0 when reading of a partition begins, to
+   * start its series. Optional, so call `context.lost?.(…)`.
    */
   lost?(partition: string, messages: number): void;
 }
 
-/** Offsets in the broker's notation. */
+/** The offsets of a partition, in the broker's notation. */
 export interface PartitionOffsets {
-  /** The next message to read. */
+  /** The offset of the next message to read. */
   readonly position: string;
-  /** The next message to be produced. */
+  /** The offset of the next message to be produced. */
   readonly end: string;
 }
 
@@ -166,18 +188,17 @@ export interface WatchContext<Settings = Readonly<Record<string, unknown>>> exte
   SourceContext<Settings>,
   'settings' | 'sourceId' | 'signal' | 'clientId' | 'log'
 > {
-  /** Readers requested by the source, over all agents. Undefined in older gateways. */
-  readonly workers?: number;
-  /** Reports lag, as in `SourceContext`; null for a partition that is gone. */
-  lag(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
   /**
-   * Shows advice in health while messages are read; null if there is none. Cheap; call it every
-   * time.
+   * The number of readers requested for the source, across all agents. Undefined in older gateways.
    */
+  readonly workers?: number;
+  /** Reports the lag of a partition as in `SourceContext`, or null once it no longer exists. */
+  lag(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
+  /** Shows advice in health while messages are read; null clears it. Call after every query. */
   advise(advice: string | null): void;
 }
 
-/** A structured log. */
+/** A structured log: fields and a sentence per line. */
 export interface PluginLog {
   debug(fields: object, sentence: string): void;
   info(fields: object, sentence: string): void;
@@ -186,22 +207,23 @@ export interface PluginLog {
 }
 
 /**
- * Maximum unsettled bytes of a reader (group member or poller), in addition to `context.window`:
- * while Postgres is down, a window of large messages could take a gigabyte.
+ * The maximum number of unsettled bytes per reader (a group member or poller), in addition to
+ * `context.window`, because a window of large messages could take a gigabyte while Postgres is
+ * down.
  */
 export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
-/** Maximum unsettled bytes of all readers. */
+/** The maximum number of unsettled bytes of all readers in an agent. */
 export const AGENT_IN_FLIGHT_BYTES = 256 * 1024 * 1024;
 
 let bytesOfAgent = 0;
 
 /**
- * The unsettled messages of a reader, with the limits of reader and agent:
+ * Counts a reader's unsettled messages against the limits of the reader and the agent. Open a
+ * message only while `hasRoom` is true:
  *
  * ```js
  * const inFlight = new InFlight(context.window);
- * // while inFlight.hasRoom:
  * const settled = inFlight.open(message);
  * handle(message).finally(settled);
  * ```
@@ -212,7 +234,12 @@ export class InFlight {
   #bytes = 0;
   readonly #onIdle: (() => void)[] = [];
 
-  /** @param most messages; `IN_FLIGHT_BYTES` and `AGENT_IN_FLIGHT_BYTES` limit their bytes */
+  /**
+   * Creates the counter of one reader.
+   *
+   * @param most the maximum number of messages; bytes are limited by `IN_FLIGHT_BYTES` and
+   *   `AGENT_IN_FLIGHT_BYTES`
+   */
   constructor(most: number) {
     this.#most = most;
   }
@@ -221,7 +248,10 @@ export class InFlight {
     return this.#messages;
   }
 
-  /** An empty reader always has capacity, so stalled readers do not stop it. */
+  /**
+   * Whether another message may be opened. Always true for a reader without messages, so that
+   * stalled readers do not block it.
+   */
   get hasRoom(): boolean {
     if (this.#messages === 0) return true;
     return (
@@ -231,7 +261,7 @@ export class InFlight {
     );
   }
 
-  /** Counts a message. Call the returned function once, when it settles. */
+  /** Counts a message. Call the returned function once the message has settled. */
   open(message: Pick<Message, 'body' | 'headers'>): () => void {
     const bytes = messageBytes(message);
     this.#count(1, bytes);

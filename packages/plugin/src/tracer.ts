@@ -4,15 +4,16 @@ import type { PluginLog } from './source.js';
 /**
  * The lifecycle of a tracer plugin.
  *
- * 1. `tracer.type` selects it. The registry checks API range, flag, licence and settings, then
- *    imports the module.
+ * 1. The `tracer.type` setting selects the plugin. The registry checks its API range, feature flag,
+ *   licence and settings, and then imports the module.
  * 2. `start` registers an OpenTelemetry tracer provider with the single copy of
- *    `@opentelemetry/api`, the only API that core uses. Core rejects a second tracer plugin;
- *    `start` rejects if another provider is registered (`refuseSecondTracer`). Wrong settings
- *    reject with a `PluginError` and register nothing; an unavailable back end does not reject.
- * 3. Lost spans are logged in summary (`outages`).
+ *   `@opentelemetry/api`, the only API that core uses. Core rejects a second tracer plugin, and
+ *   `start` rejects if another provider is registered (`refuseSecondTracer`). If settings are
+ *   wrong, `start` rejects with a `PluginError` and registers nothing. It does not reject if the
+ *   backend is unavailable.
+ * 3. Lost spans are logged in summary lines (`outages`).
  * 4. `close` flushes and unregisters the provider within five seconds, so that the tracer can be
- *    started again.
+ *   started again.
  */
 export interface TracerPlugin<Settings = Record<string, unknown>> {
   start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }>;
@@ -22,18 +23,23 @@ export interface TracerContext {
   /** `gateway-server` or `gateway-agent`. */
   readonly serviceName: string;
   readonly serviceVersion: string;
-  /** The setting `env`, for the resource attribute `deployment.environment.name`. */
+  /** The `env` setting, used as the `deployment.environment.name` resource attribute. */
   readonly environment: string;
-  /** The log for lost spans. */
+  /** Reports lost spans. */
   readonly log?: PluginLog;
 }
 
-/** `GLOBAL_OPENTELEMETRY_API_KEY` in `global-utils` of every `@opentelemetry/api` 1.x. */
+/**
+ * The key under which every `@opentelemetry/api` 1.x registers itself:
+ * `GLOBAL_OPENTELEMETRY_API_KEY` in `global-utils`.
+ */
 const API = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * Call it first in `start`: the later of two tracer providers silently receives nothing.
- * @throws `PluginError` if another component, such as an agent in NODE_OPTIONS, registered one
+ * Throws if a tracer provider is already registered, because a second one would silently receive
+ * nothing. Call this first in `start`.
+ * @throws `PluginError` if another component, such as an agent in NODE_OPTIONS, registered a
+ *   provider
  */
 export function refuseSecondTracer(): void {
   const registered = (globalThis as { [API]?: { readonly trace?: unknown } })[API]?.trace;
@@ -46,21 +52,19 @@ export function refuseSecondTracer(): void {
 
 const LOG_EVERY_MS = 60_000;
 
-/** Reports about a back end. */
+/** Logs the outages of a backend. */
 export type Outages = ReturnType<typeof outages>;
 
 /**
- * Logs when a back end goes down or rejects spans, and when it accepts them again: one line each,
- * and at most one outage a minute.
- * @param fields of every line: the tracer and its destination
+ * Returns functions that log when a backend fails or rejects spans, and when it accepts spans
+ * again. Each event is one line, and at most one outage a minute is logged.
+ * @param fields the fields of every line, which identify the tracer and its destination
  */
 export function outages(log: PluginLog | undefined, fields: Readonly<Record<string, unknown>>) {
   let [outageLoggedAt, dropsLoggedAt] = [-Infinity, -Infinity];
   let [isOut, lost] = [false, 0];
   return {
-    /**
-     * A request failed with this many lost spans. Only the first failure of an outage is logged.
-     */
+    /** Records a failed request and lost spans. Only an outage's first failure is logged. */
     failed: (reason: string, count = 0): void => {
       lost += count;
       if (isOut || Date.now() - outageLoggedAt < LOG_EVERY_MS) return;
@@ -71,7 +75,7 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
         `Spans do not arrive and are lost; a line follows when they arrive again. ${reason.trim()}`,
       );
     },
-    /** Spans did not fit in a queue. Logged once a minute, but not during an outage. */
+    /** Records spans that did not fit in a queue, logged once a minute outside of outages. */
     dropped: (count: number): void => {
       lost += count;
       if (isOut || Date.now() - dropsLoggedAt < LOG_EVERY_MS) return;
@@ -79,7 +83,7 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
       log?.warn({ ...fields, lost }, 'More spans end than the back end takes, and some are lost.');
       lost = 0;
     },
-    /** A request succeeded. Logged if it ends a logged outage. */
+    /** Records a successful request. Logged if it ends a logged outage. */
     worked: (): void => {
       if (!isOut) return;
       log?.info(

@@ -21,7 +21,7 @@ import {
 export interface Billing {
   /** Why records are not posted, or null. */
   readonly problem: string | null;
-  /** Aborts a running post; the next server repeats it. */
+  /** Stops posting. A running post is aborted and repeated by the next server. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
 const PAGE_RECORDS = 500;
 
-/** With `isOwnFault`, other records can still be accepted. */
+/** Thrown if a record could not be posted. If `isOwnFault`, only this record was rejected. */
 class NotPosted extends Error {
   constructor(
     sentence: string,
@@ -42,9 +42,9 @@ class NotPosted extends Error {
 }
 
 /**
- * Posts the usage of each closed day to billing.url, once per organisation, oldest first; one
- * server at a time. A server that dies before it records a post leaves it to be repeated with the
- * same Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
+ * Posts the usage of each closed day to billing.url, one record per organisation, oldest first.
+ * Only one server posts at a time. If a server dies before recording a post, the post is repeated
+ * with the same Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
  */
 export function startBilling({
   config,
@@ -96,7 +96,7 @@ export function startBilling({
     },
     async close() {
       const stopped = stop();
-      // Requests that wait for a proxy tunnel ignore abort signals.
+      // Destroyed first, because requests that wait for a proxy tunnel ignore abort signals.
       await dispatcher.destroy();
       await stopped;
     },
@@ -111,14 +111,14 @@ interface Posting {
 }
 
 /**
- * Posts due records, unless another server does. Skips individually rejected records; throws errors
- * that affect all.
+ * Posts due records, unless another server is posting. Records rejected individually are skipped,
+ * and the first such error is returned. Errors that affect all records are thrown.
  */
 async function postUnposted(posting: Posting): Promise<{ posted: number; rejected?: Error }> {
   const { database } = posting;
   if (!(await hasUnposted(database.pool))) return { posted: 0 };
-  // The lock ends with this connection: if it breaks, another server can post, and the next
-  // statement fails.
+  // The lock belongs to this connection. If it breaks, another server can post, and the next
+  // statement here fails.
   const client = await database.connect();
   let posted = 0;
   let rejected: Error | undefined;
@@ -149,7 +149,7 @@ async function post(
   { dispatcher, url, apiKey }: Posting,
 ): Promise<void> {
   const status = await statusOf(url, {
-    // `request` only calls `dispatch`.
+    // Safe, because `request` only calls `dispatch`.
     dispatcher: dispatcher as Dispatcher,
     method: 'POST',
     headers: [
@@ -161,8 +161,8 @@ async function post(
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   if (status >= 200 && status < 300) return;
-  // These statuses concern the key, the rate or the URL, so every record; any other 4xx concerns
-  // this one.
+  // These statuses concern the key, the rate or the URL, and so every record. Any other 4xx
+  // concerns only this record.
   if (status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status))
     throw new NotPosted(`it answered ${status}`);
   throw new NotPosted(
@@ -181,7 +181,7 @@ async function statusOf(
     return statusCode;
   } catch (error) {
     const { name, message } = error as Error;
-    // A failure of the proxy, not of billing.url.
+    // If the proxy failed rather than billing.url, the error's own message is shown.
     const known = error instanceof ProxyError ? message : networkReason(error);
     throw new NotPosted(
       maskUrls(known ?? (/Timeout/.test(name) ? 'no answer in time' : message)).replace(/\.$/, ''),

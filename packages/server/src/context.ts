@@ -34,7 +34,7 @@ export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'o
   readonly billing: Pick<Billing, 'problem'> | undefined;
 }
 
-/** Creates the dependencies of routes; those to close are added to `lifecycle`. */
+/** Creates the routes' services, and adds those that must be closed to `lifecycle`. */
 export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
@@ -83,7 +83,7 @@ export function openContext(
   };
 }
 
-/** The burst of tests of a project, as when an application sets up its sources. */
+/** The burst of tests allowed per project, such as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
 const PORTAL_BURST_SECONDS = 5;
 

@@ -18,7 +18,7 @@ function policyOf(ancestors: readonly string[]): string {
   return `${POLICY}; frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`;
 }
 
-/** Names contain a hash of the content. */
+/** Asset names contain a hash of the content, so assets can be cached forever. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const ENCODINGS = [
@@ -27,9 +27,9 @@ const ENCODINGS = [
 ] as const;
 
 /**
- * Serves files in `<rootPath>/assets`, and the page of the dashboard for every other path outside
- * the API, if the client accepts HTML. Other requests, and all if the dashboard is not built, go to
- * the next middleware. Only portal pages can be framed, by `frameAncestors`.
+ * Serves the files in `<rootPath>/assets`, and the dashboard page for every other path outside the
+ * API if the client accepts HTML. Other requests, and all if the dashboard is not built, go to the
+ * next middleware. Only portal pages can be framed, and only by the origins in `frameAncestors`.
  */
 export function serveDashboard(rootPath: string, frameAncestors: readonly string[]): Middleware {
   if (!existsSync(new URL('index.html', site))) return (_, next) => next();

@@ -7,7 +7,9 @@ import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, listenerOptions } from './listener.js';
 import { routes } from './routes/index.js';
 
-/** Serves the routes that create events, with a server's credentials and limits. */
+/**
+ * Serves event creation and HTTP sources in an agent, with the server's authentication and limits.
+ */
 export const openIntake: OpenIntake = (parts, lifecycle) => {
   const { config } = parts;
   const seals = sealer(config.encryption_key);

@@ -7,13 +7,13 @@ import { largestBody } from './http/body.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
 import { reloadCertificates } from './tls.js';
 
-/** Excludes the time for the body. */
+/** The time limit for receiving a request without its body. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const TIMEOUTS_CHECKED_MS = 5_000;
 
 /**
- * Handles a connection's requests in sequence: a response gets its socket after the previous
- * responses.
+ * Returns a listener that handles a connection's requests in sequence: a response gets its socket
+ * once the previous ones have ended.
  */
 export function inTurn(app: RequestListener): RequestListener {
   return (request, response) => {
@@ -22,19 +22,20 @@ export function inTurn(app: RequestListener): RequestListener {
   };
 }
 
-/** Accepts bodies as large as the settings allow. */
+/** Returns listener options that allow bodies as large as the settings permit. */
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds =
     config.server.http.body_timeout_seconds +
     Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
   return {
-    // Limits bodies that no route reads; other slow bodies get an answer earlier.
+    // Applies to bodies that no route reads. Other slow bodies are rejected earlier, with a
+    // response.
     requestTimeout: REQUEST_TIMEOUT_MS + 1000 * bodySeconds,
     connectionsCheckingInterval: TIMEOUTS_CHECKED_MS,
   };
 }
 
-/** Listens, with TLS if `tls` is given; its files are reloaded when they change. */
+/** Listens for requests, with TLS if `tls` is given. Changed certificate files are reloaded. */
 export async function serve(
   app: RequestListener,
   {

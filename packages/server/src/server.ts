@@ -28,26 +28,26 @@ import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
-/** Running requests get ten seconds of it. */
+/** The time limit for closing, ten seconds of which are for running requests. */
 const CLOSE_MS = 30_000;
-/** Concurrent commits of events. */
+/** The maximum number of concurrent event commits. */
 const COMMITTERS = 2;
-/** Interval between reads of the configuration version: routing uses a current one. */
+/** The interval at which the configuration version is read, to keep routing current. */
 const VERIFY_MS = 1_000;
-/** The start waits this long for KV, so that the first requests find it. */
+/** The maximum time that startup waits for KV, so that the first requests can use it. */
 const KV_PATIENCE_MS = 500;
 
 export interface ServerOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  /** Replaces the KV of the settings: `gateway dev` shares one. */
+  /** Replaces the configured KV: in `gateway dev`, server and agent share one. */
   readonly kv?: Kv;
 }
 
 /**
- * Starts the management API, /healthz and /metrics. Throws on a wrong setting, unreachable
- * Postgres, a pending migration or a used port.
+ * Starts the management API, /healthz and /metrics. Throws if a setting is wrong, Postgres is
+ * unreachable, a migration is pending or the port is in use.
  */
 export async function startServer({
   config,
@@ -164,7 +164,10 @@ export async function startServer({
   }
 }
 
-/** Notifies an agent, unawaited. Without KV, Postgres notifies all agents. */
+/**
+ * Notifies an agent that the events have due deliveries, without waiting. If KV is unavailable,
+ * Postgres notifies all agents.
+ */
 function signalDue(
   { kv, database, log }: Pick<ServerContext, 'kv' | 'database' | 'log'>,
   events: readonly { readonly projectId: string; readonly eventId: string }[],

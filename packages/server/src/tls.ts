@@ -24,7 +24,10 @@ const FLAGS = {
   key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
 } as const;
 
-/** Undefined without `server.http.ssl`. Throws `tls_incomplete`. */
+/**
+ * Returns the certificate and key files if `server.http.ssl` is on. Throws `tls_incomplete` if only
+ * some of the three are set.
+ */
 export function tlsFiles({
   ssl,
   ssl_cert_file: certificate,
@@ -49,7 +52,7 @@ export function tlsFiles({
   });
 }
 
-/** Reads a certificate chain and its key. Throws `tls_file`, also for a key that does not match. */
+/** Reads a certificate chain and key. Throws `tls_file` if they are unusable or do not match. */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const { cert, key } = readClientCertificate(
     { path: files.certificate, ...FLAGS.certificate },
@@ -70,14 +73,14 @@ export function readTlsPair(files: TlsFiles): TlsPair {
 }
 
 /**
- * Polling two small files costs less than watching them, which network file systems and mounted
- * links do not support.
+ * The polling interval. Reading two small files costs less than watching them, which does not work
+ * for network file systems and Kubernetes secret volumes.
  */
 const POLL_MS = 5_000;
 
 /**
- * Applies renewed certificates to new connections; unusable files are logged once. Returns a
- * function that stops it.
+ * Applies renewed certificates to new connections. Unusable files are logged once. Returns a
+ * function that stops reloading.
  */
 export function reloadCertificates(
   server: Server,

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { renderer, type Metric } from './render.js';
 
 /**
- * Serves the Prometheus format:
+ * A metrics backend that serves the Prometheus text format:
  * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 const plugin: MetricsPlugin = { start: (series) => Promise.resolve(start(series)) };

@@ -6,10 +6,11 @@ import type { Labels, Series } from '@gateway/plugin';
 export type Metric = Counter | Gauge | Histogram;
 
 /**
- * An entry of prom-client's private `hashMap`, one per label set. The public `get()` creates an
- * object per line in one turn: 15 ms for a histogram with 1,000 label sets, longer than the whole
- * exposition this way. Therefore package.json pins prom-client, and the test "the text is that of
- * prom-client, to the byte" fails if another version stores values elsewhere.
+ * An entry of prom-client's private `hashMap`, which has one per label set. The public `get()`
+ * creates an object per line in one turn. For a histogram with 1,000 label sets, that takes 15 ms,
+ * longer than a whole exposition with the private map. So package.json pins prom-client, and the
+ * test "the text is that of prom-client, to the byte" fails if another version stores values
+ * elsewhere.
  */
 interface StoredValue {
   readonly labels: Labels;
@@ -24,11 +25,11 @@ interface StoredHistogram {
 
 interface Lines {
   readonly head: Buffer;
-  /** Names and bounds of a label set's lines. */
+  /** The name and, if any, the bucket bound of each line of a label set. */
   readonly starts: readonly { readonly name: string; readonly le?: string }[];
   /**
-   * Lines up to their values, by prom-client's key. Sampled gauges have the same label sets every
-   * time.
+   * The lines up to their values, by prom-client's key. Kept between renderings, because sampled
+   * gauges always have the same label sets.
    */
   beginnings: Map<string, readonly Uint8Array[]>;
 }
@@ -37,17 +38,20 @@ interface Snapshot {
   readonly lines: Lines;
   readonly keys: readonly string[];
   readonly labels: readonly Labels[];
-  /** One number per line of each label set. */
+  /** One value per line of each label set. */
   readonly values: Float64Array;
 }
 
-/** Rendering yields to the event loop after this time. */
+/** The time after which rendering yields to the event loop. */
 const SLICE_MS = 1;
-/** Label sets between two checks of the clock. */
+/** The number of label sets rendered between two checks of the clock. */
 const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');
 
-/** All values are from the same moment, although rendering yields. */
+/**
+ * Returns a function that renders all metrics. It yields to the event loop, but all values are from
+ * the same moment.
+ */
 export function renderer(
   metrics: ReadonlyMap<string, Metric>,
   series: Readonly<Record<string, Series>>,
@@ -56,7 +60,8 @@ export function renderer(
     metric,
     lines: linesOf(name, series[name]!),
   }));
-  // Reused: allocating 3 MB takes longer than filling them. Concurrent renderings allocate another.
+  // Reuse the buffer: allocating 3 MB takes longer than filling it. A concurrent rendering
+  // allocates another.
   let spare: Text | undefined;
   return async () => {
     let turn = performance.now();
@@ -107,7 +112,10 @@ function snapshot(metric: Metric, lines: Lines): Snapshot {
   return { lines, keys, labels, values };
 }
 
-/** Buckets are cumulative; the last one, +Inf, is the count. */
+/**
+ * Writes the values of a histogram, one per line. Buckets are cumulative, so the last one, +Inf,
+ * equals the count.
+ */
 function putHistogram(
   values: Float64Array,
   from: number,
@@ -155,7 +163,7 @@ function beginningsOf(
   return made;
 }
 
-/** Drops beginnings of removed label sets when they are the majority. */
+/** Drops the lines of removed label sets once they are the majority. */
 function forgetUnused({ lines, keys }: Snapshot): void {
   if (lines.beginnings.size <= 2 * keys.length) return;
   lines.beginnings = new Map(keys.map((key) => [key, lines.beginnings.get(key)!]));
@@ -168,13 +176,16 @@ function escaped(text: string): string {
 const BYTES = 16_384;
 const NEW_LINE = 10;
 const ZERO = 48;
-/** Larger integers are rare. */
+/**
+ * The largest integer written digit by digit. Larger ones are rare and formatted like other
+ * numbers.
+ */
 const INTEGER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES_MAX = 32;
 
 /**
- * A growing text as bytes: collecting a hundred thousand concatenated strings costs more than
- * creating them.
+ * A growing string, kept as bytes, because garbage-collecting a hundred thousand concatenated
+ * strings costs more than creating them.
  */
 class Text {
   #bytes = Buffer.allocUnsafe(BYTES);
@@ -183,7 +194,7 @@ class Text {
   take(): string {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
-    // ASCII, the usual case, converts in a fraction of the time.
+    // The text is usually ASCII, which Latin-1 decodes in a fraction of the time.
     return taken.toString(isAscii(taken) ? 'latin1' : 'utf8');
   }
 

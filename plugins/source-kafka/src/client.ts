@@ -12,14 +12,17 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 const CLOSE_MS = 500;
 
-/** The default `socket.request.max.bytes` of brokers: no batch is larger. */
+/**
+ * The largest accepted response in bytes: the default `socket.request.max.bytes` of brokers, which
+ * no batch exceeds.
+ */
 const ANSWER_MAX_BYTES = 100 * 1024 * 1024;
 
 export type KafkaClient = ReturnType<typeof openClient>;
 
 /**
  * Opens a kafkajs client, which tries the brokers in turn.
- * @param options.retries of a request before its caller gets the error
+ * @param options.retries how many times a request is retried before its caller gets the error
  */
 export function openClient(
   connection: Connection,
@@ -67,20 +70,20 @@ export function openClient(
   return {
     kafka,
     /**
-     * Destroys all sockets and opens no more. Call it after every disconnect, which waits for
-     * responses that a dead broker never sends.
+     * Destroys all sockets and opens no more. Call it after every disconnect, because a disconnect
+     * may still be waiting for responses that a dead broker never sends.
      */
     destroy: () => {
       isClosed = true;
-      // The error makes kafkajs reject its requests and clear their timers.
+      // The error makes kafkajs reject pending requests and clear their timers.
       for (const socket of sockets) socket.destroy(new Error('the source was closed'));
     },
   };
 }
 
 /**
- * Closes the connection on a longer response, which kafkajs would buffer. Each begins with its
- * length.
+ * Closes the connection if a response exceeds `maxBytes`, because kafkajs would buffer it. Each
+ * response begins with its length.
  */
 function limitAnswers(socket: net.Socket, maxBytes: number): void {
   let head: Buffer = Buffer.alloc(0);
@@ -104,7 +107,7 @@ function limitAnswers(socket: net.Socket, maxBytes: number): void {
   });
 }
 
-/** All other fields (requests, responses, stacks) are dropped. */
+/** The log entry fields to keep. Others, such as requests, responses and stacks, are dropped. */
 const FIELDS = [
   'broker',
   'groupId',
@@ -116,9 +119,9 @@ const FIELDS = [
 ] as const;
 
 /**
- * Adapts the log of kafkajs, which retries errors or makes `run` reject, so they become warnings.
- * Its warnings are rebalances.
- * @param wanted called for every line, because destroyed connections log errors
+ * Adapts the kafkajs log. Errors become warnings, because kafkajs retries them or makes `run`
+ * reject. Other lines, including warnings about rebalances, are logged at `debug`.
+ * @param wanted whether to log a line, because destroyed connections log errors that mean nothing
  */
 export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
   return () => (entry) => {
@@ -135,8 +138,8 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
 export const silent: logCreator = () => () => {};
 
 /**
- * Private members of kafkajs 2.2.4, the pinned version. Its admin neither refreshes metadata nor
- * removes members.
+ * Private members of kafkajs 2.2.4, the pinned version. Its public admin client neither refreshes
+ * metadata nor removes members.
  */
 export interface Cluster {
   connect(): Promise<void>;
@@ -173,7 +176,8 @@ interface GroupMemberFacts {
 }
 
 /**
- * Runs `work` over separate connections until it ends or the signal aborts. Rejects like `work`.
+ * Runs `work` over separate connections until it ends or the signal aborts. Rejects if `work`
+ * rejects.
  */
 export async function withCluster(
   connection: Connection,
@@ -181,7 +185,7 @@ export async function withCluster(
   work: (cluster: Cluster) => Promise<void>,
 ): Promise<void> {
   if (signal.aborted) return;
-  // The members log the same errors.
+  // Silent, because the members log the same errors.
   const client = openClient(connection, { clientId, retries: 1, logTo: silent });
   const cluster = clusterOf(client.kafka);
   try {
@@ -203,7 +207,10 @@ function clusterOf(kafka: Kafka): Cluster {
   return createCluster!({ allowAutoTopicCreation: false });
 }
 
-/** Returns the topic's current id; undefined if unknown or aborted. Never rejects. */
+/**
+ * Returns the topic's current id, or undefined if it is unknown or the signal aborts. Never
+ * rejects.
+ */
 export async function currentTopicId(
   connection: Connection,
   groupId: string,
@@ -224,7 +231,7 @@ export async function currentTopicId(
   return id;
 }
 
-/** Returns committed offsets by partition; -1 for none. */
+/** Returns the committed offset of each partition, or -1 if it has none. */
 export async function committedOffsets(
   cluster: Cluster,
   topic: string,
@@ -255,17 +262,20 @@ interface RequestQueue {
   scheduleRequestTimeoutCheck(): void;
 }
 
-/** Timeouts are at least ten seconds; kafkajs checks every 100 ms. */
+/**
+ * The timeout check interval. The kafkajs default of 100 ms is not needed for timeouts of at least
+ * ten seconds.
+ */
 const TIMEOUT_CHECK_MS = 1000;
 
 /**
- * Larger than real clusters. kafkajs connects to every partition leader, and compares all
- * partitions of two responses.
+ * The maximum number of brokers, and of partitions of a topic; real clusters have fewer. Needed
+ * because kafkajs connects to every partition leader, and compares all partitions of two responses.
  */
 const BROKERS_MAX = 500;
 const PARTITIONS_MAX = 4_000;
 
-/** A response too large to process without blocking. */
+/** Thrown for a response too large to process without blocking the event loop. */
 export class CrowdedClusterError extends Error {
   override readonly name = 'CrowdedClusterError';
 }
@@ -278,7 +288,10 @@ interface Metadata {
   readonly topicMetadata: readonly { readonly partitionMetadata: readonly unknown[] }[];
 }
 
-/** Counts brokers and partitions of a topic, by the kafkajs method that requests them. */
+/**
+ * Functions that count the brokers and partitions in a response, by the kafkajs method that
+ * requests it.
+ */
 const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> =
   {
     metadata: ({ brokers, topicMetadata }: Metadata) => ({
@@ -294,7 +307,8 @@ const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; part
         0,
       ),
     }),
-    // Four bytes each; names and the leader's additions are much smaller.
+    // A partition takes four bytes of an assignment. Dividing by eight leaves enough for names and
+    // the leader's much smaller additions.
     syncGroup: ({ memberAssignment }: { memberAssignment: Buffer }) => ({
       partitions: Math.floor(memberAssignment.length / 8),
     }),
@@ -312,9 +326,9 @@ function patchKafkajs(): void {
 }
 
 /**
- * kafkajs logs in again ten seconds before a session ends (KIP-368): before every request of a
- * shorter one. Brokers reject a second login within a second (ILLEGAL_SASL_STATE). This uses half
- * of a short session.
+ * Makes kafkajs re-authenticate at most half a session before its end (KIP-368). With the default
+ * of ten seconds, it would re-authenticate before every request of a shorter session, and brokers
+ * reject a second login within a second (ILLEGAL_SASL_STATE).
  */
 function keepShortSessions(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connection') as {
@@ -354,9 +368,10 @@ function limitNamed(): void {
 }
 
 /**
- * kafkajs sets a timer with a negative delay after every response, even if nothing is pending,
- * which wakes the process every millisecond per connection. An idle consumer used 2.9 % of a core;
- * patched, 0.25 %. https://github.com/tulios/kafkajs/issues/1751
+ * Patches the kafkajs timers. After every response, even if nothing is pending, kafkajs sets a
+ * timer with a negative delay, which wakes the process every millisecond per connection. The patch
+ * reduces an idle consumer from 2.9 % to 0.25 % of a core:
+ * https://github.com/tulios/kafkajs/issues/1751
  */
 function patchRequestQueue(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {

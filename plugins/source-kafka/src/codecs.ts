@@ -5,7 +5,7 @@ import kafkajs from 'kafkajs';
 import { decompressLz4 } from './lz4.js';
 import { currentFetch, SOURCE_MAX_BYTES } from './memory.js';
 
-/** A decompressed batch exceeds `SOURCE_MAX_BYTES`. */
+/** Thrown for a batch that exceeds `SOURCE_MAX_BYTES` when decompressed. */
 export class BatchTooLargeError extends Error {
   override readonly name = 'BatchTooLargeError';
 
@@ -14,21 +14,21 @@ export class BatchTooLargeError extends Error {
   }
 }
 
-/** Fails if the result exceeds `maxOutputLength` bytes. */
+/** Decompresses a batch. Fails if the result exceeds `maxOutputLength` bytes. */
 type Decompress = (
   batch: Buffer,
   options: { readonly maxOutputLength: number },
 ) => Buffer | Promise<Buffer>;
 
 /**
- * Available since Node.js 22.15:
+ * Undefined before Node.js 22.15:
  * https://nodejs.org/api/zlib.html#zlibzstddecompressbuffer-options-callback
  */
 const { zstdDecompress } = zlib as { zstdDecompress?: typeof zlib.unzip };
 
 type Compression = Exclude<keyof typeof kafkajs.CompressionTypes, 'None'>;
 
-/** kafkajs only has gzip, without a limit. */
+/** The decompressors. kafkajs itself supports only gzip, without a size limit. */
 const codecs: Readonly<Record<Compression, Decompress>> = {
   GZIP: promisify(zlib.unzip),
   Snappy: decompressSnappy,
@@ -36,7 +36,7 @@ const codecs: Readonly<Record<Compression, Decompress>> = {
   ZSTD: zstdDecompress ? promisify(zstdDecompress) : decompressZstdHere,
 };
 
-/** An error code of Node.js, and a message of `snappyjs`. */
+/** Errors for a result that is too large: a Node.js error code and a `snappyjs` message. */
 const TOO_LARGE = /ERR_BUFFER_TOO_LARGE|is too big, expect at most/;
 
 const FULL_MS = 100;
@@ -58,8 +58,8 @@ export function addCodecs(): void {
           const { code = '', message } = error as NodeJS.ErrnoException;
           if (!TOO_LARGE.test(`${code} ${message}`)) throw error;
           if (!fetch || room === SOURCE_MAX_BYTES) throw new BatchTooLargeError(error);
-          // The batch is fetched again after the decoded part is read. If nothing is decoded, the
-          // pause delays the next fetch.
+          // The batch is fetched again after the decoded part has been read. If nothing was
+          // decoded, wait before the next fetch.
           if (fetch.isEmpty) await sleep(FULL_MS);
           throw Object.assign(new Error('There is no room for this batch now'), {
             name: 'KafkaJSPartialMessageError',
@@ -75,24 +75,27 @@ async function decompressZstdHere(
   batch: Buffer,
   { maxOutputLength }: { readonly maxOutputLength: number },
 ): Promise<Buffer> {
-  // Few topics need it.
+  // Loaded on demand, because few topics need it.
   const { decompressZstd } = await import('./zstd.js');
   return decompressZstd(batch, maxOutputLength);
 }
 
 /**
- * The frame of Snappy blocks from the Java client (SnappyCodec):
+ * The start of a frame of Snappy blocks from the Java client (SnappyCodec):
  * https://github.com/xerial/snappy-java
  */
 const FRAME_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
 const FRAME_HEADER_BYTES = 16;
 
-/** A batch is a frame of length-prefixed blocks or, from other clients, one block. */
+/**
+ * Decompresses a Snappy batch. The Java client writes a frame of length-prefixed blocks, others a
+ * single block.
+ */
 async function decompressSnappy(
   batch: Buffer,
   { maxOutputLength }: { readonly maxOutputLength: number },
 ): Promise<Buffer> {
-  // Few topics need it.
+  // Loaded on demand, because few topics need it.
   const { default: snappy } = await import('snappyjs');
   if (!batch.subarray(0, FRAME_MAGIC.length).equals(FRAME_MAGIC))
     return snappy.uncompress(batch, maxOutputLength);

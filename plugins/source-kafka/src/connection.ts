@@ -5,7 +5,7 @@ import type { Mechanism, SASLOptions } from 'kafkajs';
 import type { MskIam } from './msk-iam.js';
 import { clientCredentials, oauthBearer, renewed, type ClientCredentials } from './oauth-bearer.js';
 
-/** Documented in `connection.json`. */
+/** The connection of a source. `connection.json` documents its fields. */
 export interface Connection {
   readonly brokers: readonly string[];
   readonly topic_name: string;
@@ -25,12 +25,12 @@ export interface Auth extends Partial<ClientCredentials & MskIam> {
   readonly extensions?: Readonly<Record<string, string>>;
 }
 
-/** Documented in `settings.json`. */
+/** The settings of the plugin, documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
 /**
- * Throws a `PluginError` if the settings forbid the credentials of the process and the source has
- * none.
+ * Checks that a source using AWS IAM has an access key or may use the credentials of the process.
+ * @throws PluginError if neither is the case
  */
 export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
   if (
@@ -46,14 +46,17 @@ export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
 }
 
 /**
- * Returns the consumer group: the same in every agent, different for two sources of a topic, so
- * that each gets every message.
+ * Returns the consumer group of a source. By default, it is the same in every agent but different
+ * for two sources of a topic, so that each source gets every message.
  */
 export function groupOf(connection: Connection, sourceId: string): string {
   return connection.consumer_group_id || `gateway-${sourceId}`;
 }
 
-/** Returns the kafkajs settings. Throws a `PluginError` if fields contradict each other. */
+/**
+ * Returns the options of a kafkajs client.
+ * @throws PluginError if fields of the connection contradict each other
+ */
 export function clusterConfig({ brokers, auth = {} }: Connection) {
   const sasl = saslOf(auth, brokers);
   const { ca, client_cert: cert, client_key: key, tls } = auth;
@@ -68,7 +71,11 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
   };
 }
 
-/** Node.js accepts a broken certificate and then trusts no server. */
+/**
+ * Checks that `auth.ca` can be used. Node.js accepts a broken certificate and then trusts no
+ * server.
+ * @throws PluginError if it cannot be used
+ */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
     throw new PluginError(
@@ -86,7 +93,11 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
   }
 }
 
-/** Node.js reports a wrong certificate or key only when it connects, without the field. */
+/**
+ * Checks that the client certificate and its key can be used. Node.js would report this only when
+ * connecting, without naming the field.
+ * @throws PluginError if they cannot be used
+ */
 function checkIdentity(
   { client_cert: cert = '', client_key: key = '', tls }: Auth,
   now = new Date(),
@@ -146,7 +157,10 @@ function checkIdentity(
   }
 }
 
-/** An example is `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098`. */
+/**
+ * Captures the region in an MSK broker address, such as
+ * `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098`.
+ */
 const MSK_BROKER = /\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$/;
 
 function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): MskIam {
@@ -178,7 +192,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
   }
   if (type === 'aws_msk_iam') {
     const iam = mskIam(auth, brokers);
-    // The SDK takes memory and time, and few clusters need it.
+    // Loaded on demand: the AWS SDK takes memory and time, and few clusters need it.
     return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
@@ -215,7 +229,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     : { mechanism: 'scram-sha-512', ...login };
 }
 
-/** Returns Kafka's name of the mechanism. */
+/** Returns Kafka's name for the SASL mechanism, or undefined without one. */
 export function mechanismOf({ type, hash }: Auth): string | undefined {
   if (type === 'plain') return 'PLAIN';
   if (type === 'oauthbearer' || type === 'aws_msk_iam') return 'OAUTHBEARER';

@@ -5,10 +5,10 @@ import { groupOf, type Connection } from './connection.js';
 const DEADLINE_MS = 2_000;
 
 /**
- * Removes group members whose processes on this machine were killed; otherwise a single restarting
- * agent reads nothing until their sessions time out. A live member removed by mistake rejoins
- * immediately, as all do when this one joins. Resolves with the committed offsets by partition,
- * before a member of this run joins. Never rejects: on failure sessions time out, and no offset is
+ * Removes group members whose processes on this machine were killed; otherwise, a single restarting
+ * agent would read nothing until their sessions time out. A live member removed by mistake rejoins
+ * at once, as all do when a member joins. Resolves with the committed offsets by partition, read
+ * before a member of this run joins. Never rejects: on failure, sessions time out, and no offset is
  * known.
  */
 export async function evictDeadMembers(
@@ -52,8 +52,9 @@ async function evict(cluster: Cluster, groupId: string, context: SourceContext):
 }
 
 /**
- * True if a client id is of an ended process: an earlier run with this pid (as in containers), or a
- * pid without a process. Client ids of this machine differ only in pid and worker number.
+ * Returns whether a client id belongs to a process that has ended: an earlier one with this pid (as
+ * in containers), or one whose pid no process has. Client ids of this machine differ only in pid
+ * and worker number.
  */
 export function isDead(
   clientId: string,
@@ -79,7 +80,7 @@ function isProcess(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // The process exists and belongs to another user.
+    // `EPERM` means that the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

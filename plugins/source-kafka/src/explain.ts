@@ -15,7 +15,10 @@ const NETWORK_FIXES = {
   silent: 'Check brokers, and that a firewall lets this machine reach them.',
 };
 
-/** Explains a kafkajs error: what failed, where, and the field to change. */
+/**
+ * Converts a kafkajs error to a `PluginError` that states what failed, where, and which field to
+ * change.
+ */
 export function explain(
   error: unknown,
   connection: Connection,
@@ -60,7 +63,8 @@ export function explain(
       'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
-  // TLS 1.3 brokers verify certificates after the client has connected.
+  // A broker that uses TLS 1.3 verifies the client certificate only after the client has connected,
+  // so its refusal arrives as an alert.
   if (
     is(
       /alert (certificate required|bad certificate|unknown ca|certificate (unknown|expired|revoked)|unsupported certificate)/i,
@@ -141,7 +145,8 @@ export function explain(
     const message = `The cluster behind ${broker} has no broker for this consumer group at present.`;
     return because(message, 'Check the health of the cluster (__consumer_offsets).');
   }
-  // TLS alerts, for example, begin with bytes that are no length.
+  // Usually, the peer is not a Kafka broker. A TLS alert, for example, does not begin with a valid
+  // length.
   if (is(/answer of the broker has/))
     return because(`${broker} does not answer as a Kafka broker does.`, closedFix(auth));
   if (is('KafkaJSConnectionClosedError', /Closed connection|Connection closed|ECONNRESET|EPIPE/)) {
@@ -156,7 +161,7 @@ export function explain(
   });
 }
 
-/** Advises if there are more members than partitions. */
+/** Returns advice if a source has more workers than its topic has partitions. */
 export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
   if (workers === 1 || workers <= partitions) return undefined;
   const [has, idle] = [
@@ -169,7 +174,7 @@ export function idleMembers(topic: string, partitions: number, workers = 1): Adv
   };
 }
 
-/** Describes the login identity. */
+/** Returns a phrase for the identity with which the source logs in. */
 export function userOf({
   type,
   username,
@@ -186,7 +191,10 @@ export function userOf({
   return cert === undefined ? 'the anonymous user' : 'the owner of the client certificate';
 }
 
-/** Closing without an error usually means that TLS or a login is expected. */
+/**
+ * Returns the fix for a connection that a broker closed. A broker that closes it without an error
+ * usually expects TLS or a login.
+ */
 function closedFix({ tls, type }: Auth): string {
   if (!tls && !type)
     return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
@@ -195,12 +203,12 @@ function closedFix({ tls, type }: Auth): string {
   return 'Check the log of the broker.';
 }
 
-/** An advertised address may be any text. */
+/** The maximum length of a broker address in a message. An advertised address may be any string. */
 const HOST_MAX = 260;
 
 /**
- * Returns the broker named by the innermost error. If not in the list, another broker advertised
- * it.
+ * Returns the broker named by the innermost error, marked as advertised by the cluster unless it is
+ * configured. If no error names one, returns all configured brokers.
  */
 function brokerOf({ errors }: ErrorChain, { brokers }: Connection): string {
   const broker = errors

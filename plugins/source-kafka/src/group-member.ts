@@ -17,45 +17,51 @@ import { idToCommit } from './topic-ids.js';
 import { oldestOffset } from './watch.js';
 
 /**
- * Partitions of a killed agent move at its session timeout, so this is the default minimum of
- * brokers (`group.min.session.timeout.ms`). Heartbeats are sent with every poll and, while a window
- * is full, every tick, independently of how fast messages settle.
+ * The session timeout, after which other members get the partitions of a killed agent: the shortest
+ * that brokers allow by default (`group.min.session.timeout.ms`). Heartbeats are sent with every
+ * poll and, while a window is full, every tick, however fast messages settle.
  */
 const SESSION_MS = 6_000;
 /**
- * Determines the pause at a restart: members learn of a rebalance from a heartbeat, and read
- * nothing until all have rejoined.
+ * The heartbeat interval, which determines the pause on a restart: the response to a heartbeat
+ * announces a rebalance, and members read nothing until all have rejoined.
  */
 const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
-/** Longest poll of an idle topic. A message ends it; heartbeats and leaving wait for it. */
+/**
+ * The longest poll of an idle topic. A message ends it early. Heartbeats and leaving the group wait
+ * for it.
+ */
 const POLL_MS = 300;
-/** Detects a grown topic; kafkajs takes five minutes by default. */
+/**
+ * The interval at which new partitions of a topic are detected. The kafkajs default is five
+ * minutes.
+ */
 const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
 /**
- * Maximum messages in flight over all partitions, or one window if larger. `IN_FLIGHT_BYTES` limits
- * bytes.
+ * The maximum number of messages in flight across all partitions, or one window if that is larger.
+ * `IN_FLIGHT_BYTES` limits their bytes.
  */
 const IN_FLIGHT_MAX = 4_000;
 
 const TICK_MS = 1_000;
 const COMMIT_MS = 200;
 /**
- * kafkajs can stop fetching silently. This long without poll, heartbeat or rebalance counts as
- * stalled.
+ * Without a poll, heartbeat or rebalance for this long, a member counts as stalled, because kafkajs
+ * can stop fetching silently.
  */
 const STALL_MS = 30_000;
 /**
- * `later` means that the agent drains, which ends the run. If it does not end, the partition would
- * block forever.
+ * The delay after a `later` before the member fails. `later` means that the agent is draining,
+ * which ends the run. If the run did not end, the partition would be blocked forever.
  */
 const REJECTION_MS = 5_000;
 const FINAL_COMMIT_MS = 2_000;
 const DISCONNECT_MS = 3_000;
 
-/** Commit errors for an earlier generation of the group. */
+/** Errors from a commit for an earlier generation of the group. */
 const STALE = [
   'REBALANCE_IN_PROGRESS',
   'ILLEGAL_GENERATION',
@@ -63,7 +69,7 @@ const STALE = [
   'NOT_COORDINATOR_FOR_GROUP',
 ];
 
-/** Shared by the members of a run. */
+/** State shared by the members of a run. */
 export interface SharedByMembers {
   readonly memory: SourceMemory;
   readonly committed: Map<number, bigint>;
@@ -72,8 +78,8 @@ export interface SharedByMembers {
 }
 
 /**
- * A member of the consumer group: `start`; `failed` may reject until the end; `drain` unless
- * failed; `close`. While other members remain: `leave`.
+ * A member of the consumer group. Call `start`, then `drain` unless `failed` has rejected, then
+ * `close`. To remove a member while others remain, call `leave` instead of `drain` and `close`.
  */
 export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
@@ -94,11 +100,11 @@ export class GroupMember implements ReaderContext {
   readonly #connection: Connection;
   readonly #fetches = new Map<number, FetchMemory>();
 
-  /** Readers by partition: exactly the latest assignment. */
+  /** The readers of the latest assignment, by partition. */
   #readers = new Map<number, PartitionReader>();
-  /** Messages of this and earlier assignments. */
+  /** Messages in flight, including those of earlier assignments. */
   readonly #inFlight: InFlight;
-  /** A reader was refused because the member was full. */
+  /** Whether a reader had to wait because the member was full. */
   #wasFull = false;
   #isDraining = false;
   #closing: Promise<void> | undefined;
@@ -106,7 +112,7 @@ export class GroupMember implements ReaderContext {
   #isConnected = false;
   #seenAt = performance.now();
   #rejectedAt: number | undefined;
-  /** Readers with a longer settled prefix. One request commits for all. */
+  /** Readers whose settled prefix has grown. One request commits for all. */
   readonly #commits = new Batches<PartitionReader>(() => this.#commit(), { afterMs: COMMIT_MS });
   /**
    * Commits for the current assignment only. The consumer's `commitOffsets` retries after a lost
@@ -115,8 +121,8 @@ export class GroupMember implements ReaderContext {
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
   /**
-   * @param shared.committed records offsets committed by the members, by partition
-   * @param shared.startsAt committed offsets before the run, by partition
+   * @param shared.committed records the offsets that the members commit, by partition
+   * @param shared.startsAt the offsets committed before the run, by partition
    * @param shared.topicId the topic's id before the run, if known
    */
   constructor(
@@ -153,14 +159,14 @@ export class GroupMember implements ReaderContext {
       maxWaitTimeInMs: POLL_MS,
       metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
-      // The agent restarts the source.
+      // kafkajs must not restart the consumer: the agent restarts the source.
       retry: { retries: RETRIES, restartOnFailure: () => Promise.resolve(false) },
     });
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#listen();
   }
 
-  /** Resolves when this member has its partitions. */
+  /** Connects and joins the group. Resolves when this member has its partitions. */
   async start(): Promise<void> {
     await this.#consumer.connect();
     if (this.#isClosed) return;
@@ -175,22 +181,26 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /** Stops reading, waits until all messages have settled, and commits. Never rejects. */
+  /**
+   * Stops reading, waits until all messages in flight have settled, and commits their offsets.
+   * Never rejects.
+   */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#wakeReaders();
     try {
-      // Heartbeats continue, which keeps the partitions until the offsets are committed.
+      // The member still sends heartbeats, and so keeps its partitions until the offsets are
+      // committed.
       this.#consumer.pause([{ topic: this.topic }]);
     } catch {
-      // The member is not in the group.
+      // `pause` throws if the member is not in the group, and so reads nothing.
     }
     await this.#inFlight.idle();
     this.#commits.flush();
     await settles(this.#commits.idle(), FINAL_COMMIT_MS);
   }
 
-  /** Drains for at most `withinMs` and closes. Never rejects. */
+  /** Drains for at most `withinMs`, then closes. Never rejects. */
   async leave(withinMs: number): Promise<void> {
     await settles(this.drain(), withinMs);
     await this.close();
@@ -207,7 +217,7 @@ export class GroupMember implements ReaderContext {
     clearInterval(this.#ticks);
     this.#commits.close();
     this.#wakeReaders();
-    // A member that never connected has no group to leave.
+    // A member that never connected has no group to leave: destroy its sockets first.
     if (!this.#isConnected) this.#client.destroy();
     if (
       !(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) &&
@@ -217,13 +227,17 @@ export class GroupMember implements ReaderContext {
         { group: this.#group },
         'the brokers did not let the consumer leave in time; its connections are cut',
       );
-    // Connections that kafkajs is still opening outlive its `disconnect`.
+    // Connections that kafkajs is still opening outlive its `disconnect`, so destroy the client
+    // again.
     this.#client.destroy();
     for (const fetch of this.#fetches.values()) fetch.release();
     this.#fetches.clear();
   }
 
-  /** Hands over a fetch as the window permits. The partition's next fetch waits for this. */
+  /**
+   * Hands over the records of a fetch as the window permits. The partition's next fetch waits until
+   * it is done.
+   */
   async #readBatch({
     batch,
     resolveOffset,
@@ -234,7 +248,8 @@ export class GroupMember implements ReaderContext {
     this.#commitOnce = commitOffsetsIfNecessary;
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
-    // Missing in the types of kafkajs. A gap after it is due to compaction or transactions.
+    // The kafkajs types lack `fetchedOffset`. A gap between it and the first record is due to
+    // compaction or transactions, so those records are not lost.
     const { fetchedOffset } = batch as typeof batch & { readonly fetchedOffset: string };
     this.#lookForLost(reader, BigInt(fetchedOffset));
     let last: string | undefined;
@@ -252,9 +267,9 @@ export class GroupMember implements ReaderContext {
       }
       reader.skipTo(batch.lastOffset());
     } finally {
-      // Sets the position of the next fetch, except after a new assignment: its reader must see
-      // every record from the committed offset, otherwise its prefix would include records that it
-      // never opened.
+      // Set the position of the next fetch, except after a new assignment: the new reader must see
+      // every record from the committed offset, or its prefix would include records that it never
+      // opened.
       if (last !== undefined && isAssigned()) resolveOffset(last);
     }
   }
@@ -265,16 +280,18 @@ export class GroupMember implements ReaderContext {
     on(events.HEARTBEAT, seen);
     on(events.FETCH, seen);
     on(events.FETCH_START, ({ payload: { nodeId } }) => {
-      // The earlier batches are read; messages in flight are copies.
+      // Release the memory of the previous fetch: its batches have been read, and messages in
+      // flight are copies.
       this.#fetches.get(nodeId)?.release();
       const fetch = new FetchMemory(this.#memory);
       this.#fetches.set(nodeId, fetch);
-      // The event is emitted within the fetch, so its response is decoded in this context.
+      // kafkajs emits this event within the fetch, so the response is decoded in the same async
+      // context.
       currentFetch.enterWith(fetch);
     });
     on(events.START_BATCH_PROCESS, seen);
     on(events.END_BATCH_PROCESS, ({ payload }) => {
-      // A fetch without records is only reported here.
+      // kafkajs reports a fetch without records only by this event.
       const reader = payload.batchSize === 0 ? this.#readers.get(payload.partition) : undefined;
       if (!reader) return;
       if (reader.next === undefined) this.#lookForLost(reader, BigInt(payload.lastOffset) + 1n);
@@ -284,8 +301,8 @@ export class GroupMember implements ReaderContext {
       seen();
       this.#assign(payload);
     });
-    // The broker still accepts offsets of the old assignment, and this precedes the request to
-    // rejoin.
+    // This event precedes the request to rejoin, so the broker still accepts offsets of the old
+    // assignment.
     on(events.REBALANCING, () => this.#commits.flush());
     on(events.CRASH, ({ payload }) => {
       if (!this.#isDraining) this.#fail(payload.error);
@@ -293,8 +310,8 @@ export class GroupMember implements ReaderContext {
   }
 
   /**
-   * Reports records deleted before they were read: reading continues at `next`, and the oldest
-   * record is after the expected offset.
+   * Reports records deleted before they were read: reading continues at a `next` after the expected
+   * offset, and the oldest record is after it too.
    */
   #lookForLost(reader: PartitionReader, next: bigint): void {
     const { partition } = reader;
@@ -360,7 +377,7 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /** Commits settled prefixes. Never rejects. */
+  /** Commits the settled prefixes of all readers. Never rejects. */
   async #commit(): Promise<void> {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
@@ -390,7 +407,8 @@ export class GroupMember implements ReaderContext {
           'offsets of an earlier assignment were not committed; their messages are read again',
         );
       else log.warn(fields, 'offsets were not committed; trying again');
-      // Brokers accept no offsets between a rebalance and the assignment. Draining retries sooner.
+      // Retry the commit: between a rebalance and the assignment, brokers accept no offsets. A
+      // draining member retries sooner.
       for (const { reader } of due)
         this.#commits.add(reader, this.#isDraining ? COMMIT_MS : TICK_MS);
     }

@@ -30,22 +30,27 @@ const plugin: SourcePlugin<Connection, Settings> = {
 
 export default plugin;
 
-/** The contract allows ten seconds; the rest is for closing. */
+/**
+ * The time limit for the checks: ten seconds by contract, less the time for closing connections.
+ */
 const CHECK_MS = 8_500;
 const CHECK_CLOSE_MS = 1_000;
-/** Metadata of a large cluster takes a few megabytes. */
+/**
+ * The largest response that `check` accepts. The metadata of a large cluster takes a few megabytes.
+ */
 const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * Time for a leaving member to settle its messages, as in a rebalance; the rest is redelivered and
- * deduplicated.
+ * The time for a leaving member to settle its messages, as in a rebalance. The rest are redelivered
+ * and deduplicated.
  */
 const LEAVE_MS = 5_000;
 const JOIN_AT_ONCE = 16;
 
 /**
  * Looks up the topic and the configured consumer group. Resolves with advice if members would be
- * idle. Throws a `PluginError`.
+ * idle.
+ * @throws PluginError if the topic cannot be read
  */
 async function check(
   connection: Connection,
@@ -83,7 +88,8 @@ async function check(
 
 async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   await admin.connect();
-  // The only request that never creates a topic, regardless of auto.create.topics.enable.
+  // Listing topics is the only request that never creates one, regardless of
+  // auto.create.topics.enable.
   if (!(await admin.listTopics()).includes(connection.topic_name)) {
     const who = userOf(connection.auth ?? {});
     throw new PluginError(
@@ -92,14 +98,15 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
     );
   }
   const partitions = await admin.fetchTopicOffsets(connection.topic_name);
-  // The default is derived from the source id, unknown before the source is saved.
+  // The default group is not checked, because it is derived from the source id, which is unknown
+  // before the source is saved.
   if (connection.consumer_group_id) await admin.describeGroups([connection.consumer_group_id]);
   return partitions.length;
 }
 
 /**
  * Reads with `context.workers` group members until the signal aborts. Rejects with a `PluginError`
- * if one fails.
+ * if a member fails.
  */
 async function run(
   connection: Connection,
@@ -144,7 +151,7 @@ async function run(
     ]);
     const [startsAt, topicId] = (await Promise.race([known, aborted])) ?? [];
     shared = { ...shared, startsAt: startsAt ?? shared.startsAt, topicId };
-    // One member first: brokers that accept none are not contacted by all.
+    // Start one member first, so that not all members contact brokers that would accept none.
     const first = resize(1);
     let resized = first
       .then(() => resize(context.workers))
@@ -152,7 +159,7 @@ async function run(
         if (!over.aborted) context.report('reading');
       });
     resized.catch(fail);
-    // Sequential, because members are identified by index.
+    // Apply changes in sequence, because members are identified by index.
     context.onWorkers?.((workers) => {
       resized = resized.then(() => resize(workers));
       resized.catch(fail);

@@ -1,27 +1,30 @@
 // Decodes LZ4: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md and lz4_Block_format.md.
-// Checksums are not verified: old producers write a wrong header checksum (KAFKA-3160), and few
-// write others.
+// Checksums are not verified, because old producers write a wrong header checksum (KAFKA-3160), and
+// few producers write the other checksums.
 
 const FRAME_MAGIC = 0x184d2204;
-/** The first of 16 for skippable frames. */
+/** The first of the 16 magic numbers of a skippable frame. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
 const VERSION = 0b01;
-/** A flag in the block size: the bytes are not compressed. */
+/** The flag in a block's size that marks an uncompressed block. */
 const IS_STORED = 0x8000_0000;
-/** Maximum distance of a match into earlier blocks. */
+/** The maximum distance of a match into earlier blocks. */
 const HISTORY_BYTES = 64 * 1024;
 const MIN_MATCH_BYTES = 4;
-/** A loop is faster than a call for fewer bytes. */
+/** Below this many bytes, a copy loop is faster than a function call. */
 const FEW = 24;
 
 /**
  * Decodes consecutive frames.
- * @throws RangeError; with code `ERR_BUFFER_TOO_LARGE`, as in `node:zlib`, above `maxBytes`
+ * @throws RangeError if the frames are invalid, or with the code `ERR_BUFFER_TOO_LARGE`, as in
+ *   `node:zlib`, if the result exceeds `maxBytes`
  */
 export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
   let content = Buffer.allocUnsafe(4 * frames.length);
   let [at, length] = [0, 0];
-  /** Advances and returns the previous position. */
+  /**
+   * Skips a number of bytes and returns the previous position. Throws if the frame is truncated.
+   */
   const skip = (bytes: number): number => {
     if (at + bytes > frames.length) throw truncated();
     at += bytes;
@@ -44,7 +47,7 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
     if (sizeId < 4) throw new RangeError(`An LZ4 frame has the unknown block size ${sizeId}`);
     const blockMaxBytes = 1 << (8 + 2 * sizeId);
     const areLinked = (flags & 0b10_0000) === 0;
-    // The content size and the header checksum.
+    // Skip the content size, if any, and the header checksum.
     skip((flags & 0b1000 ? 8 : 0) + 1);
     const frameStart = length;
     for (let size = uint32(); size !== 0; size = uint32()) {
@@ -73,12 +76,15 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
 }
 
 /**
- * Writes a block to `to` at `at` and returns its end, at most `most`. Matches start at `from` or
- * later.
+ * Decodes a block into `to` from `at`, and returns the position of its end, at most `most`. Matches
+ * start at `from` or later.
  */
 function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: number): number {
   let next = 0;
-  /** Four bits of the token; if all are set, plus bytes up to one that is not 255. */
+  /**
+   * Returns a length: the four bits of the token and, if all are set, the sum of those and the
+   * following bytes, up to and including the first that is not 255.
+   */
   const length = (bits: number): number => {
     if (bits < 15) return bits;
     for (let sum = bits; ;) {
@@ -99,7 +105,7 @@ function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: 
     else block.copy(to, at, next, next + literals);
     at += literals;
     next += literals;
-    // The last sequence has only literals.
+    // The last sequence of a block has only literals.
     if (next === block.length) return at;
 
     const low = block[next++];
@@ -110,7 +116,7 @@ function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: 
       throw new RangeError('An LZ4 block repeats bytes before its beginning');
     const repeated = length(token & 0b1111) + MIN_MATCH_BYTES;
     if (at + repeated > most) throw blockTooLarge();
-    // An overlapping match is copied byte by byte.
+    // A match that overlaps its copy must be copied byte by byte.
     if (repeated < FEW || back < repeated)
       for (let k = 0; k < repeated; k++) to[at + k] = to[at - back + k]!;
     else to.copyWithin(at, at - back, at - back + repeated);

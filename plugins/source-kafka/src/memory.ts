@@ -2,20 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Decompressed bytes of a source, and of a batch: far above real producers. A few kilobytes can
- * hold gigabytes.
+ * The maximum number of decompressed bytes of a source, and therefore of a batch. Far above real
+ * batches, but a few compressed kilobytes may expand to gigabytes.
  */
 export const SOURCE_MAX_BYTES = 64 * MEGABYTE;
-/** Decompressed bytes of all sources. */
+/** The maximum number of decompressed bytes of all sources in the process. */
 const AGENT_MAX_BYTES = 256 * MEGABYTE;
-/** Always available to a source, even if stalled sources exhaust the limit of the process. */
+/**
+ * The number of bytes always available to a source, even if stalled sources exhaust the limit of
+ * the process.
+ */
 const SOURCE_MIN_BYTES = 4 * MEGABYTE;
 
 let ofAgent = 0;
 
 /**
- * Decompressed bytes of a source: of each fetch until the next by the same member from the same
- * broker.
+ * Counts the decompressed bytes of a source. Those of a fetch count until the member's next fetch
+ * from the same broker.
  */
 export class SourceMemory {
   #bytes = 0;
@@ -25,7 +28,7 @@ export class SourceMemory {
     return Math.max(0, Math.min(SOURCE_MAX_BYTES - this.#bytes, inAgent));
   }
 
-  /** Negative numbers release bytes. */
+  /** Counts bytes. A negative number releases them. */
   add(bytes: number): void {
     this.#bytes += bytes;
     ofAgent += bytes;
@@ -56,5 +59,7 @@ export class FetchMemory {
   }
 }
 
-/** The fetch being decoded: kafkajs does not pass it to codecs. */
+/**
+ * The fetch being decoded. Kept in the async context, because kafkajs does not pass it to codecs.
+ */
 export const currentFetch = new AsyncLocalStorage<FetchMemory>();

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { asProcess, ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Token } from './oauth-bearer.js';
 
-/** The fields for logging in at MSK. */
+/** The connection fields for logging in to MSK. */
 export interface MskIam {
   readonly region: string;
   readonly access_key_id?: string | undefined;
@@ -23,7 +23,7 @@ const EXPIRES_IN_SECONDS = 900;
 
 /**
  * Creates an MSK IAM token: the base64url of a presigned connect request
- * (https://github.com/aws/aws-msk-iam-sasl-signer-js). Rejects with a `PluginError` without
+ * (https://github.com/aws/aws-msk-iam-sasl-signer-js). Rejects with a `PluginError` if there are no
  * credentials.
  */
 export async function mskToken(iam: MskIam): Promise<Token> {
@@ -40,7 +40,7 @@ export async function mskToken(iam: MskIam): Promise<Token> {
 }
 
 /**
- * Signs `GET https://<host>/?Action=kafka-cluster:Connect`:
+ * Presigns `GET https://<host>/?Action=kafka-cluster:Connect`:
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 function presigned(
@@ -76,8 +76,9 @@ const hmac = (key: string | Buffer, text: string) =>
   createHmac('sha256', key).update(text).digest();
 
 /**
- * Uses the connection's credentials, else the process's: environment, profile, web identity,
- * container, instance. They assume the role, if any.
+ * Returns the credentials of the connection or, without any, of the process: from the environment,
+ * a profile, a web identity, the container or the instance. With a role, uses them to assume it,
+ * and returns the role's credentials.
  */
 async function credentialsOf({
   region,
@@ -91,7 +92,8 @@ async function credentialsOf({
       ? { accessKeyId: key, secretAccessKey: secret }
       : undefined;
   if (keys && role === undefined) return keys;
-  // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
+  // Disable the SDK's warning about Node.js versions it will stop supporting: the gateway chooses
+  // the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const { fromNodeProviderChain, fromTemporaryCredentials } =
     await import('@aws-sdk/credential-providers');
@@ -110,7 +112,7 @@ async function credentialsOf({
   })();
 }
 
-/** Explains why there are no credentials. */
+/** Converts an error to a `PluginError` that explains why there are no credentials. */
 function explained(
   error: unknown,
   { region, access_key_id: key, role_arn: role }: MskIam,

@@ -3,13 +3,13 @@ import type { Mechanism } from 'kafkajs';
 
 const SEPARATOR = '\u0001';
 const REQUEST_MS = 5_000;
-/** Share of a token's lifetime before its renewal. */
+/** The share of a token's lifetime after which it is renewed. */
 const RENEW_AT = 0.8;
-/** Maximum decompressed response. */
+/** The maximum size of a decompressed response. */
 const ANSWER_MAX_BYTES = 256 * 1024;
 /**
- * https://www.rfc-editor.org/rfc/rfc6749#section-5.2. Other parts of a response are not shown: the
- * endpoint may be any server.
+ * Error codes to show (https://www.rfc-editor.org/rfc/rfc6749#section-5.2). Other parts of a
+ * response are not shown, because the endpoint may be any server.
  */
 const REFUSALS = [
   'invalid_request',
@@ -19,10 +19,10 @@ const REFUSALS = [
   'unsupported_grant_type',
   'invalid_scope',
 ];
-/** Default lifetime. */
+/** A token's lifetime if the response states none. */
 const EXPIRES_IN_SECONDS = 300;
 
-/** The fields for requesting a token. */
+/** The connection fields for requesting a token. */
 export interface ClientCredentials {
   readonly token_endpoint: string;
   readonly client_id: string;
@@ -31,9 +31,11 @@ export interface ClientCredentials {
 }
 
 /**
- * SASL/OAUTHBEARER with a token per login (RFC 7628). The mechanism of kafkajs ignores the
- * response: it takes a rejection for success, and the next request fails for no apparent reason.
- * @param extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
+ * Returns the SASL/OAUTHBEARER mechanism with a token per login (RFC 7628). kafkajs's own mechanism
+ * ignores the response: it treats a rejection as success, and the next request fails for no
+ * apparent reason.
+ * @param extensions extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared
+ *   address
  */
 export function oauthBearer(
   tokenOf: () => Promise<string>,
@@ -46,14 +48,15 @@ export function oauthBearer(
       authenticate: async () => {
         const login = `n,,${SEPARATOR}auth=Bearer ${await tokenOf()}${SEPARATOR}${pairs.join('')}${SEPARATOR}`;
         const challenge = await saslAuthenticate({ request: framed(login), response: text });
-        // The broker rejected the token, and fails the login after this acknowledgement.
+        // A challenge means that the token was rejected. The broker fails the login after this
+        // acknowledgement.
         if (challenge) await saslAuthenticate({ request: framed(SEPARATOR), response: text });
       },
     }),
   };
 }
 
-/** Adds Kafka's length prefix. */
+/** Encodes a message with Kafka's length prefix. */
 function framed(message: string) {
   const bytes = Buffer.from(message);
   const length = Buffer.alloc(4);
@@ -66,22 +69,28 @@ const text = {
   parse: (bytes: Buffer) => bytes.toString(),
 };
 
-/** Gets tokens by the client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
+/**
+ * Returns a function that gets tokens with the client credentials grant (RFC 6749, 4.4) and rejects
+ * with a `PluginError`.
+ */
 export function clientCredentials(client: ClientCredentials): () => Promise<string> {
   return renewed(() => askForToken(client));
 }
 
 export interface Token {
   readonly value: string;
-  /** Epoch milliseconds. */
+  /** When the token was requested, in epoch milliseconds. */
   readonly askedAt: number;
   readonly endsAt: number;
 }
 
-/** Caches a token until near its expiry. Concurrent callers share a request. Rejects like `ask`. */
+/**
+ * Returns a function that caches a token until near its expiry. Concurrent callers share one
+ * request. Rejects if `ask` does.
+ */
 export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   let token: Token | undefined;
-  // Monotonic: the wall clock may be set meanwhile.
+  // A monotonic time, because the wall clock may be changed in the meantime.
   let freshUntilMs = 0;
   let asking: Promise<Token> | undefined;
   const askNow = async () => {
@@ -149,7 +158,7 @@ async function askForToken({
   });
 }
 
-/** Returns an empty object if invalid or too long. */
+/** Returns the object in a JSON response, or an empty object if it is invalid or too long. */
 async function jsonOf(
   response: Response,
 ): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {

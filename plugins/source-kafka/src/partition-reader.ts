@@ -4,23 +4,23 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
 
-/** The member that owns the readers. */
+/** The member that owns a reader. */
 export interface ReaderContext {
   readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
-  /** False while the partitions of the member together reach its limit. */
+  /** Returns false while the messages in flight of all the member's partitions reach its limit. */
   hasRoom(): boolean;
-  /** Call the returned function when the message settles. */
+  /** Counts a message as in flight. Call the returned function when it settles. */
   opened(message: Message): () => void;
-  /** Offsets without a record settled. */
+  /** Called when offsets without a record have settled. */
   skipped(reader: PartitionReader): void;
   settled(reader: PartitionReader, isAcknowledged: boolean): void;
 }
 
 /**
  * Reads a partition for one assignment. A new assignment starts at the committed offset with a new
- * reader; messages in flight of the old one no longer count.
+ * reader, and the old reader's messages in flight no longer count toward commits.
  */
 export class PartitionReader {
   readonly partition: number;
@@ -37,7 +37,8 @@ export class PartitionReader {
   }
 
   /**
-   * False while the window is full, and forever after a `later`: no later offset can be committed.
+   * False while the window is full, and permanently after a `later`, because no later offset can be
+   * committed.
    */
   get hasRoom(): boolean {
     return (
@@ -45,12 +46,12 @@ export class PartitionReader {
     );
   }
 
-  /** The offset after the last record, handed over or skipped; undefined before the first. */
+  /** The offset after the last record handed over or skipped. Undefined before the first. */
   get next(): bigint | undefined {
     return this.#last === undefined ? undefined : BigInt(this.#last) + 1n;
   }
 
-  /** Resolves when there may be capacity, or on `wake`. */
+  /** Resolves when the reader may accept another message, or on `wake`. */
   room(): Promise<void> {
     return new Promise((resolve) => (this.#wake = resolve));
   }
@@ -61,8 +62,8 @@ export class PartitionReader {
   }
 
   /**
-   * Skips offsets without records (transaction markers, compaction). They are committed, otherwise
-   * they would count as lag.
+   * Skips offsets without records, due to transaction markers or compaction. They are committed,
+   * because otherwise they would count as lag.
    */
   skipTo(offset: string): void {
     if (BigInt(offset) <= BigInt(this.#last ?? -1)) return;
@@ -85,12 +86,13 @@ export class PartitionReader {
     };
     this.#context.handle(message).then(
       (outcome) => settled(acknowledges(outcome)),
-      // The contract excludes this. An unacknowledged message is not lost.
+      // `handle` must not reject. If it does, the message counts as unacknowledged, so it is not
+      // lost.
       () => settled(false),
     );
   }
 
-  /** The end of the settled prefix, unless committed. */
+  /** The end of the settled prefix. Undefined if it is committed. */
   get uncommitted(): string | undefined {
     const { through } = this.#prefix;
     return through === this.#committed ? undefined : through;
@@ -101,20 +103,20 @@ export class PartitionReader {
   }
 }
 
-/** A tombstone (null value) has an empty body. */
+/** Converts a record to a message. A tombstone, whose value is null, has an empty body. */
 function toMessage(topic: string, partition: number, record: KafkaMessage): Message {
   const timestamp = Number(record.timestamp);
   return {
     coordinates: `${topic}/${partition}/${record.offset}`,
-    // Brokers before 0.10 send -1 or none.
+    // Brokers before 0.10 send a timestamp of -1 or none.
     timestamp: timestamp > 0 ? timestamp : 0,
-    // A copy: a slice would keep the batch in memory.
+    // Copy the body: a slice would keep the whole batch in memory.
     body: record.value ? Uint8Array.prototype.slice.call(record.value) : EMPTY,
     headers: toHeaders(record.headers),
   };
 }
 
-/** Keeps UTF-8 text and omits other values. The last of repeated headers counts. */
+/** Returns the headers that are UTF-8 text. If a header is repeated, its last value wins. */
 function toHeaders(headers: IHeaders | undefined): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const name in headers) {

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 
 /**
- * A recreated topic keeps its name, and an old offset may be in its range: continuing there
- * silently skips records. Since Kafka 2.8 topics have ids (KIP-516). Members commit each offset
- * with the topic's id, and offsets of another topic count as none. kafkajs requests older metadata,
- * without ids.
+ * Detects a recreated topic. It keeps its name, and an old offset may exist in it, so continuing
+ * there would silently skip records. Since Kafka 2.8, topics have ids (KIP-516): members commit
+ * each offset with the topic id, and offsets of another topic are ignored. The id is requested
+ * here, because kafkajs requests an older version of the metadata, without ids.
  */
 
 /** Private members of kafkajs 2.2.4, the pinned version. */
@@ -70,14 +70,14 @@ const NO_OFFSET = '-1';
 
 const load = createRequire(import.meta.url);
 
-/** Returns the metadata to commit; undefined for an unknown id. */
+/** Returns the metadata to commit with an offset, or undefined if the topic id is unknown. */
 export function idToCommit(id: string | undefined): string | undefined {
   return id === undefined ? undefined : PREFIX + id;
 }
 
 /**
- * Returns a topic's id, formatted as by Kafka's tools; undefined before Kafka 2.8 or without access
- * to the topic.
+ * Returns a topic's id in the format of Kafka's tools, or undefined if the broker predates Kafka
+ * 2.8 or the user may not see the topic.
  */
 export async function topicId(
   { versions, connectionPool }: Broker,
@@ -89,8 +89,9 @@ export async function topicId(
 }
 
 /**
- * Requests metadata of version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata). The
- * response is read up to the id.
+ * Returns a request for metadata version 10
+ * (https://kafka.apache.org/protocol#The_Messages_Metadata). The response is read only up to the
+ * id.
  */
 function asking(topic: string): MetadataRequest {
   const encode = () => {
@@ -101,7 +102,8 @@ function asking(topic: string): MetadataRequest {
       .writeBuffer(NONE)
       .writeUVarIntString(topic)
       .writeUVarInt(0);
-    // No automatic creation, no authorized operations, no tagged fields.
+    // Four zero bytes: no automatic creation, no authorized operations of cluster or topics, no
+    // tagged fields.
     return Promise.resolve(encoder.writeBuffer(Buffer.alloc(4)));
   };
   const decode = (answer: Buffer) => {
@@ -135,7 +137,7 @@ function asking(topic: string): MetadataRequest {
 }
 
 /**
- * Patches kafkajs: offsets of an earlier topic with this name count as none, so a member begins
+ * Patches kafkajs to ignore offsets of an earlier topic with the same name, so that a member begins
  * with the first record.
  */
 export function forgetOffsetsOfEarlierTopics(): void {

@@ -14,17 +14,20 @@ const LAG_EVERY_MS = 5_000;
 const OFFSETS_EVERY_MS = 2_000;
 
 interface FoundLags {
-  /** Messages after the committed offset, and the range to read, by partition. */
+  /**
+   * The number of messages after the committed offset, and the range of offsets to read, by
+   * partition.
+   */
   readonly lags: ReadonlyMap<
     number,
     { readonly messages: number; readonly offsets: PartitionOffsets }
   >;
-  /** Partitions without a member. */
+  /** Partitions assigned to no member. */
   readonly unread: readonly number[];
 }
 
 /**
- * Reports each partition's lag, from its high watermark and the committed offset, over a separate
+ * Reports the lag of each partition, from its high watermark and committed offset, over a separate
  * connection. Advises if a partition has no reader or members are idle. Rejects with a
  * `PluginError` if the brokers cannot be queried.
  */
@@ -43,7 +46,8 @@ export async function watch(connection: Connection, context: WatchContext): Prom
         context.lag(String(partition), messages, offsets);
       for (const partition of before?.lags.keys() ?? [])
         if (!found.lags.has(partition)) context.lag(String(partition), null);
-      // The group may have rebalanced meanwhile.
+      // Report a partition only if it was unread twice in a row, because the group may have
+      // rebalanced in between.
       const unread = found.unread.filter((partition) => before?.unread.includes(partition));
       const idle = idleMembers(topic, found.lags.size, context.workers);
       const advice = [
@@ -63,7 +67,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
 }
 
 async function look(cluster: Cluster, topic: string, groupId: string): Promise<FoundLags> {
-  // A topic may have grown or been recreated.
+  // Refresh the metadata: the topic may have grown or been recreated.
   await cluster.refreshMetadata();
   const partitions = cluster
     .findTopicPartitionMetadata(topic)
@@ -76,7 +80,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   const [lows, highs] = [await endsOf(true), await endsOf(false)];
   const lags = new Map<number, { messages: number; offsets: PartitionOffsets }>();
   for (const [partition, high] of highs) {
-    // Reading begins with the oldest record if there is no committed offset or its record is
+    // Reading begins with the oldest record if there is no committed offset, or if its record was
     // deleted.
     const [low, at] = [lows.get(partition) ?? 0n, committed.get(partition) ?? -1n];
     const next = at > low ? at : low;
@@ -94,7 +98,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   return { lags, unread: unread.sort((a, b) => a - b) };
 }
 
-/** A joining member has no assignment. */
+/** Returns the topic's partitions in a member's assignment. A joining member has no assignment. */
 function partitionsOf(assignment: Buffer, topic: string): readonly number[] {
   return assignment.length === 0
     ? []
@@ -106,7 +110,7 @@ function unreadSentence(topic: string, partitions: readonly number[], group: str
   return `No member of the consumer group "${group}" reads partition ${named} of the topic "${topic}". If this lasts, check that only this source uses the group, and the log of the agents.`;
 }
 
-/** Returns the oldest record's offset; undefined if aborted. */
+/** Returns the offset of the oldest record, or undefined if the signal aborts. */
 export async function oldestOffset(
   connection: Connection,
   { clientId, signal }: Pick<SourceContext, 'clientId' | 'signal'>,
@@ -127,11 +131,11 @@ export async function oldestOffset(
 }
 
 /**
- * Rejects with a `PluginError` when a committed offset decreases, as when a topic is recreated:
- * brokers delete its offsets, and later commits for the old topic count as none, but members
- * continue where they were. Resolves when the signal aborts.
- * @param largest by partition: found offsets are added to those committed by this process, because
- *   a topic may be deleted right after
+ * Rejects with a `PluginError` if a committed offset decreases, such as when the topic was
+ * recreated: brokers then delete its offsets, and ignore later commits for the old topic, but
+ * members would continue at their old position. Resolves when the signal aborts.
+ * @param largest the largest offset by partition that this process committed; those found here are
+ *   added, because a topic may be deleted right after
  */
 export async function offsetsReset(
   connection: Connection,
@@ -147,7 +151,7 @@ export async function offsetsReset(
     await cluster.refreshMetadata();
     const earlier = new Map(largest);
     for (const [partition, committed] of await committedOffsets(cluster, topic, group)) {
-      // -2 is committed for an offset out of range.
+      // kafkajs commits -2 if an offset is out of range. Treat it as no offset.
       const offset = committed < 0n ? -1n : committed;
       const before = earlier.get(partition) ?? -1n;
       if (offset < before)
@@ -159,7 +163,7 @@ export async function offsetsReset(
   const watching = async (cluster: Cluster) => {
     while (!signal.aborted) {
       const reset = await look(cluster).catch((error: unknown) => {
-        // The members report the same errors.
+        // Log only at `debug`, because the members report the same errors.
         context.log.debug({ error }, 'the committed offsets could not be fetched');
         return undefined;
       });

@@ -1,21 +1,23 @@
 import { Decompress } from 'fzstd';
 
-// Zstandard before Node.js 22.15: https://datatracker.ietf.org/doc/html/rfc8878. Headers are parsed
-// first, because fzstd, the decoder, allocates any declared window.
+// Decodes Zstandard (https://datatracker.ietf.org/doc/html/rfc8878) on Node.js versions before
+// 22.15. Headers are parsed first, because fzstd, the decoder, allocates any window that a header
+// declares.
 
 const FRAME_MAGIC = 0xfd2fb528;
-/** The first of 16 for skippable frames. */
+/** The first of the 16 magic numbers of a skippable frame. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
-/** Bits of the frame header descriptor. */
+/** The bits read from the frame header descriptor. */
 const [IS_SINGLE_SEGMENT, HAS_CHECKSUM] = [0x20, 0x04];
 const CHECKSUM_BYTES = 4;
 const BLOCK_HEADER_BYTES = 3;
-/** A block of one repeated byte. */
+/** The type of a block that repeats one byte. */
 const RLE = 1;
 
 /**
  * Decodes consecutive frames.
- * @throws Error; with code `ERR_BUFFER_TOO_LARGE`, as in `node:zlib`, above `maxBytes`
+ * @throws Error if the frames are invalid, or with the code `ERR_BUFFER_TOO_LARGE`, as in
+ *   `node:zlib`, if the result exceeds `maxBytes`
  */
 export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
   const parts: Uint8Array[] = [];
@@ -35,7 +37,7 @@ export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Returns the end and the memory of a frame; 0 for a skippable one. */
+/** Returns the offset of the frame's end and the window size, which is 0 for a skippable frame. */
 function readFrame(
   frames: Buffer,
   start: number,

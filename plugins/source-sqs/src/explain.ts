@@ -1,7 +1,10 @@
 import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Connection } from './queue.js';
 
-/** Explains an SDK error: what failed, at which queue, and the field to change. */
+/**
+ * Converts an SDK error to a `PluginError` that states what failed, at which queue, and which field
+ * to change.
+ */
 export function explain(error: unknown, connection: Connection): PluginError {
   if (error instanceof PluginError) return error;
   const {
@@ -100,6 +103,6 @@ export function explain(error: unknown, connection: Connection): PluginError {
   return new PluginError(message, { fix, cause: error, said: chain.messages.split('\n')[0] });
 }
 
-/** The service as its user knows it. */
+/** Returns the name of the service as users know it. */
 export const placeOf = ({ endpoint, default_region }: Connection) =>
   endpoint ?? `SQS in ${default_region}`;

@@ -25,17 +25,21 @@ const plugin: SourcePlugin<Connection, Settings> = { check, run };
 
 export default plugin;
 
-/** The contract allows ten seconds. */
+/** The time limit for the check. The contract allows ten seconds. */
 const CHECK_DEADLINE_MS = 9_000;
 const ATTEMPTS = 3;
-/** Grace period for messages in flight after a failure. */
+/** The grace period for messages in flight after a failure. */
 const GRACE_MS = 2_000;
-/** Grace period for settling requests after the last message. */
+/**
+ * The grace period for the requests that delete or release messages, after the last message has
+ * settled.
+ */
 const SETTLEMENT_MS = 5_000;
 
 /**
- * Looks up the queue. Resolves with advice if one receipt moves a message to the dead-letter queue.
- * Throws a `PluginError`.
+ * Looks up the queue. Resolves with advice if it moves messages to its dead-letter queue after a
+ * single receipt.
+ * @throws PluginError if the queue cannot be read
  */
 async function check(given: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
   const connection = named(given);
@@ -59,8 +63,8 @@ async function check(given: Connection, context: CheckContext<Settings>): Promis
 }
 
 /**
- * Reads with `context.workers` pollers until the signal aborts. Rejects with a `PluginError` if one
- * fails.
+ * Reads with `context.workers` pollers until the signal aborts. Rejects with a `PluginError` if a
+ * poller fails.
  */
 async function run(
   given: Connection,
@@ -96,7 +100,10 @@ async function run(
   }
 }
 
-/** Reads until the abort, then waits until every message has settled, at the queue too. */
+/**
+ * Reads until the signal aborts, then waits until every message has settled and was deleted from
+ * the queue or released.
+ */
 async function read(
   queue: Queue,
   handle: Handle,

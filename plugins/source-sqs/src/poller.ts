@@ -11,29 +11,36 @@ import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
 
 /**
- * A server without long polling answers immediately. Pausing avoids a busy loop on an empty queue.
+ * An empty response earlier than this means that the server does not support long polling. A pause
+ * then avoids a busy loop on an empty queue.
  */
 const SHORT_POLL_MS = 500;
 const PAUSE_MS = 500;
 /**
- * Messages in the response of an aborted poll stay hidden until their visibility expires. So the
- * last poll has this time: on a busy queue it returns and its messages are released; on an idle
- * queue it is aborted.
+ * The time limit of the last poll after the abort: messages in the response of an aborted poll stay
+ * hidden until their visibility timeout expires. On a busy queue, the poll returns and its messages
+ * are released; on an idle one, it is aborted.
  */
 const LAST_POLL_MS = 500;
 /**
- * `later` means that the agent drains, which ends the run. If it does not end, this prevents a busy
- * loop of released messages.
+ * The pause after a `later`, which means that the agent is draining. If the run does not end, it
+ * prevents a busy loop of released messages.
  */
 const REJECTED_PAUSE_MS = 1_000;
 
-/** Polls, and hands messages over as the window permits, without waiting for earlier ones. */
+/**
+ * Polls the queue and hands messages over as the window permits, without waiting for earlier ones
+ * to settle.
+ */
 export class Poller {
   readonly #queue: Queue;
   readonly #settlement: Settlement;
   readonly #handle: Handle;
   readonly #window: number;
-  /** Required capacity: polling for single messages would take ten times the requests. */
+  /**
+   * The number of free slots in the window required for a poll. Polling for single messages would
+   * take ten times as many requests.
+   */
   readonly #minRoom: number;
   readonly #inFlight: InFlight;
   /** Unsettled messages by receipt handle, oldest first. */
@@ -71,7 +78,7 @@ export class Poller {
     return this.#inFlight.idle();
   }
 
-  /** Extends the visibility of messages that have used half of it. */
+  /** Extends the visibility of messages that have used half of their visibility timeout. */
   extend(): void {
     const now = performance.now();
     for (const [receiptHandle, message] of this.#unsettled) {
@@ -81,7 +88,10 @@ export class Poller {
     }
   }
 
-  /** Later settlements are not sent to the queue. */
+  /**
+   * Stops tracking unsettled messages. If they settle later, they are neither deleted from the
+   * queue nor released.
+   */
   close(): void {
     this.#isClosed = true;
     for (const { close } of this.#unsettled.values()) close();
@@ -120,7 +130,7 @@ export class Poller {
     });
     this.#handle(message).then(
       (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
-      // The contract excludes this. A released message is not lost.
+      // `handle` must not reject. If it does, release the message, so that it is not lost.
       () => this.#settle(receiptHandle, false),
     );
   }
@@ -139,7 +149,7 @@ export class Poller {
   }
 }
 
-/** Attributes become headers, binary ones as base64. */
+/** Converts a received message. Attributes become headers, binary ones as base64. */
 function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Received): Message {
   const headers: Record<string, string> = {};
   for (const [name, { StringValue, BinaryValue }] of Object.entries(MessageAttributes ?? {})) {
@@ -156,13 +166,16 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
   };
 }
 
-/** The queue updates its count this often, and requests are billed. */
+/**
+ * The interval between reports. The queue updates its count no more often, and every request is
+ * billed.
+ */
 const REPORT_EVERY_MS = 10_000;
 const QUEUE = '';
 
 /**
- * Reports waiting messages periodically if there is `lag`. Returns a function that stops this and
- * reports null.
+ * Reports the number of waiting messages periodically if the context has `lag`. Returns a function
+ * that stops the reports and reports null.
  */
 export function reportLag(
   queue: Pick<Queue, 'waiting'>,
@@ -191,8 +204,9 @@ export function reportLag(
 }
 
 /**
- * Runs a request with a separate signal, aborted `graceMs` later, so that the long-lived one
- * collects no listeners. Resolves to undefined if aborted.
+ * Runs a request with its own signal, which aborts `graceMs` after the given one, so that the
+ * long-lived signal does not accumulate listeners. Resolves with undefined if the request fails
+ * after the abort.
  */
 async function untilAborted<T>(
   signal: AbortSignal,
@@ -214,7 +228,7 @@ async function untilAborted<T>(
   }
 }
 
-/** Ends early on an abort. Never rejects. */
+/** Waits for `ms`, or until the signal aborts. Never rejects. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -11,7 +11,7 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import { asProcess, PluginError, type Advice } from '@gateway/plugin';
 
-/** Documented in `connection.json`. */
+/** The connection of a source. `connection.json` documents its fields. */
 export interface Connection {
   readonly access_key_id?: string;
   readonly secret_key?: string;
@@ -23,6 +23,7 @@ export interface Connection {
 }
 
 /**
+ * The maximum number of messages per request:
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
 export const BATCH_SIZE = 10;
@@ -33,39 +34,46 @@ const REQUEST_TIMEOUT_MS = 8_000;
 const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
 const SOCKETS_MAX = 100;
 
-/** Maximum time that messages of a dead agent stay hidden; a live agent extends it. */
+/**
+ * The longest time that a dead agent's messages stay hidden. A live agent extends its messages'
+ * timeout.
+ */
 const VISIBILITY_MAX_SECONDS = 30;
 
-/** All functions reject with SDK errors. */
+/** A queue that was looked up. Its functions reject with SDK errors. */
 export type Queue = Awaited<ReturnType<typeof openQueue>>;
 
 export interface Failed {
   readonly index: number;
   readonly code: string;
-  /** False if a retry may help. */
+  /** Whether a retry is useless. */
   readonly isFinal: boolean;
 }
 
-/** Documented in `settings.json`. */
+/** The settings of the plugin, documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
 /**
- * Creates a silent SDK client. `attempts` includes the first.
- * @throws `PluginError` if the settings forbid the credentials of the process and there is no key
+ * Creates an SDK client that logs nothing. `attempts` is the number of attempts per request,
+ * including the first.
+ * @throws PluginError if there is no access key and the settings forbid using the credentials of
+ *   the process
  */
 export function openClient(
   connection: Connection,
   settings: Settings,
   { attempts }: { attempts: number },
 ): SQSClient {
-  // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
+  // Disable the SDK's warning about Node.js versions it will stop supporting: the gateway chooses
+  // the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
   return new SQSClient({
     region: connection.default_region,
     ...credentialsOf(connection, settings),
     maxAttempts: attempts,
-    // Queue URLs of a compatible server may only resolve inside its network.
+    // Use the endpoint instead of the queue URL, because queue URLs of a compatible server may
+    // resolve only inside its network.
     ...(connection.endpoint !== undefined && {
       endpoint: connection.endpoint,
       useQueueUrlAsEndpoint: false,
@@ -81,8 +89,11 @@ export function openClient(
 }
 
 /**
- * Uses the connection's credentials, else the process's: environment, profile, web identity,
- * container, instance. They assume the role, if any.
+ * Returns the credentials of the connection or, without any, of the process: from the environment,
+ * a profile, a web identity, the container or the instance. With a role, they are used to assume
+ * it.
+ * @throws PluginError if there is no access key and the settings forbid using the credentials of
+ *   the process
  */
 function credentialsOf(
   {
@@ -121,13 +132,14 @@ const REGIONS = [
 ];
 
 /**
- * Replaces a queue URL or ARN with the queue's name, and adds its account.
- * @throws `PluginError` if it names another region than `default_region`
+ * Replaces a queue URL or ARN with the queue's name, and adds its owner's account.
+ * @throws PluginError if it names a region other than `default_region`, or is the URL of a
+ *   compatible server and there is no `endpoint`
  */
 export function named(connection: Connection): Connection & { readonly owner?: string } {
   const { queue_name: given, default_region: region } = connection;
   const [, ofArn, ofAccount, ofQueue] = /^arn:[^:]+:sqs:([^:]*):(\d*):(.+)$/.exec(given) ?? [];
-  // URL parsers reject some hosts of compatible servers.
+  // A regular expression, because URL parsers reject some hosts of compatible servers.
   const [, origin, host = '', path] = /^(https?:\/\/([^/:]+)(?::\d+)?)\/(.+)$/.exec(given) ?? [];
   const [name = given, account] =
     ofQueue === undefined ? (path?.split('/').reverse() ?? []) : [ofQueue, ofAccount];
@@ -156,7 +168,7 @@ export function named(connection: Connection): Connection & { readonly owner?: s
   };
 }
 
-/** Reads the visibility timeout and the redrive policy of the queue. */
+/** Looks up a queue, and reads its visibility timeout and redrive policy. */
 export async function openQueue(
   client: SQSClient,
   { queue_name: name, owner }: ReturnType<typeof named>,
@@ -180,9 +192,9 @@ export async function openQueue(
   );
   return {
     advice: redriveAdvice(name, Attributes?.['RedrivePolicy']),
-    /** Seconds for which a received message is hidden unless extended. */
+    /** The time for which a received message is hidden unless extended. */
     visibilitySeconds,
-    /** Approximate number of messages without delayed and received ones. */
+    /** Returns the approximate number of waiting messages, excluding delayed and received ones. */
     async waiting(signal: AbortSignal): Promise<number> {
       const command = new GetQueueAttributesCommand({
         QueueUrl,
@@ -191,7 +203,7 @@ export async function openQueue(
       const { Attributes: counted } = await client.send(command, { abortSignal: signal });
       return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
     },
-    /** Waits up to 20 s. */
+    /** Receives up to `most` messages, at most ten. Waits up to 20 seconds for the first. */
     async receive(most: number, signal: AbortSignal): Promise<Received[]> {
       const command = new ReceiveMessageCommand({
         QueueUrl,
@@ -217,7 +229,10 @@ export async function openQueue(
         (await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }))).Failed,
       );
     },
-    /** Hides up to ten messages from now on; zero releases. Returns the failures. */
+    /**
+     * Hides up to ten messages for a number of seconds from now; 0 releases a message. Returns the
+     * failures.
+     */
     async hide(
       messages: readonly { readonly receiptHandle: string; readonly seconds: number }[],
     ): Promise<Failed[]> {
@@ -235,7 +250,7 @@ export async function openQueue(
 }
 
 /**
- * Advises if one receipt moves messages to the dead-letter queue:
+ * Returns advice if the queue moves messages to its dead-letter queue after a single receipt:
  * docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */
 function redriveAdvice(queue: string, policy: string | undefined): Advice | undefined {
@@ -243,7 +258,7 @@ function redriveAdvice(queue: string, policy: string | undefined): Advice | unde
   try {
     count = Number((JSON.parse(policy ?? '{}') as { maxReceiveCount?: unknown }).maxReceiveCount);
   } catch {
-    // A compatible server may send invalid JSON.
+    // A compatible server may send invalid JSON. Treat it as no policy.
   }
   if (!(count <= 1)) return undefined;
   return {

@@ -9,8 +9,8 @@ const RETRY_MS = 250;
 export type Settlement = ReturnType<typeof openSettlement>;
 
 /**
- * Settles messages in batches. Never rejects: failures are logged, and their messages are
- * redelivered as duplicates.
+ * Returns functions that settle messages in batches. They never throw or reject. Failures are
+ * logged, and their messages are redelivered as duplicates.
  */
 export function openSettlement(queue: Queue, log: PluginLog) {
   const batching = { most: BATCH_SIZE, atOnce: BATCHES_AT_ONCE };
@@ -31,21 +31,22 @@ export function openSettlement(queue: Queue, log: PluginLog) {
       );
   }, batching);
   return {
-    /** Deletes a settled message. */
+    /** Deletes a settled message from the queue. */
     delete: (receiptHandle: string) => deletes.add(receiptHandle),
-    /** Releases a message to another reader immediately. */
+    /** Releases a message at once, so that another reader can receive it. */
     release: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: 0 }),
-    /** Hides an unsettled message for the full time from now. */
+    /** Hides an unsettled message for the full visibility timeout from now. */
     extend: (receiptHandle: string) =>
       visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
-    /** Resolves when all requests so far are done. */
+    /** Resolves when all requests made so far are done. */
     idle: async () => void (await Promise.all([deletes.idle(), visibilities.idle()])),
   };
 }
 
 /**
- * Retries temporary failures, and gives up final ones (expired handle, another reader).
- * @returns given-up entries by error code, if any
+ * Sends entries in one request. Retries temporary failures, and drops entries with permanent ones,
+ * such as an expired handle or a message that another reader received.
+ * @returns the number of dropped entries by error code, or undefined if there are none
  */
 async function sendAll<Entry>(
   entries: Entry[],

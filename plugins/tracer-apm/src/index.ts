@@ -20,10 +20,13 @@ interface Settings {
 
 const RESPONSE = 'http.client.response.finish';
 const CLOSE_MS = 4_000;
-/** Spans burst when batches of deliveries end. A full queue drops spans and never blocks. */
+/**
+ * The maximum number of queued spans, which arrive in bursts when batches of deliveries end. A full
+ * queue drops spans and never blocks.
+ */
 const QUEUE_MAX = 16_384;
 
-/** Sends spans through the OpenTelemetry bridge of the APM agent. */
+/** A tracer that sends spans through the APM agent's OpenTelemetry bridge. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -42,14 +45,14 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     serviceVersion: context.serviceVersion,
     environment: context.environment,
     opentelemetryBridgeEnabled: true,
-    // The gateway creates the spans; the agent patches and measures nothing.
+    // The gateway creates the spans, so the agent patches and measures nothing.
     instrument: false,
     instrumentIncomingHTTPRequests: false,
     captureExceptions: false,
     metricsInterval: '0s',
     centralConfig: false,
     maxQueueSize: QUEUE_MAX,
-    // Avoids queries to the metadata services of three clouds.
+    // Avoids queries to the metadata services of three cloud providers.
     cloudProvider: 'none',
     logger: loggerOf(context.log, (reason) => {
       outage.failed(reason);
@@ -61,7 +64,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     close: async () => {
       await settles(new Promise<void>((resolve) => apm.flush(() => resolve())), CLOSE_MS);
       trace.disable();
-      // This precedes `destroy`, which leaves nothing to disable.
+      // Call this before `destroy`, which leaves no context manager to disable.
       contexts.disable();
       await apm.destroy();
       diag.disable();
@@ -79,14 +82,17 @@ function serverOf(agentUrl: string): URL {
   );
 }
 
-/** The agent would send the command line, whose flags may be secrets. */
+/** Removes the command line that the agent would send, because flags may be secrets. */
 function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unknown } }): object {
   delete metadata.process?.argv;
   delete metadata.process?.title;
   return metadata;
 }
 
-/** Logs only warnings and errors, those about the connection once per outage. */
+/**
+ * Returns a logger that logs only warnings and errors. Connection errors go to `failed`, so that
+ * they are logged once per outage.
+ */
 function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) {
   const ignore = () => {};
   const warn = (...words: unknown[]) => {
@@ -100,8 +106,9 @@ function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) 
 let isPatched = false;
 
 /**
- * Patches the bridge's `setStatus`, which takes the status object for its code, so that failed
- * spans have an unknown outcome. https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
+ * Patches the bridge's `setStatus`, which mistakes the status object for its code, so that failed
+ * spans would have an unknown outcome:
+ * https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
  */
 function patchSpanStatus(): void {
   if (isPatched) return;
@@ -118,8 +125,8 @@ function patchSpanStatus(): void {
 }
 
 /**
- * The agent reports only failures, so this watches for the next accepted request. Free until
- * `watch`.
+ * Watches for the next request that the server accepts, because the agent reports only failures.
+ * Costs nothing until `watch` is called.
  */
 function serverRecovery(server: URL, recovered: () => void): { watch(): void; stop(): void } {
   let isWatching = false;

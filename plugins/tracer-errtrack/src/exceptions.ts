@@ -1,14 +1,14 @@
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { captureException } from '@sentry/node';
 
-/** Constant attributes of a kind of error. */
+/** Attributes shared by all errors of a kind. */
 const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
-// https://docs.sentry.io/platforms/javascript/enriching-events/tags/
+// The format of a tag key: https://docs.sentry.io/platforms/javascript/enriching-events/tags/
 const TAG = /^[\w.:-]{1,32}$/;
 const TAG_VALUE_MAX = 200;
 
 /**
- * Reports exceptions on spans:
+ * A span processor that reports exceptions on spans:
  * https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/
  */
 export const exceptions = {
@@ -37,7 +37,10 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
   return error;
 }
 
-/** One issue per kind of error: messages may name a host, and ids vary. */
+/**
+ * Returns a fingerprint that groups errors into one issue per kind. The message, in which hosts and
+ * ids vary, is used only without a kind and a stack.
+ */
 function fingerprintOf(
   { name, attributes }: ReadableSpan,
   { name: type, stack, message }: Error,
@@ -47,7 +50,7 @@ function fingerprintOf(
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
 }
 
-/** Attributes that fit in a tag, for searching. */
+/** Returns the attributes that fit in tags, so that issues can be searched by them. */
 function tagsOf(span: ReadableSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {

@@ -27,14 +27,17 @@ interface Settings {
   readonly debug: boolean;
 }
 
-// Matches Sentry's parser, which prints an invalid DSN:
+// The format that Sentry's parser accepts. Checked here, because that parser prints an invalid DSN:
 // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
-/** Requests waiting for a response or a connection. More are dropped, without blocking. */
+/**
+ * The maximum number of requests waiting for a response or connection. Requests beyond it are
+ * dropped without blocking.
+ */
 const REQUESTS_MAX = 4_096;
 
-/** Sends spans as transactions, and their exceptions as errors. */
+/** A tracer that sends spans as transactions, and their exceptions as errors. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -49,7 +52,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   const stopDebugging = debugInto(settings.debug ? context.log : undefined);
   const client = clientOf(settings, context);
   reportOutages(client, context);
-  // https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
+  // See https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({
       'service.name': context.serviceName,
@@ -83,15 +86,15 @@ function clientOf(
     debug: settings.debug,
     release: `gateway@${serviceVersion}`,
     initialScope: { tags: { service: serviceName } },
-    // The gateway creates the spans; Sentry patches nothing.
+    // The gateway creates the spans, so Sentry patches nothing.
     defaultIntegrations: false,
     integrations: [Sentry.linkedErrorsIntegration(), Sentry.nodeContextIntegration()],
     registerEsmLoaderHooks: false,
     skipOpenTelemetrySetup: true,
-    // A burst of spans is a burst of requests; Sentry drops more than 64 by default.
+    // A burst of spans causes a burst of requests. By default, Sentry drops those beyond 64.
     transportOptions: { bufferSize: REQUESTS_MAX },
   });
-  // The type includes undefined for browsers.
+  // `init` returns undefined only in browsers.
   return client!;
 }
 
@@ -108,9 +111,9 @@ function reportOutages(client: Sentry.NodeClient, { log }: TracerContext): void 
 }
 
 /**
- * Keeps a sender's sampling decision. Otherwise samples by trace id, so that processes with the
- * same rate keep the same traces. Sentry's sampler ignores a negative decision, drops every HTTP
- * request without a parent in its process, and adds to the outgoing `tracestate`.
+ * Returns a sampler that keeps the sender's decision, and otherwise samples by trace id, so that
+ * processes with the same rate keep the same traces. Sentry's sampler ignores a negative decision,
+ * drops every HTTP request without a parent in its process, and adds to the outgoing `tracestate`.
  */
 function samplerOf(rate: number): Sampler {
   const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(rate) });
@@ -119,7 +122,7 @@ function samplerOf(rate: number): Sampler {
       const result = sampler.shouldSample(context, ...span);
       const beginsHere = trace.getSpanContext(context) === undefined;
       if (!beginsHere || result.decision !== SamplingDecision.RECORD_AND_SAMPLED) return result;
-      // Sentry extrapolates totals from this.
+      // Add the sample rate, because Sentry extrapolates totals from it.
       return { ...result, attributes: { [Sentry.SEMANTIC_ATTRIBUTE_SENTRY_SAMPLE_RATE]: rate } };
     },
     toString: () => `Share of traces: ${rate}`,
@@ -146,7 +149,10 @@ function debugInto(log: PluginLog | undefined): () => void {
   };
 }
 
-/** Keeps only the message: other fields may hold the request with the key. */
+/**
+ * Formats a part of the debug output. Of an error, keeps only the message, because other fields may
+ * contain the request with the key.
+ */
 function textOf(word: unknown): string {
   if (typeof word === 'string') return word;
   return word instanceof Error ? word.message : (JSON.stringify(word) ?? String(word));

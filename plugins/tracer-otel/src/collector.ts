@@ -16,7 +16,10 @@ export type OtlpCollector = ReturnType<typeof collectorOf>;
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 
-/** Returns address and connection options. Throws a `PluginError` that names the setting. */
+/**
+ * Returns the collector's address and the connection options.
+ * @throws PluginError if a setting is invalid, naming the setting
+ */
 export function collectorOf(settings: Settings) {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {
@@ -40,7 +43,7 @@ export function collectorOf(settings: Settings) {
   };
 }
 
-/** Available since Node.js 22.15; includes NODE_EXTRA_CA_CERTS. */
+/** Undefined before Node.js 22.15. Its result includes NODE_EXTRA_CA_CERTS. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
 function authoritiesOf({ ca_file: path }: Settings): Buffer | null {
@@ -84,7 +87,7 @@ function metadataOf({
   try {
     metadata.set(name, value);
   } catch {
-    // The library's error quotes the value.
+    // Set no cause, because the library's error quotes the value.
     const allowed = 'the name takes letters, digits, dashes, dots and underscores, the value ASCII';
     throw new PluginError(`tracer.otel.otel_auth is not a header: ${allowed}.`, {
       fix: 'Correct tracer.otel.otel_auth.header_name or header_value.',

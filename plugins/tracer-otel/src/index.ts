@@ -23,23 +23,32 @@ import {
 import { collectorOf, type OtlpCollector, type Settings } from './collector.js';
 import { explainFailure } from './failure.js';
 
-// `NodeSDK` would also send metrics and logs to localhost unless the environment forbids it.
+// Does not use `NodeSDK`, which would also send metrics and logs to localhost unless the
+// environment forbids it.
 
-/** Exports are retried for this long; closing waits for the last one. */
+/** The retry period of an export. Closing waits for the last export. */
 const EXPORT_TIMEOUT_MS = 4_000;
-/** Longer, so that the exporter reports the result of a batch. */
+/**
+ * The time limit for a batch, longer than that of an export, so that the exporter reports the
+ * result.
+ */
 const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
-/** Spans burst when batches of deliveries end. A full queue drops spans and never blocks. */
+/**
+ * The maximum number of queued spans, which arrive in bursts when batches of deliveries end. A full
+ * queue drops spans and never blocks.
+ */
 const QUEUE_MAX = 16_384;
 const EXPORT_MAX = 1_024;
 const EXPORT_EVERY_MS = 2_000;
 const WARN_EVERY_MS = 60_000;
 
 const ENVIRONMENT = 'deployment.environment.name';
-/** The name until 2024, which many back ends still read. */
+/** The attribute's name until 2024, which many backends still read. */
 const OLD_ENVIRONMENT = 'deployment.environment';
 
-/** Sends spans by OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc */
+/**
+ * A tracer that sends spans by OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc
+ */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -66,7 +75,8 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   provider.register({ contextManager: activeContext() });
   return Promise.resolve({
     close: async () => {
-      // A collector that is down must not block closing; the exporter has reported it.
+      // Closing must not fail because the collector is down. The exporter has already reported
+      // that.
       await provider.shutdown().catch(() => undefined);
       trace.disable();
       contexts.disable();
@@ -99,8 +109,8 @@ function exporterTo(
 }
 
 /**
- * https://opentelemetry.io/docs/specs/semconv/resource/. OTEL_RESOURCE_ATTRIBUTES may override the
- * environment.
+ * Returns the resource of the process (https://opentelemetry.io/docs/specs/semconv/resource/).
+ * OTEL_RESOURCE_ATTRIBUTES may override the environment attribute.
  */
 function resourceOf({
   serviceName,
@@ -121,8 +131,8 @@ function resourceOf({
 }
 
 /**
- * Other SDK warnings than failed batches, which the exporter reports, are logged at most once a
- * minute.
+ * Logs the SDK's warnings at most once a minute. Ignores failed batches, which the exporter
+ * reports, and adds dropped spans to the outage.
  */
 function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
   let warnedAt = -Infinity;
@@ -140,9 +150,10 @@ function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
 }
 
 /**
- * Keeps the active span across awaits. Only contexts with a span enter the storage: on Node.js 20
- * its first use slows every promise of the process from then on, which costs an agent an eighth of
- * its throughput, and the SDK uses a context without a span for each export.
+ * Returns a context manager that keeps the active span across awaits. Only contexts with a span
+ * enter the storage: on Node.js 20, its first use slows down every promise in the process from then
+ * on, which costs an agent an eighth of its throughput. The SDK uses a context without a span for
+ * each export.
  */
 export function activeContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();

@@ -7,28 +7,38 @@ import type { EndpointRequest } from '../request/sender.js';
 import type { AttemptTrace } from '../telemetry/tracing.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
 
-/** This agent has another key or another version. */
+/**
+ * Thrown if this agent cannot decrypt an endpoint's secrets, because its key or version differs.
+ */
 export class Unreadable extends Error {}
 
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   readonly authentication: readonly string[];
   readonly certificate: EndpointRequest['certificate'];
-  /** Header names set by the gateway, which event headers do not replace. */
+  /** Lowercase names of headers set by the gateway. Event headers with these names are skipped. */
   ownNames?: ReadonlySet<string>;
 }
 
-/** Builds and signs the request of a delivery with the exact bytes of its data. */
+/** Builds and signs delivery requests, with the exact bytes of the event data. */
 export class RequestBuilder {
   readonly #userAgent: string;
-  /** A configuration change creates new endpoint objects, so secrets are opened again. */
+  /**
+   * Decrypted secrets by endpoint. A configuration change creates new endpoint objects, whose
+   * secrets are decrypted again.
+   */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
   constructor(private readonly options: { readonly open: Open; readonly version: string }) {
     this.#userAgent = `gateway/${options.version}`;
   }
 
-  /** Throws `Unreadable` if the key does not open a secret; another error without a live secret. */
+  /**
+   * Builds and signs the request for an attempt.
+   *
+   * @throws Unreadable if a secret cannot be decrypted
+   * @throws Error if the endpoint has no live secret
+   */
   build(
     endpoint: Endpoint,
     delivery: HeldDelivery,

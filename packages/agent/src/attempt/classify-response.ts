@@ -10,11 +10,11 @@ export interface Attempt {
   readonly endpoint: Endpoint;
   readonly delivery: HeldDelivery;
   readonly trace: AttemptTrace | undefined;
-  /** The output of the function for this attempt; undefined: the body is unchanged. */
+  /** The output of the subscription's function, or undefined if no function ran. */
   readonly transformedData: string | undefined;
 }
 
-/** Returns the record of an attempt, whether or not its request could be sent. */
+/** Classifies a result as success, retry or failure, and returns the record of the attempt. */
 export function classifyResponse(
   { endpoint, delivery, trace, transformedData }: Attempt,
   answer: RequestResult,

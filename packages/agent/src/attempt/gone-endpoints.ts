@@ -7,11 +7,14 @@ interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
 }
 
 /**
- * Deactivates endpoints that answered 410 Gone, in the background. After an error the next 410
- * retries.
+ * Deactivates endpoints that respond 410 Gone, in the background. If that fails, it is retried on
+ * the next 410.
  */
 export class GoneEndpoints {
-  /** Requests in flight get a 410 too, and each write makes all agents reload the configuration. */
+  /**
+   * Endpoints already being deactivated. Each write makes all agents reload the configuration, so a
+   * concurrent 410 must not write again.
+   */
   readonly #gone = new WeakSet<Endpoint>();
 
   constructor(private readonly options: GoneEndpointsOptions) {}

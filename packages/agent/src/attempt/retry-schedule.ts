@@ -1,7 +1,11 @@
 import type { Strategy } from '@gateway/store/config';
 import type { RequestResult } from '../request/sender.js';
 
-/** Only a first attempt with another retry left: other idle connections may be lost too. */
+/**
+ * Whether to retry immediately because the request was lost on an idle connection. Other idle
+ * connections may be lost too, so this applies only to a first attempt with more than one retry
+ * left.
+ */
 export function retriesAtOnce(
   { isIdleLoss }: RequestResult,
   { retry_count }: Strategy,
@@ -14,10 +18,10 @@ const EXPONENTIAL_CAP_SECONDS = 7200;
 const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
 
 /**
- * Returns milliseconds until the next attempt, at least the endpoint's `Retry-After`; null: no
- * retry is left.
+ * Returns the delay before the next attempt, or null if no retry is left. The delay is at least the
+ * `Retry-After`, capped at 24 hours.
  *
- * @param attempt number of the failed attempt, from 1
+ * @param attempt the number of the failed attempt, from 1
  */
 export function nextAttemptInMs(
   strategy: Strategy,
@@ -32,7 +36,8 @@ export function nextAttemptInMs(
       strategy.max_seconds ?? EXPONENTIAL_CAP_SECONDS,
       strategy.duration * 2 ** Math.min(attempt - 1, 40),
     );
-    // The upper half is random: deliveries that failed together do not return together.
+    // Half of the delay is jitter, so that deliveries that failed together are not retried
+    // together.
     seconds = full / 2 + (full / 2) * random();
   }
   if (retryAfterSeconds !== null)
@@ -40,14 +45,16 @@ export function nextAttemptInMs(
   return Math.round(seconds * 1000);
 }
 
-/** Returns seconds (RFC 9110 10.2.3); null if the header is missing or invalid. */
+/** Parses a `Retry-After` header (RFC 9110 10.2.3). Returns null if it is missing or invalid. */
 export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text);
-  // Date.parse accepts nearly any text with a number; HTTP dates begin with the day of the week.
+  // HTTP dates begin with a weekday. Other text is rejected, because `Date.parse` accepts nearly
+  // any string that contains a number.
   const isDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text);
-  // asctime has no zone and means UTC: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
+  // A date in asctime format has no time zone and is in UTC:
+  // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
   const dateMs = isDate ? Date.parse(/([a-z]|[+-]\d{4})$/i.test(text) ? text : `${text} GMT`) : NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }

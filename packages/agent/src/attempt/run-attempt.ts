@@ -25,7 +25,9 @@ interface AttemptRunnerOptions extends Pick<
   readonly responsePace: ProjectPace;
 }
 
-/** No attempt was made. The delivery waits, is discarded, or is left to other agents. */
+/**
+ * The outcome if no attempt was made: the delivery waits, is discarded, or is left to other agents.
+ */
 export type Unsent =
   | { readonly unsent: Wait }
   | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string }
@@ -36,7 +38,10 @@ interface RunningAttempt extends Attempt {
   readonly done: (outcome: AttemptRecord | Unsent) => void;
 }
 
-/** Runs the function of the subscription, builds and sends the request, classifies the response. */
+/**
+ * Makes a delivery attempt: runs the subscription's function, builds and sends the request, and
+ * classifies the response.
+ */
 export class AttemptRunner {
   readonly #debugLog: AttemptLog;
 
@@ -44,7 +49,7 @@ export class AttemptRunner {
     this.#debugLog = attemptLog(options.log);
   }
 
-  /** Calls `done` exactly once, possibly before returning. */
+  /** Attempts the delivery. Calls `done` exactly once, possibly before returning. */
   run(
     endpoint: Endpoint,
     delivery: HeldDelivery,
@@ -116,7 +121,8 @@ export class AttemptRunner {
 
   #send(attempt: RunningAttempt): void {
     const { endpoint, delivery, trace } = attempt;
-    // This order keeps the recorded attempt from ending before its response.
+    // The monotonic clock is read first, so that the recorded end of the attempt is never before
+    // the response.
     let startedAtMs = performance.now();
     const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } =
       this.options;
@@ -132,9 +138,10 @@ export class AttemptRunner {
     };
     accessTokens.of(endpoint, (token, failure) => {
       if (failure) return answered(failure);
-      // The lease may have ended meanwhile: after a clock change the time to sign with is unknown.
+      // The lease may have ended while waiting for the token. It also ends when the clock is set,
+      // because the time to sign with is then unknown.
       if (!lease.isHeld) return attempt.done({ unsent: 'lapsed' });
-      // Excludes the wait for the token: the recorded time is the signed one.
+      // Read again to exclude the wait for the token: the recorded time must be the signed time.
       startedAtMs = performance.now();
       requestedAtMs = clock.now();
       let request;

@@ -6,14 +6,13 @@ import type { HeldDelivery } from '../model/delivery.js';
 import { isOverrun } from '@gateway/ingest/transform/overruns';
 import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
-/** The result of a subscription's function. */
 type FunctionOutcome =
   | { readonly kind: 'made'; readonly data: string }
-  /** There is no function. */
+  /** The subscription has no function. */
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'dropped'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string; readonly durationMs: number }
-  /** The result is unknown: try again later. */
+  /** The function has no result yet, so the delivery is retried later. */
   | { readonly kind: 'postponed' };
 
 interface SubscriptionFunctionsOptions extends Pick<
@@ -24,22 +23,25 @@ interface SubscriptionFunctionsOptions extends Pick<
 }
 
 interface NamedFunction extends TransformFunction {
-  /** Name and id of the subscription, for messages. */
+  /** The name and id of the subscription, for error messages. */
   readonly subscription: string;
 }
 
-/** Cached functions, of up to 50,000 characters each. */
+/** The maximum number of cached functions, each of up to 50,000 characters. */
 const KEPT_MAX = 200;
-/** Cache time for disabled or deleted subscriptions, which the configuration cache omits. */
+/**
+ * The lifetime of a cached function of a disabled or deleted subscription. The config cache omits
+ * these subscriptions and does not report their changes.
+ */
 const INACTIVE_MS = 5_000;
 const WARN_MS = 10_000;
 
 /**
  * Runs the functions of subscriptions on event data. Deliveries of a disabled or deleted
- * subscription still need its function: they must not be sent unchanged.
+ * subscription still need its function, because they must not be sent unchanged.
  */
 export class SubscriptionFunctions {
-  /** Least recently used first. */
+  /** Functions by subscription and version, in LRU order. */
   readonly #functions = new Map<string, Promise<NamedFunction | null>>();
   readonly #running = new Map<string, number>();
   #stopped = false;
@@ -47,7 +49,7 @@ export class SubscriptionFunctions {
 
   constructor(private readonly options: SubscriptionFunctionsOptions) {}
 
-  /** Whether the delivery needs `run` before it is sent. */
+  /** Whether the delivery must go through `run` before it is sent. */
   mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
     return (
       subscriptionId !== null &&
@@ -56,7 +58,10 @@ export class SubscriptionFunctions {
     );
   }
 
-  /** Never rejects. */
+  /**
+   * Runs the subscription's function on the data of a delivery. Never rejects: an unexpected error
+   * postpones the delivery.
+   */
   async run(delivery: HeldDelivery): Promise<FunctionOutcome> {
     let fn: NamedFunction | null | undefined;
     try {
@@ -70,7 +75,7 @@ export class SubscriptionFunctions {
     }
   }
 
-  /** Ends running and later calls as `postponed`. */
+  /** Cancels running calls. They and all later calls return `postponed`. */
   stop(): void {
     this.#stopped = true;
     for (const key of this.#running.keys()) this.options.sandbox.cancel(key);
@@ -90,9 +95,10 @@ export class SubscriptionFunctions {
   }
 
   #outcome({ key, subscription }: NamedFunction, result: TransformResult): FunctionOutcome {
-    // Calls that wait for it block requests to other endpoints.
+    // If the function timed out, ran out of memory or crashed, its waiting calls are cancelled,
+    // because their deliveries would block requests to other endpoints.
     if (isOverrun(result)) this.options.sandbox.cancel(key, 'waiting');
-    // The machine was too busy; the function may be fine.
+    // The machine was too busy and the function may not be at fault, so the delivery is postponed.
     if (result.kind === 'refused' && result.starved) return { kind: 'postponed' };
     const made = transformedData(result);
     switch (made.kind) {

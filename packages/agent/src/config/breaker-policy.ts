@@ -2,21 +2,25 @@ import type { Config } from '@gateway/core/config';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
 export interface BreakerPolicy {
-  /** Failed share of the requests, 0 to 1. */
+  /** The failure rate, from 0 to 1, at which the breaker opens. */
   readonly threshold: number;
   readonly minimumRequests: number;
   readonly windowMs: number;
-  /** Milliseconds until the first probe; doubles with each further trip. */
+  /** The time before the first probe. It doubles with each consecutive trip, up to `openMaxMs`. */
   readonly openMs: number;
   readonly openMaxMs: number;
 }
 
-/** Returns the settings, overridden by the project within `limits`; undefined: no breaker. */
+/**
+ * Returns the circuit breaker policy of an endpoint, or undefined if it has none. Project settings
+ * override the configured ones, within `limits`.
+ */
 export function policyOf(
   { circuitBreaker: own }: Endpoint,
   { circuit_breaker: settings, limits }: Config,
 ): BreakerPolicy | undefined {
-  // The API refuses values beyond the limits, but stored projects may have them, and also 0: never.
+  // The API rejects 0, which would disable the breaker, and values beyond the limits. Stored
+  // projects may still have them, so the limit replaces both.
   const bounded = (name: keyof typeof limits & keyof typeof settings) => {
     const value = own?.[name];
     return value === undefined ? settings[name] : Math.min(value || limits[name], limits[name]);

@@ -4,7 +4,7 @@ import type { AgentContext } from './agent-context.js';
 
 interface WrongKeyOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
   readonly open: Open;
-  /** Returns the held deliveries to Postgres. Nothing is sent once it is called. */
+  /** Stops sending and returns this agent's deliveries to Postgres. */
   readonly stop: () => Promise<void>;
 }
 
@@ -12,7 +12,10 @@ const WRONG_KEY =
   'The encryption key of this agent opens no secret of the database, which was probably replaced or restored while the agent ran. It has stopped and given back its deliveries. ' +
   'Set encryption_key / GATEWAY_ENCRYPTION_KEY to the key of the database, and restart the agent.';
 
-/** Stops the agent when its key no longer opens any secret: each attempt would use up a retry. */
+/**
+ * Stops the agent when its key no longer decrypts any stored secret: it could not sign requests, so
+ * it returns its deliveries to Postgres.
+ */
 export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKeyOptions): void {
   let isStopped = false;
   configCache.onChange(() => {
@@ -33,17 +36,20 @@ export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKe
   });
 }
 
-/** Secrets tried: a single one that cannot be opened must not stop the agent. */
+/** The maximum number of secrets to try. A single unreadable secret must not stop the agent. */
 const TRIED_MAX = 20;
 
-/** Throws the error of `open` when the key opens no stored secret. */
+/**
+ * Throws the error from `open` if the key decrypts none of the first `TRIED_MAX` stored secrets.
+ */
 export function requireKey(projects: Iterable<Project>, open: Open): void {
   let tried = 0;
   let failure: unknown;
   for (const { endpoints } of projects) {
     for (const { id, secrets } of endpoints.values()) {
       const [first] = secrets;
-      // A newer version wrote this format, which says nothing about the key.
+      // A secret in an unknown format was written by a newer version and reveals nothing about the
+      // key.
       if (!first || !isSealed(first.value)) continue;
       try {
         open(first.value, ['endpoints', id, 'secrets']);

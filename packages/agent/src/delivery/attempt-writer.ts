@@ -9,13 +9,24 @@ import type { DueTimes } from './due-times.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 
 const BATCH_MAX = 500;
-/** Characters of bodies and transformed data in a batch: writing copies them several times. */
+/**
+ * The maximum number of characters of response bodies and transformed data in a batch, because a
+ * write copies them several times.
+ */
 const BATCH_BODIES_MAX = 2_000_000;
-/** The wait makes batches and adds no latency to requests. A kill repeats requests of this time. */
+/**
+ * The time that attempts wait for a batch. It adds no latency to requests, but requests made during
+ * it are repeated if the process is killed.
+ */
 const LINGER_MS = 8;
 
 export interface AttemptObserver {
-  /** @param isOurs whether this agent still held the delivery; no other then counts its end */
+  /**
+   * Called once attempts are recorded or dropped.
+   *
+   * @param isOurs whether this agent still owned the delivery, in which case no other agent counts
+   *   its completion
+   */
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
@@ -27,7 +38,7 @@ interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | '
   readonly writers: number;
 }
 
-/** Records attempts in batches, with retries, then frees the capacity of their deliveries. */
+/** Records attempts in batches, with retries, and then frees the capacity of their deliveries. */
 export class AttemptWriter {
   readonly #stage: Stage<AttemptRecord>;
   readonly #bare = new WeakSet<AttemptRecord>();
@@ -51,22 +62,22 @@ export class AttemptWriter {
     });
   }
 
-  /** See `Stage.failing`. */
+  /** The ongoing failure to record attempts, if any. */
   get failing(): OngoingFailure | undefined {
     return this.#stage.failing;
   }
 
-  /** Returns immediately. A batch is written after 8 ms or with 500 attempts. */
+  /** Queues an attempt without waiting. A batch is written after 8 ms, or at 500 attempts. */
   push(attempt: AttemptRecord): void {
     this.#stage.push(attempt);
   }
 
-  /** Resolves when every attempt is recorded or given up. */
+  /** Resolves when every attempt is recorded or dropped. */
   settled(): Promise<void> {
     return this.#stage.settled();
   }
 
-  /** Drops unrecorded attempts: other agents recover their deliveries. */
+  /** Stops retrying and drops unrecorded attempts. Other agents recover their deliveries. */
   stop(): void {
     this.#stage.stop();
   }
@@ -81,7 +92,8 @@ export class AttemptWriter {
 
   #tell(batch: readonly AttemptRecord[]): void {
     const { lease, inFlight, dueTimes, observers } = this.options;
-    // Another agent may own and count the delivery after a stop or under a former agent id.
+    // After a stop, or if the delivery was claimed under a former agent id, another agent may own
+    // it and count its completion.
     const isOurs = (attempt: AttemptRecord) =>
       attempt.agentId === lease.agentId && !this.#stage.isStopped;
     for (const { projectId, dueInMs } of batch)
@@ -90,7 +102,10 @@ export class AttemptWriter {
     inFlight.recorded(batch);
   }
 
-  /** Drops the values that Postgres may have refused. */
+  /**
+   * Returns the attempt without the values that Postgres may have rejected, or undefined if it was
+   * rejected even without them.
+   */
   #strip(attempt: AttemptRecord, error: Error): AttemptRecord | undefined {
     const { log } = this.options;
     if (this.#bare.has(attempt)) {
@@ -107,7 +122,10 @@ export class AttemptWriter {
   }
 }
 
-/** The minimum limits a batch to `BATCH_MAX` attempts. */
+/**
+ * Returns the share of `BATCH_BODIES_MAX` that an attempt takes. The minimum limits a batch to
+ * `BATCH_MAX` attempts.
+ */
 function sizeOf({ responseBody, transformedData }: AttemptRecord): number {
   return Math.max(
     BATCH_BODIES_MAX / BATCH_MAX,

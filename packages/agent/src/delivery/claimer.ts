@@ -13,15 +13,23 @@ import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 const BATCH_MAX = 200;
-/** Limit for the bodies of one claim, except for a single larger delivery. */
+/** The byte limit for the headers and bodies of one claim. Only the last delivery may exceed it. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Minimum interval between postponements, or checks, of a project's withheld endpoints. */
+/**
+ * The minimum interval between checks of a project's blocked endpoints, and between postponements
+ * of their deliveries.
+ */
 const POSTPONE_MS = 500;
-/** Interval per endpoint at which a full project checks which of them may use the reserve. */
+/**
+ * The minimum interval, multiplied by the number of endpoints, between checks of a full project for
+ * endpoints that may use the reserve.
+ */
 const RESERVE_MS = 0.05;
-/** Postponing takes at most this share of the time: Postgres has other deliveries to write. */
+/** The maximum share of time spent postponing deliveries, because Postgres has other writes too. */
 const POSTPONE_SHARE = 1 / 4;
-/** How long a claim waits for capacity, and the wait after a failed claim. */
+/**
+ * The maximum time that a claim waits for capacity, and the delay before a failed claim is retried.
+ */
 const AGAIN_MS = 1_000;
 const SLEEP_MAX_MS = 60_000;
 
@@ -38,7 +46,9 @@ interface ClaimerOptions extends Pick<
 /** Claims due deliveries while there is capacity. Retries a failed claim after a second. */
 export class Claimer {
   readonly #statuses: readonly ('scheduled' | 'retry')[];
-  /** Projects with deliveries that were overdue without this agent knowing. */
+  /**
+   * Projects with overdue deliveries unknown to this agent, which count as recovered once claimed.
+   */
   readonly #overdue = new Set<string>();
   readonly #postponeAtMs = new Map<string, number>();
   readonly #reserveAtMs = new Map<string, number>();
@@ -56,7 +66,10 @@ export class Claimer {
     options.inFlight.onRoom((projectId) => options.dueTimes.add(projectId, 0));
   }
 
-  /** Claims overdue deliveries. They count as recovered unless they have waited for this agent. */
+  /**
+   * Claims a project's overdue deliveries. They count as recovered unless they were already waiting
+   * for this agent.
+   */
   overdue(projectId: string): void {
     const { dueTimes, inFlight, backpressure } = this.options;
     const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
@@ -64,12 +77,15 @@ export class Claimer {
     dueTimes.add(projectId, 0);
   }
 
-  /** Looks for due deliveries of every project now. */
+  /** Checks all projects for due deliveries now. */
   checkAll(): void {
     this.options.dueTimes.addAll(this.options.configCache.projects.keys());
   }
 
-  /** Claims first deliveries of events a server has routed; the rest is claimed once due. */
+  /**
+   * Claims the first deliveries of events routed by a server, up to the free capacity. The rest are
+   * claimed when due.
+   */
   async claimEvents(refs: readonly EventRef[]): Promise<void> {
     const { database, inFlight, backpressure, dueTimes, lease } = this.options;
     const exceptEndpoints: string[] = [];
@@ -101,7 +117,7 @@ export class Claimer {
     await this.#hold(claimed, agentId);
   }
 
-  /** Starts no more claims, and resolves when the running one has ended. */
+  /** Stops claiming. Resolves when the running claim has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -146,7 +162,8 @@ export class Claimer {
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
     const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
     const share = this.#shareOf(projectId);
-    // No notification comes when other projects free capacity.
+    // The project is checked again later, because other projects free capacity without notifying
+    // it.
     if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
     const limit = Math.min(
       BATCH_MAX,
@@ -156,12 +173,12 @@ export class Claimer {
     );
     if (limit <= 0 || this.#stopped) return 'done';
     const { agentId } = lease;
-    // The first heartbeat reads due deliveries.
+    // An unregistered agent cannot claim. Its first heartbeat will read the due deliveries.
     if (agentId === 0) return 'done';
     const withheld = backpressure.withheldEndpoints(projectId);
     if (withheld.length > 0) await this.#postpone(projectId, withheld);
     const unproven = backpressure.unprovenEndpoints(projectId);
-    // No notification comes when endpoints become slow by time alone.
+    // The project is checked again later, because an endpoint becomes slow without a notification.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
     const exceptEndpoints = this.#excepted(projectId, withheld, [...unproven, ...share.full]);
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
@@ -187,7 +204,7 @@ export class Claimer {
     const { configCache, inFlight, releaser } = this.options;
     const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) =>
       configCache.endpoint(projectId, endpointId) === undefined;
-    // An endpoint newer than this configuration would look deleted.
+    // Without a refresh, an endpoint newer than the cached configuration would look deleted.
     if (claimed.some(isUnknown)) await configCache.refresh();
     const [held, early]: [HeldDelivery[], HeldDelivery[]] = [[], []];
     for (const claim of claimed) {
@@ -204,7 +221,7 @@ export class Claimer {
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
-  /** Returns the endpoints whose deliveries remain due, for later or for other agents. */
+  /** Returns the endpoints that this claim skips, leaving their deliveries for later. */
   #excepted(projectId: string, withheld: readonly Withheld[], busy: readonly string[]): string[] {
     const unreadable = this.options.configCache.projects.get(projectId)?.unreadable ?? [];
     return [
@@ -214,7 +231,7 @@ export class Claimer {
     ];
   }
 
-  /** Returns how much may be claimed for the project now, and the endpoints at capacity. */
+  /** Returns how much the project may claim now, and which of its endpoints are at capacity. */
   #shareOf(projectId: string): {
     readonly bytes: number;
     readonly deliveries: number;
@@ -242,7 +259,7 @@ export class Claimer {
       : { bytes: 0, deliveries: 0, full };
   }
 
-  /** Postpones due deliveries that may not be sent now, so claims do not scan them repeatedly. */
+  /** Postpones due deliveries that may not be sent now, so that claims do not rescan them. */
   async #postpone(projectId: string, withheld: readonly Withheld[]): Promise<void> {
     const { database, backpressure, dueTimes } = this.options;
     const startedAtMs = performance.now();
@@ -265,21 +282,27 @@ export class Claimer {
   }
 }
 
-/** Skipped rows are scanned again after this: an old transaction may have made some of them due. */
+/**
+ * The lifetime of a cursor. Skipped rows are then rescanned, because an old transaction may have
+ * made some of them due.
+ */
 const CURSOR_MS = 5_000;
 
 interface Cursor {
-  /** All deliveries due before this time of Postgres belong to the excepted endpoints. */
+  /** Every delivery due before this Postgres time belongs to an excepted endpoint. */
   readonly from: string;
   readonly excepted: readonly string[];
   readonly untilMs: number;
 }
 
-/** Claim cursors skip due deliveries that may not be sent now: a million may be the oldest. */
+/**
+ * Remembers where the next claim of a project starts scanning, to skip due deliveries that may not
+ * be sent now, of which there may be a million.
+ */
 export class ClaimCursors {
   readonly #cursors = new Map<string, Cursor>();
 
-  /** Returns where a claim with these exceptions starts; undefined: at the oldest delivery. */
+  /** Returns the due time from which to scan, or undefined to scan from the oldest delivery. */
   from(projectId: string, excepted: readonly string[], nowMs: number): string | undefined {
     const cursor = this.#cursors.get(projectId);
     if (!cursor) return undefined;

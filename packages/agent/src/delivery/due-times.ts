@@ -1,4 +1,4 @@
-/** When each project's next delivery is due. The claimer sleeps until then instead of polling. */
+/** The due time of each project's next delivery, so that the claimer sleeps instead of polling. */
 export class DueTimes {
   readonly #atMs = new Map<string, number>();
   #onEarlier = (): void => {};
@@ -11,7 +11,10 @@ export class DueTimes {
     return this.#atMs.has(projectId);
   }
 
-  /** Ignores Infinity. */
+  /**
+   * Records that the project has a delivery due in `inMs`. Ignores Infinity and times after the
+   * recorded one.
+   */
   add(projectId: string, inMs: number): void {
     if (!Number.isFinite(inMs)) return;
     const atMs = performance.now() + Math.max(0, inMs);

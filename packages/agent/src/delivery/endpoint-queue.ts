@@ -1,19 +1,22 @@
 import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 
-/** An endpoint with an older request is slow; few of its deliveries remain in memory. */
+/**
+ * An endpoint is slow while a request to it has been running for longer than this. Few of its
+ * deliveries then stay in memory.
+ */
 export const SLOW_AFTER_MS = 1_000;
 
 type Sending = { readonly startedAtMs: number };
 
 export class EndpointQueue implements QueueState {
-  /** Oldest first: a Set keeps the order of insertion. */
+  /** Running requests, oldest first: a `Set` keeps insertion order. */
   readonly #sending = new Set<Sending>();
   #waiting: (HeldDelivery | undefined)[] = [];
   #head = 0;
   isOffered = false;
   isPrompt = false;
-  /** Whether this agent may send the one request that a circuit breaker lets through. */
+  /** Whether this agent has requested, or was granted, the probe of an open circuit breaker. */
   probe: 'none' | 'asked' | 'granted' = 'none';
 
   constructor(
@@ -29,7 +32,10 @@ export class EndpointQueue implements QueueState {
     return this.#sending.size;
   }
 
-  /** Whether the endpoint's last answer was not prompt and its queue is long enough. */
+  /**
+   * Whether the endpoint has the maximum number of deliveries in memory and is not known to respond
+   * promptly.
+   */
   get isUnproven(): boolean {
     return !this.isPrompt && this.waiting >= SLOW_WAITING_MAX;
   }
@@ -40,9 +46,10 @@ export class EndpointQueue implements QueueState {
   }
 
   /**
-   * Whether the endpoint may use another consumer. The busier the agent, the fewer an endpoint
-   * gets, so a few hanging ones do not take all. A slow or unknown endpoint uses only one half of
-   * them; its first request three quarters.
+   * Whether the endpoint may use another consumer. The fewer consumers are free, the fewer an
+   * endpoint gets, so that a few hanging endpoints cannot occupy all of them. A slow or unknown
+   * endpoint needs more than a quarter of the consumers free for its first request, and more than
+   * half for further requests.
    */
   hasShare(consumers: number, free: number): boolean {
     const { sending } = this;

@@ -1,12 +1,23 @@
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** A project may hold this multiple of the free capacity: 7/8 if alone, 7/15 if two compete. */
+/**
+ * A project may use up to this multiple of the free capacity: 7/8 of the total for a single
+ * project, 7/15 each for two.
+ */
 const PROJECT_SHARE = 7;
-/** The same for an endpoint: 5/6 when alone. */
+/**
+ * An endpoint may use up to this multiple of the free capacity: 5/6 of the total for a single one.
+ */
 const ENDPOINT_SHARE = 5;
-/** A project is busy from this multiple, 2/3 if alone; each endpoint can then hold a commit. */
+/**
+ * A project is busy once it uses this multiple of the free capacity: 2/3 of the total for a single
+ * project. The remainder leaves each endpoint capacity for the deliveries of a commit.
+ */
 const BUSY_SHARE = 2;
-/** Reserved for endpoints that answer, and for a project's first delivery, which is a probe. */
+/**
+ * The share of capacity reserved for endpoints that respond promptly and for the first delivery of
+ * a project, which acts as a probe.
+ */
 const RESERVED = 1 / 4;
 
 interface HeldRoomOptions {
@@ -15,8 +26,8 @@ interface HeldRoomOptions {
 }
 
 /**
- * Tracks held deliveries and their bytes. The less capacity is free, the less a project or an
- * endpoint may add. A delivery counts at least its part of the allowed number.
+ * Tracks the deliveries in memory and their bytes. The limits of projects and endpoints shrink with
+ * the free capacity. Each delivery counts as at least the byte limit divided by the delivery limit.
  */
 export class HeldRoom {
   readonly #deliveries = new Map<string, HeldDelivery>();
@@ -28,7 +39,7 @@ export class HeldRoom {
     this.#leastBytes = Math.max(1, Math.floor(options.bytes / options.deliveries));
   }
 
-  /** How many more deliveries can be held, of any project; 0 or less: none. */
+  /** The number of deliveries that can still be added, in any project. 0 or less means none. */
   get left(): number {
     return this.#bytes >= this.options.bytes ? 0 : this.options.deliveries - this.#deliveries.size;
   }
@@ -41,7 +52,9 @@ export class HeldRoom {
     return this.#deliveries.get(deliveryId);
   }
 
-  /** Adds a delivery regardless of its share, replacing one with the same id. */
+  /**
+   * Adds a delivery, even beyond its project's or endpoint's share. Replaces one with the same id.
+   */
   add(delivery: HeldDelivery): void {
     if (this.#deliveries.get(delivery.id) === delivery) return;
     this.remove(delivery.id);
@@ -57,29 +70,38 @@ export class HeldRoom {
     return delivery;
   }
 
-  /** Returns the free bytes, without the reserve unless `answers`. 0 or less: none. */
+  /**
+   * Returns the free bytes, including the reserve only if `answers` is true. 0 or less means none.
+   */
   free(answers: boolean): number {
     return this.options.bytes * (answers ? 1 : 1 - RESERVED) - this.#bytes;
   }
 
-  /** Returns the project's free share; 0 bytes or less: none. One delivery may exceed it. */
+  /**
+   * Returns how much more the project may add: nothing if `bytes` is 0 or less. A single delivery
+   * may exceed it.
+   */
   ofProject(
     projectId: string,
     answers: boolean,
   ): { readonly bytes: number; readonly deliveries: number } {
     const used = this.#used.get(projectId) ?? 0;
-    // Added bytes are no longer free.
+    // Each added byte also shrinks the free capacity, so this is the number of bytes at which the
+    // project reaches its share.
     const bytes = (PROJECT_SHARE * this.free(answers) - used) / (PROJECT_SHARE + 1);
     if (bytes <= 0 && used === 0 && this.free(true) > 0) return { bytes: 1, deliveries: 1 };
     return { bytes, deliveries: Math.ceil(bytes / this.#leastBytes) };
   }
 
-  /** Whether the project holds most of its share, which only happens when its endpoints answer. */
+  /**
+   * Whether the project uses most of its share. Only projects with prompt endpoints reach this,
+   * because only they may use the reserve.
+   */
   isBusy(projectId: string): boolean {
     return (this.#used.get(projectId) ?? 0) >= BUSY_SHARE * this.free(true);
   }
 
-  /** Whether another delivery of the endpoint may be added, of any size. */
+  /** Whether the shares of the project and the endpoint allow another delivery of any size. */
   has(
     { projectId, endpointId }: Pick<HeldDelivery, 'projectId' | 'endpointId'>,
     answers: boolean,

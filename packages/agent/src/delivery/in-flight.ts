@@ -13,15 +13,15 @@ interface InFlightOptions {
   readonly maxOutstandingBytes: number;
 }
 
-/** Deliveries held by this agent, from the commit or claim until the attempt is recorded. */
+/** This agent's in-flight deliveries, from commit or claim until their attempt is recorded. */
 export class DeliveriesInFlight {
   readonly queues = new Map<string, EndpointQueue>();
   readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();
-  /** Projects take turns, and endpoints within them. */
+  /** Queues that may have something to send. Projects take turns, and so do their endpoints. */
   readonly #ready = new FairQueue<EndpointQueue>();
   #onReady = (): void => {};
-  /** Projects and endpoints that wait for capacity of their own. */
+  /** Ids of projects and endpoints waiting for their own deliveries to free capacity. */
   readonly #short = new Set<string>();
   #onRoom = (_projectId: string): void => {};
   #onRecorded = (): void => {};
@@ -36,32 +36,33 @@ export class DeliveriesInFlight {
     });
   }
 
-  /** How many more deliveries can be held; 0 or less: none. */
+  /** The number of deliveries that can still be added. 0 or less means none. */
   get room(): number {
     return this.#isClosed ? 0 : this.#room.left;
   }
 
-  /** True when only endpoints that answer get more. */
+  /** Whether only the reserve is left, which is for endpoints that respond promptly. */
   get isReserve(): boolean {
     return this.#room.free(false) <= 0;
   }
 
-  /** How many deliveries are held: in commit, waiting, being sent, or being recorded. */
+  /**
+   * The number of in-flight deliveries: being committed, waiting, being sent, or being recorded.
+   */
   get size(): number {
     return this.#room.size;
   }
 
-  /** True until the delivery is recorded or released. */
   has(deliveryId: string): boolean {
     return this.#room.get(deliveryId) !== undefined;
   }
 
-  /** Whether the shares of project and endpoint admit another delivery, of any size. */
+  /** Whether the shares of the project and the endpoint allow another delivery of any size. */
   hasRoomFor(of: Pick<HeldDelivery, 'projectId' | 'endpointId'>): boolean {
     return this.#room.has(of, false) || (this.#answers(of.endpointId) && this.#room.has(of, true));
   }
 
-  /** Returns the share of a project, with the reserve for endpoints that answer if `answers`. */
+  /** Returns how much more a project may add, including the reserve only if `answers` is true. */
   roomOf(
     projectId: string,
     answers: boolean,
@@ -69,38 +70,43 @@ export class DeliveriesInFlight {
     return this.#room.ofProject(projectId, answers);
   }
 
-  /** Whether the project should finish its held deliveries before it gets more. */
+  /** Whether the project should finish its in-flight deliveries before it gets more. */
   isBusy(projectId: string): boolean {
     return this.#room.isBusy(projectId);
   }
 
-  /** Sets the single listener, called when attempts are recorded. */
+  /** Sets the single listener for recorded attempts. */
   onRecorded(listener: () => void): void {
     this.#onRecorded = listener;
   }
 
-  /** Sets the single listener, called once per `awaitRoom` when its id has capacity. */
+  /** Sets the single listener, called once per `awaitRoom` when the capacity is available. */
   onRoom(listener: (projectId: string) => void): void {
     this.#onRoom = listener;
   }
 
-  /** @param id of a project or of an endpoint */
+  /**
+   * Requests one call of the `onRoom` listener when the project or endpoint has capacity.
+   *
+   * @param id the id of a project or of an endpoint
+   */
   awaitRoom(id: string): void {
     this.#short.add(id);
   }
 
-  /** Whether the last answer was prompt and no request has been running for long. */
+  /** Whether the endpoint's last response was prompt and no request to it is slow. */
   #answers(endpointId: string): boolean {
     return this.#prompt.has(endpointId) && !this.queues.get(endpointId)?.isSlow(performance.now());
   }
 
-  /** Reserves capacity for a delivery about to be committed. Call `hold` or `cancel` next. */
+  /** Reserves capacity for a delivery about to be committed. Follow with `hold` or `cancel`. */
   reserve(delivery: HeldDelivery): void {
-    // A duplicate of a held delivery will not be new.
+    // A duplicate message's delivery has the id of one already in flight. The commit will not
+    // create it, so the one in flight stays.
     if (!this.has(delivery.id)) this.#room.add(delivery);
   }
 
-  /** Frees the capacity of deliveries that were reserved and will not be held. */
+  /** Frees the capacity reserved for deliveries that will not be queued. */
   cancel(deliveries: readonly HeldDelivery[]): void {
     this.release(deliveries.filter((delivery) => this.#room.get(delivery.id) === delivery));
   }
@@ -119,9 +125,12 @@ export class DeliveriesInFlight {
     this.#onReady = listener;
   }
 
-  /** Queues claimed deliveries. After `close` or under a former id, returns them to Postgres. */
+  /**
+   * Queues claimed deliveries for sending. After `close`, or if claimed under a former agent id,
+   * they are returned to Postgres instead.
+   */
   hold(deliveries: readonly HeldDelivery[]): void {
-    // Claims under a former id are void: other agents may take them at any time.
+    // Claims under a former agent id are void: other agents may take the deliveries at any time.
     if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.options.lease.agentId)) {
       this.cancel(deliveries);
       this.options.releaser.release(deliveries, 0);
@@ -145,7 +154,7 @@ export class DeliveriesInFlight {
     this.#onReady();
   }
 
-  /** Frees the capacity of deliveries, but writes nothing to Postgres and leaves the queues. */
+  /** Frees the capacity of deliveries, without writing to Postgres or changing their queues. */
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
       const delivery = this.#room.remove(id);
@@ -160,14 +169,14 @@ export class DeliveriesInFlight {
       for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
-  /** Like `release`, and restarts the patience of `waitForRoom`. */
+  /** Frees the capacity of recorded deliveries and restarts the timeout of `waitForRoom`. */
   recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
     this.release(attempts);
     this.#recordedAtMs = performance.now();
     this.#onRecorded();
   }
 
-  /** Returns waiting deliveries to Postgres. Running requests end by themselves. */
+  /** Returns waiting deliveries to Postgres. Running requests are not interrupted. */
   releaseWaiting(): void {
     this.#ready.take(Infinity);
     const waiting = [...this.queues.values()].flatMap((queue) => {
@@ -178,13 +187,13 @@ export class DeliveriesInFlight {
     if (waiting.length > 0) this.options.releaser.release(waiting, 0);
   }
 
-  /** Returns waiting deliveries to Postgres. `room` is 0 afterwards. */
+  /** Returns waiting deliveries to Postgres. No more deliveries are accepted afterwards. */
   close(): void {
     this.#isClosed = true;
     this.releaseWaiting();
   }
 
-  /** Resolves true once there is capacity; false if nothing was recorded for `patienceMs`. */
+  /** Resolves true once there is capacity, or false after `patienceMs` with no recorded attempt. */
   waitForRoom(patienceMs: number): Promise<boolean> {
     if (this.room > 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -205,7 +214,7 @@ export class DeliveriesInFlight {
     });
   }
 
-  /** Offers the queue again after its endpoint's permission to send has changed. */
+  /** Offers the endpoint's queue again after its permission to send has changed. */
   wake(endpointId: string): void {
     const queue = this.queues.get(endpointId);
     if (!queue || queue.waiting === 0) return;
@@ -213,7 +222,7 @@ export class DeliveriesInFlight {
     this.#onReady();
   }
 
-  /** Offers the queue a turn, once. Does not call the listener. */
+  /** Gives the queue a turn unless it already has one. Does not call the `onReady` listener. */
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
@@ -229,14 +238,14 @@ export class DeliveriesInFlight {
     return this.#ready.take(1, mayRun)[0];
   }
 
-  /** Sets whether the endpoint answers promptly, also for its later queues. */
+  /** Records whether the endpoint responds promptly, for its current and later queues. */
   setPrompt(queue: EndpointQueue, isPrompt: boolean): void {
     queue.isPrompt = isPrompt;
     if (isPrompt) this.#prompt.add(queue.endpointId);
     else this.#prompt.delete(queue.endpointId);
   }
 
-  /** Removes the queue unless deliveries wait in it or are being sent. */
+  /** Removes the queue if it is empty and none of its requests is running. */
   dropIdle(queue: EndpointQueue): void {
     if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue)
       this.queues.delete(queue.endpointId);

@@ -12,16 +12,16 @@ interface ReleaseGroup {
   readonly deliveries: HeldDelivery[];
 }
 
-/** Concurrent statements: a group with locked rows does not block the others. */
+/** The number of concurrent statements. A group with locked rows does not block the others. */
 const STATEMENTS = 2;
 
 interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly dueTimes: DueTimes;
 }
 
-/** Returns held deliveries to Postgres without an attempt, due or discarded, in batches. */
+/** Returns deliveries to Postgres without an attempt, in batches, marked as due or discarded. */
 export class DeliveryReleaser {
-  /** Waiting groups by key, which later deliveries join. */
+  /** Groups waiting to be written, by key. Later deliveries with the same key join them. */
   readonly #groups = new Map<string, ReleaseGroup>();
   readonly #stage: Stage<ReleaseGroup>;
 
@@ -38,7 +38,8 @@ export class DeliveryReleaser {
         ),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
-      // The heartbeat finds claims that this agent does not hold.
+      // A rejected group is dropped, because the heartbeat releases this agent's claims on
+      // deliveries that it no longer has in memory.
       replace: ({ deliveries }, error) =>
         void log.error(
           { error, deliveries: deliveries.length },
@@ -47,9 +48,14 @@ export class DeliveryReleaser {
     });
   }
 
-  /** @param wait milliseconds (Infinity: until the endpoint is active again), or a spread */
+  /**
+   * Returns deliveries to Postgres, due again after the wait.
+   *
+   * @param wait the delay in milliseconds (Infinity: until the endpoint is active again), or a wait
+   *   that spreads the deliveries over time
+   */
   release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
-    // A pace becomes a random spread over the same time.
+    // The pace becomes a random spread over the time that all deliveries take at this pace.
     const spread = ({ reason, dueInMs, spreadMs, paceMs }: Wait) => ({
       dueInMs,
       reason,
@@ -69,7 +75,7 @@ export class DeliveryReleaser {
     return this.#stage.settled();
   }
 
-  /** Stops repeating: other agents recover the remaining deliveries. */
+  /** Stops retrying. Other agents recover the remaining deliveries. */
   stop(): void {
     this.#stage.stop();
   }
@@ -98,7 +104,7 @@ export class DeliveryReleaser {
     const { pool } = this.options.database;
     if (this.#groups.get(key) === group) this.#groups.delete(key);
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
-    // Other agents would only see them at their next heartbeat.
+    // Other agents would otherwise see the deliveries only at their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0)
       await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }

@@ -24,12 +24,18 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 
 }
 
 const LOOK_MS = 500;
-/** Limit for starting requests per turn of the event loop: signing large bodies takes a while. */
+/**
+ * The maximum time spent starting requests per event-loop turn, because signing large bodies is
+ * slow.
+ */
 const TURN_MS = 4;
 
-/** Selects the next delivery to send. Endpoints take turns, so no backlog or hang delays others. */
+/**
+ * Selects the next delivery to send. Endpoints take turns, so that neither a backlog nor a hanging
+ * endpoint delays other endpoints.
+ */
 export class Scheduler {
-  /** Queues with waiting deliveries that may not use more consumers now. */
+  /** Queues whose endpoint may not use more consumers now. */
   readonly #crowded = new Set<EndpointQueue>();
   #sending = 0;
   #idleWaiters: (() => void)[] = [];
@@ -46,12 +52,14 @@ export class Scheduler {
     });
   }
 
-  /** Does nothing while the lease is not held. */
+  /** Resumes sending after the lease was renewed. Does nothing while the lease is not held. */
   resume(): void {
     this.#pump();
   }
 
-  /** Sends nothing new, returns waiting deliveries, and resolves when no request is running. */
+  /**
+   * Stops sending, returns waiting deliveries to Postgres, and resolves once no request is running.
+   */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.options.inFlight.close();
@@ -61,7 +69,8 @@ export class Scheduler {
   }
 
   /**
-   * A request may end before `send` returns. Nested calls return: they could overflow the stack.
+   * Starts requests while consumers are free. A request may end before `run` returns, so nested
+   * calls return immediately: recursion could overflow the stack.
    */
   #pump(): void {
     const { inFlight, lease, loopShares, consumers } = this.options;
@@ -101,11 +110,11 @@ export class Scheduler {
   #takeTurn(queue: EndpointQueue): void {
     const { configCache, inFlight, backpressure } = this.options;
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
-    // The end of one of its requests offers it again.
+    // The endpoint is at its concurrency limit. The queue is offered again when a request ends.
     if (queue.sending >= backpressure.concurrencyOf(endpoint)) return;
     if (endpoint?.unreadable) return this.#leave(queue);
     if (endpoint?.status === 'active') {
-      // The end of the obstacle, or the next look, offers it again.
+      // The queue is offered again when its endpoint may receive requests, or at the next `#look`.
       if (!this.#maySend(queue, endpoint)) return;
       this.#start(queue, endpoint, queue.shift()!);
     } else {
@@ -172,7 +181,8 @@ export class Scheduler {
     if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
     else attemptWriter.push(outcome);
     if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
-    // The queue gets its own turn: many others may be crowded.
+    // `#uncrowd` may choose any crowded queue, so the queue of the ended request is offered
+    // directly.
     if (this.#crowded.delete(queue)) queue.isOffered = false;
     if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
     else inFlight.dropIdle(queue);
@@ -200,7 +210,8 @@ export class Scheduler {
     const isPrompt = record.durationMs < SLOW_AFTER_MS;
     const wasUnproven = queue.isUnproven;
     if (isPrompt !== queue.isPrompt) inFlight.setPrompt(queue, isPrompt);
-    // The claimer left its deliveries in Postgres until now.
+    // The deliveries that the claimer left in Postgres while the endpoint was unproven can be
+    // claimed now.
     if (wasUnproven && isPrompt) dueTimes.add(queue.projectId, 0);
     backpressure.recordAttempt(queue, endpoint, record, { isPrompt, isProbe });
   }
@@ -215,14 +226,17 @@ export class Scheduler {
     }
   }
 
-  /** Returns the deliveries of an endpoint that this agent cannot read: they are due for others. */
+  /**
+   * Returns to Postgres the waiting deliveries of an endpoint whose secrets this agent cannot
+   * decrypt. Other agents may claim them immediately.
+   */
   #leave(queue: EndpointQueue): void {
     const waiting = queue.takeAllBut(0);
     this.options.inFlight.release(waiting);
     this.options.releaser.release(waiting, 0);
   }
 
-  /** The endpoint is not active: Postgres keeps the delivery while it is paused, or discards it. */
+  /** Returns a delivery to Postgres if its endpoint is paused, and otherwise discards it. */
   #withdraw(delivery: HeldDelivery, endpoint: Endpoint | undefined): void {
     const { inFlight, releaser } = this.options;
     inFlight.release([delivery]);
@@ -230,7 +244,7 @@ export class Scheduler {
     else releaser.discard([delivery], inactiveReason(endpoint));
   }
 
-  /** Checks queues whose obstacle may have passed with time. */
+  /** Offers waiting queues again, and returns excess deliveries of slow or limited endpoints. */
   #look(): void {
     const { configCache, inFlight, backpressure } = this.options;
     const nowMs = performance.now();
@@ -259,12 +273,18 @@ interface Machine {
   readonly memoryBytes: number;
 }
 
-/** Two cores give the default pool of 500. */
+/** The number of concurrent requests per core. Two cores give the default pool of 500. */
 const PER_CORE = 250;
-/** Memory of a request: an event of the largest default size, its response and its connection. */
+/**
+ * The memory that one request may need: an event of the default maximum size, its response and its
+ * connection.
+ */
 const BYTES_EACH = 2 * 1024 * 1024;
 
-/** Returns the limit of concurrent requests; the setting 0 derives it from the machine. */
+/**
+ * Returns the maximum number of concurrent requests, derived from cores and memory if `setting` is
+ * 0.
+ */
 export function consumersOf(setting: number, machine: Machine = thisMachine()): number {
   if (setting > 0) return setting;
   return Math.max(
@@ -274,7 +294,8 @@ export function consumersOf(setting: number, machine: Machine = thisMachine()): 
 }
 
 function thisMachine(): Machine {
-  // Without a limit it is 0, undefined or larger than the memory, depending on Node and cgroups.
+  // Without a memory limit, `constrainedMemory` returns 0, undefined or more than the machine has,
+  // depending on Node and cgroups.
   const limit = process.constrainedMemory() || Infinity;
   return { cores: os.availableParallelism(), memoryBytes: Math.min(limit, os.totalmem()) };
 }

@@ -21,13 +21,10 @@ import { DeliveriesInFlight } from './in-flight.js';
 import { DeliveryReleaser } from './release-deliveries.js';
 import { consumersOf, Scheduler } from './scheduler.js';
 
-/** Concurrent statements that record attempts, each on its own connection. */
+/** The number of concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-/**
- * Connects the parts that deliver from Postgres to endpoints and record the attempts: first those
- * that hold deliveries, then those that decide who may receive, then the way of an attempt.
- */
+/** Wires the parts that deliver from Postgres to endpoints and record the attempts. */
 export function wireDelivery(
   {
     config,
@@ -142,7 +139,7 @@ export function wireDelivery(
     consumers,
   });
 
-  /** Lets running requests end and returns waiting deliveries. */
+  /** Stops sending, waits until running requests are recorded, and returns waiting deliveries. */
   const drainDeliveries = async (): Promise<void> => {
     functions.stop();
     await scheduler.drain();

@@ -1,13 +1,18 @@
 import type { Log } from '@gateway/core/logging';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
-/** Postponed deliveries return within this time, however many there are. */
+/** The maximum time over which postponed deliveries are spread, however many there are. */
 const SPREAD_MAX_MS = 600_000;
-/** Interval at which deliveries of a recovered endpoint are made due, some thousands at a time. */
+/**
+ * The minimum interval between batches of postponed deliveries that are made due early for a
+ * recovered endpoint.
+ */
 const HASTEN_MS = 5_000;
 
 interface Backlog {
-  /** When the last postponed delivery would return if they returned one by one. */
+  /**
+   * The monotonic time at which the last delivery would be due if deliveries became due one by one.
+   */
   backAtMs: number;
   hastenAtMs: number;
 }
@@ -17,10 +22,7 @@ interface BacklogPacingOptions {
   readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
 }
 
-/**
- * Estimates the time over which the backlog of an endpoint should return, at a cost independent of
- * its size.
- */
+/** Estimates the time over which to spread an endpoint's backlog, at constant cost. */
 export class BacklogPacing {
   readonly #backlogPacing = new Map<string, Backlog>();
 
@@ -31,7 +33,11 @@ export class BacklogPacing {
     return Math.min(SPREAD_MAX_MS, Math.max(0, Math.round(backAtMs - nowMs)));
   }
 
-  /** @param paceMs milliseconds between two deliveries offered to the endpoint */
+  /**
+   * Adds postponed deliveries to the backlog of the endpoint.
+   *
+   * @param paceMs the interval between deliveries offered to the endpoint
+   */
   addPostponed(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
     if (!backlog)
@@ -46,16 +52,16 @@ export class BacklogPacing {
     return this.#backlogPacing.has(endpointId);
   }
 
-  /** Hastens long-postponed deliveries after a good answer. */
+  /** Makes postponed deliveries due early after a good response, unless they are due soon. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (!backlog || backlog.hastenAtMs > nowMs) return;
-    // The rest returns before it could be hastened.
+    // The remaining deliveries are due before another batch would be.
     if (backlog.backAtMs - nowMs < HASTEN_MS) return;
     this.hasten(endpoint, nowMs);
   }
 
-  /** Makes postponed deliveries due soon, some thousands at a time. */
+  /** Makes several thousand of the endpoint's postponed deliveries due early. */
   hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;

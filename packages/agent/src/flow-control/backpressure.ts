@@ -6,11 +6,14 @@ import type { BacklogPacing } from './backlog-pacing.js';
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
 
-/** Limit of waiting deliveries in memory for a slow endpoint. */
+/** The maximum number of deliveries of a slow endpoint that wait in memory. */
 export const SLOW_WAITING_MAX = 100;
-/** Further deliveries of a slow endpoint wait in Postgres at least this long. */
+/** How long a slow endpoint's further deliveries wait in Postgres. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-/** Wait for a project with too many DNS lookups, which have ended by then. */
+/**
+ * How long deliveries wait if their project has too many DNS lookups running. By the time they are
+ * due, those lookups have ended.
+ */
 export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 export const FUNCTION_WAIT: Wait = {
   reason: 'function',
@@ -18,7 +21,10 @@ export const FUNCTION_WAIT: Wait = {
   spreadMs: 10_000,
   paceMs: 0,
 };
-/** Deliveries a second offered to a slow endpoint per concurrent request: twice what it answers. */
+/**
+ * Deliveries offered to a slow endpoint per second and concurrent request: twice what it can
+ * handle.
+ */
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
 
@@ -29,7 +35,7 @@ interface BackpressureOptions extends Pick<AgentContext, 'config' | 'configCache
   readonly backlogPacing: BacklogPacing;
 }
 
-/** An endpoint that may not receive more now, and how its deliveries wait. */
+/** An endpoint that may not receive further deliveries now, and how long they wait in Postgres. */
 export interface Withheld {
   readonly endpoint: Endpoint;
   readonly endpointId: string;
@@ -48,7 +54,7 @@ export class Backpressure {
     return this.options.rateLimits.room(limit);
   }
 
-  /** Returns 'send' if a request may be sent now, else how many deliveries may remain in memory. */
+  /** Returns `send` if a request may be sent now, or how many deliveries may stay in memory. */
   permitRequest(queue: QueueState, endpoint: Endpoint): 'send' | number {
     const { circuitBreakers, rateLimits } = this.options;
     const gate = circuitBreakers.gateOf(endpoint.id);
@@ -83,7 +89,7 @@ export class Backpressure {
     const verdict = verdictOf(attempt);
     const isGood = verdict === 'good';
     if (isProbe) {
-      // Closing the circuit breaker hastens the backlog as well.
+      // Closing the circuit breaker expedites the backlog as well.
       void circuitBreakers.recordProbe(endpoint, isGood, attempt.error ?? '');
       return;
     }
@@ -94,7 +100,10 @@ export class Backpressure {
     if (verdict !== null) circuitBreakers.countRequest(endpoint, isGood, attempt.error ?? '');
   }
 
-  /** False for a slow endpoint with enough waiting, or without capacity. */
+  /**
+   * Whether more of the endpoint's deliveries may be kept in memory. False if it is slow and has
+   * either the maximum number of deliveries waiting or no capacity left.
+   */
   admitsDeliveries(endpointId: string): boolean {
     const { inFlight } = this.options;
     const queue = inFlight.queues.get(endpointId);
@@ -111,7 +120,10 @@ export class Backpressure {
     );
   }
 
-  /** Returns endpoints with enough deliveries in memory until their speed is known. */
+  /**
+   * Returns the endpoints that are not known to respond promptly and have the maximum number of
+   * deliveries in memory.
+   */
   unprovenEndpoints(projectId: string): string[] {
     return [...this.options.inFlight.queues.values()].flatMap((queue) =>
       queue.projectId === projectId && queue.isUnproven ? queue.endpointId : [],
@@ -124,14 +136,18 @@ export class Backpressure {
     return wait;
   }
 
-  /** Returns how further deliveries (`count` if known) must wait; undefined: they need not. */
+  /**
+   * Returns how long further deliveries of the endpoint wait, or undefined if they need not wait.
+   *
+   * @param count the number of deliveries, or 0 if unknown
+   */
   waitOf(endpoint: Endpoint, count = 1): Wait | undefined {
     const { inFlight, circuitBreakers, rateLimits } = this.options;
     const waiting = inFlight.queues.get(endpoint.id)?.waiting ?? 0;
     const gate = circuitBreakers.gateOf(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
     if (gate && waiting >= PROBED_WAITING_MAX) {
-      // The deliveries wait for the outcome of the probe.
+      // Further deliveries wait in Postgres for the outcome of the probe.
       const dueInMs = gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000;
       return this.#spread(endpoint, { reason: 'breaker', dueInMs, spreadMs: 1_000, paceMs: 0 });
     }
@@ -145,7 +161,10 @@ export class Backpressure {
     return this.admitsDeliveries(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
 
-  /** Returns endpoints that may not receive more now. Report postponements to `postponed`. */
+  /**
+   * Returns the endpoints that may not receive further deliveries now. Report the number postponed
+   * for each to `countWithheld`.
+   */
   withheldEndpoints(projectId: string): Withheld[] {
     const { inFlight, circuitBreakers, configCache } = this.options;
     const ids = new Set(
@@ -185,7 +204,7 @@ export class Backpressure {
     this.options.backlogPacing.forget(nowMs);
   }
 
-  /** Spreads deliveries over the time in which earlier postponed ones return. */
+  /** Spreads deliveries over at least the time in which those postponed earlier become due. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
     return {
       ...wait,
@@ -194,7 +213,7 @@ export class Backpressure {
   }
 }
 
-/** Deliveries wait until the breaker may close, then return spread over time. */
+/** Returns the wait for an open breaker: until it may close, plus half its open time as spread. */
 function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
   return {
     reason: 'breaker',
@@ -204,7 +223,10 @@ function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
   };
 }
 
-/** Returns null when the endpoint was not reached through no fault of its own. */
+/**
+ * Rates an attempt for the circuit breaker. Returns null if the request did not reach the endpoint
+ * for reasons unrelated to it.
+ */
 export function verdictOf({
   errorClass,
   httpStatus,
@@ -217,7 +239,7 @@ export function verdictOf({
       return null;
     case null:
       return 'good';
-    // An endpoint that answers 4xx is up, except for 408 and 429.
+    // A 4xx status shows that the endpoint is up, except for 408 and 429.
     case 'status':
       return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408)
         ? 'bad'

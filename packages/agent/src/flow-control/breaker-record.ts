@@ -1,17 +1,29 @@
 import type { BreakerRecord } from '@gateway/store/kv';
 import type { BreakerPolicy } from '../config/breaker-policy.js';
 
-/** Requests that end a window, so that a million good answers do not hide failures. */
+/**
+ * The minimum number of requests after which a window ends, so that a million successes do not hide
+ * failures.
+ */
 const WINDOW_REQUESTS = 100;
-/** A trip counts for this multiple of its open time: reopening soon doubles the open time. */
+/**
+ * How long a trip is remembered after its open time, as a multiple of that time. If the breaker
+ * opens again while it is remembered, its open time doubles.
+ */
 const REMEMBERED = 2;
 
-/** Returns the requests that end a window: 100, or twice `minimumRequests` if greater. */
+/**
+ * Returns the number of requests after which a window ends: 100, or twice `minimumRequests` if
+ * greater.
+ */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
 }
 
-/** Adds requests to a closed breaker, which may open it. All times here are on the clock of KV. */
+/**
+ * Adds requests to a closed breaker and opens it if too many of them failed. All times in this file
+ * are on the KV clock.
+ */
 export function countRequests(
   record: BreakerRecord | undefined,
   {
@@ -40,7 +52,10 @@ export function countRequests(
   return fails ? openBreaker(sum, policy, nowMs) : sum;
 }
 
-/** Opens the breaker after too many failures or a failed probe, for twice as long as last time. */
+/**
+ * Opens the breaker after too many failures or a failed probe. Each remembered trip doubles the
+ * open time, up to `openMaxMs`.
+ */
 export function openBreaker(
   record: BreakerRecord,
   { openMs, openMaxMs }: BreakerPolicy,
@@ -58,7 +73,10 @@ export function openBreaker(
   };
 }
 
-/** Grants a probe to `by` for `leaseMs`; undefined: too early, or another probe is in flight. */
+/**
+ * Grants the probe to the agent `by` for `leaseMs`. Returns undefined if the breaker is closed, its
+ * open time is not over, or another probe is in flight.
+ */
 export function grantProbe(
   record: BreakerRecord,
   by: string,
@@ -69,7 +87,10 @@ export function grantProbe(
   return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
 }
 
-/** Closes the breaker after a good probe. Its trips are remembered for a while. */
+/**
+ * Closes the breaker after a good probe. Its trips are remembered for a while, so that it opens for
+ * longer if it soon trips again.
+ */
 export function closeBreaker(
   record: BreakerRecord,
   { windowMs }: BreakerPolicy,
@@ -88,7 +109,7 @@ export function closeBreaker(
   };
 }
 
-/** Whether a record has no more effect and can be removed. */
+/** Whether a record has no further effect and can be removed. */
 export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
   return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
 }

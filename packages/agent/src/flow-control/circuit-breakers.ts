@@ -12,13 +12,19 @@ import {
   windowRequests,
 } from './breaker-record.js';
 
-/** Interval at which the breakers of all agents are read and local counts are reported. */
+/** The minimum interval between syncs, which read all breakers and report local counts. */
 const SYNC_MS = 1_000;
-/** A prober silent this long after its request timeout is dead. */
+/**
+ * How long after the request timeout the result of a probe may be reported. After that, its agent
+ * is presumed dead, and another may probe.
+ */
 const PROBE_GRACE_MS = 5_000;
 const TRIES = 4;
 
-/** `due`: one agent is granted a probe. `half_open`: only the probe in flight. */
+/**
+ * The state of a breaker that is not closed. If `due`, one agent is granted a probe. If
+ * `half_open`, the probe is in flight and no other request is sent.
+ */
 export type Gate =
   | { readonly state: 'open'; readonly inMs: number; readonly openMs: number }
   | { readonly state: 'due' }
@@ -26,18 +32,18 @@ export type Gate =
 
 interface KnownBreaker {
   readonly projectId: string;
-  /** The record in KV; undefined: none. */
+  /** The encoded record in KV, or undefined if there is none. */
   text: string | undefined;
   record: BreakerRecord | undefined;
-  /** The record was changed while KV was down. */
+  /** Whether the record was changed while KV was down and is not yet in KV. */
   isUnsaved: boolean;
-  /** Requests and failures not yet reported to KV. */
+  /** Requests not yet reported to KV; `failures` is how many of them failed. */
   requests: number;
   failures: number;
   error: string;
   policy: BreakerPolicy;
   isReporting: boolean;
-  /** Opened here and not agreed with other agents yet. */
+  /** Whether this agent opened the breaker and the shared counts have not yet confirmed it. */
   isOpenedHere: boolean;
 }
 
@@ -50,15 +56,15 @@ interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
 }
 
 /**
- * The circuit breakers of endpoints, shared through KV; a healthy endpoint has none. Local counts
- * are added up once a second. One request of the whole instance probes an endpoint. While KV is
- * down each agent uses its own counts.
+ * The circuit breakers of endpoints, shared by all agents through KV. A healthy endpoint has none.
+ * Each agent adds its counts to KV about once a second, and only one probe per endpoint is in
+ * flight across all agents. While KV is down, each agent uses its own counts.
  */
 export class CircuitBreakers {
   readonly #map: SharedMap;
   readonly #known = new Map<string, KnownBreaker>();
   #notClosed = 0;
-  /** The clock of KV minus the monotonic clock. */
+  /** The KV clock minus the monotonic clock. */
   #offsetMs = Date.now() - performance.now();
   #isAway = false;
   #timer: NodeJS.Timeout | undefined;
@@ -70,7 +76,7 @@ export class CircuitBreakers {
     this.#schedule(0);
   }
 
-  /** Returns the breakers of all agents that are open or half open, as read about once a second. */
+  /** Returns the open and half-open breakers of all agents, read about once a second. */
   notClosed(): {
     readonly projectId: string;
     readonly endpointId: string;
@@ -82,7 +88,7 @@ export class CircuitBreakers {
     );
   }
 
-  /** Returns undefined when requests may be sent. Times are in milliseconds. */
+  /** Returns the state of the endpoint's breaker, or undefined if requests may be sent. */
   gateOf(endpointId: string): Gate | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -94,7 +100,10 @@ export class CircuitBreakers {
       : { state: 'half_open', inMs };
   }
 
-  /** Counts a request of a closed breaker. A failure may open it here immediately, in KV later. */
+  /**
+   * Counts a request to an endpoint whose breaker is closed. A failure may open the breaker,
+   * immediately in this agent and later in KV.
+   */
   countRequest(endpoint: Endpoint, isGood: boolean, error: string): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
@@ -102,12 +111,12 @@ export class CircuitBreakers {
     if (!policy) return;
     if (!known)
       this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
-    // Requests in flight when it opened add nothing new.
+    // Requests in flight when the breaker opened are not counted: they reveal nothing new.
     if (known.record && known.record.state !== 'closed') return;
     known.policy = policy;
     known.requests++;
     if (isGood) {
-      // A full window of good requests starts a new window.
+      // After a full window without failures, a new one starts.
       if (known.failures === 0 && known.requests >= windowRequests(policy)) known.requests = 0;
       return;
     }
@@ -122,13 +131,16 @@ export class CircuitBreakers {
       this.#nowMs(),
     );
     if (record.state === 'closed' && requests < windowRequests(policy)) return;
-    // Opens here immediately, then for other agents.
+    // The breaker opens in this agent immediately, and for other agents once KV has the record.
     known.isOpenedHere = record.state === 'open';
     this.#put(endpoint.id, known, record);
     void this.#report(endpoint.id, known);
   }
 
-  /** Requests a probe. True: send one request and report it to `probed`. */
+  /**
+   * Requests a probe. If it resolves with true, send one request and report its result to
+   * `recordProbe`.
+   */
   async requestProbe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
@@ -141,12 +153,16 @@ export class CircuitBreakers {
     );
   }
 
-  /** Reports the probe of this agent. Without a report another agent probes after a while. */
+  /**
+   * Reports the result of this agent's probe. If it is never reported, another agent probes once
+   * the probe's lease has ended.
+   */
   async recordProbe(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
     const { policyOf, name, log, backlogPacing } = this.options;
     if (!known) return;
-    // The breaker does not reopen without a policy.
+    // An endpoint without a policy has no breaker, so the breaker is closed even after a failed
+    // probe.
     const policy = policyOf(endpoint);
     const isMine = (record: BreakerRecord | undefined): record is BreakerRecord =>
       record?.state === 'half_open' && record.by === name;
@@ -174,7 +190,7 @@ export class CircuitBreakers {
     for (const observer of this.options.observers) observer.tripped(trip);
   }
 
-  /** Loses counts that were not reported. */
+  /** Stops syncing with KV. Unreported counts are lost. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -188,7 +204,7 @@ export class CircuitBreakers {
   #schedule(inMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      // Every agent reads all records, so more failing endpoints make it less frequent.
+      // Every agent reads all records, so the interval grows with their number.
       this.#syncing = this.#sync().finally(() => this.#schedule(SYNC_MS + this.#known.size));
     }, inMs);
     this.#timer.unref();
@@ -200,7 +216,7 @@ export class CircuitBreakers {
     await Promise.all(reports.map(([endpointId, known]) => this.#report(endpointId, known)));
   }
 
-  /** Reads the records of all agents; false while KV is down. */
+  /** Reads the records of all agents. Resolves with false while KV is down. */
   async #read(): Promise<boolean> {
     let answer;
     try {
@@ -230,14 +246,14 @@ export class CircuitBreakers {
     return true;
   }
 
-  /** Reconciles a record with KV, and forgets it once it is spent. */
+  /** Reconciles this agent's record with KV, and removes it once it has no further effect. */
   async #reconcile(
     endpointId: string,
     known: KnownBreaker,
     text: string | undefined,
   ): Promise<void> {
     if (known.isUnsaved) {
-      // KV was down or lost its data.
+      // KV was down or has lost its data, so this agent's record is written to it.
       known.text = text;
       const { record } = known;
       await this.#change(endpointId, known, () => record);
@@ -260,7 +276,8 @@ export class CircuitBreakers {
       let isTrip = false;
       let total = failures;
       const done = await this.#change(endpointId, known, (record, shared) => {
-        // Decides a breaker opened here again with all agents' counts; without KV it remains open.
+        // Whether a breaker opened by this agent stays open is decided again with the counts of all
+        // agents. Without KV, it stays open.
         const isOpenHere = !shared && known.isOpenedHere && record !== undefined;
         const after = isOpenHere
           ? record
@@ -294,9 +311,10 @@ export class CircuitBreakers {
   }
 
   /**
-   * Changes a record here and in KV; returns whether it did.
+   * Changes a record in this agent and in KV. Resolves with whether it changed.
    *
-   * @param next null removes the record, undefined keeps it; `shared`: the record is KV's
+   * @param next returns the new record, null to remove it, or undefined to keep it; `shared` is
+   *   true if `record` is the one in KV
    */
   async #change(
     endpointId: string,
@@ -342,7 +360,7 @@ export class CircuitBreakers {
   }
 }
 
-/** Undefined also for a record of another release: each release then counts on its own. */
+/** Ignores records of other releases, so each release counts on its own. */
 const recordOf = (text: string | undefined) => decodeValue<BreakerRecord>('breaker', text);
 
 const NOTHING = {

@@ -7,12 +7,15 @@ import type { AgentLease } from '../model/lease.js';
 const ASK_MS = 50;
 const TOKENS_MS = 1_000;
 const REST_MS = 2_000;
-/** Seconds of deliveries that wait for tokens in memory. */
+/**
+ * The maximum number of deliveries waiting for tokens in memory, in seconds of the endpoint's rate
+ * limit.
+ */
 const HELD_SECONDS = 2;
 const HELD_MAX = 100;
-/** Longest postponement: the limit may be changed meanwhile. */
+/** The longest postponement, limited because the rate limit may change in the meantime. */
 const SLOT_MAX_MS = 600_000;
-/** An unused endpoint is forgotten after this time. */
+/** The idle time after which an endpoint's state is dropped. */
 const FORGET_MS = 600_000;
 
 interface TokenState {
@@ -28,14 +31,21 @@ export interface TokenBucketsOptions extends Pick<AgentContext, 'kv'> {
   readonly lease: Pick<AgentLease, 'agents'>;
 }
 
-/** Token buckets in KV. While KV is down each agent takes its share from a local bucket. */
+/**
+ * Token buckets in KV, shared by all agents. While KV is down, each agent takes its share of the
+ * rate from a local bucket.
+ */
 export class TokenBuckets {
   readonly #own = new MemoryKv();
   #restUntilMs = 0;
 
   constructor(private readonly options: TokenBucketsOptions) {}
 
-  /** @param onAway called when KV begins to fail */
+  /**
+   * Takes up to `wanted` tokens from a bucket.
+   *
+   * @param onAway called when KV begins to fail
+   */
   async take(
     bucket: string,
     perSecond: number,
@@ -63,7 +73,7 @@ interface RateLimitsOptions extends TokenBucketsOptions {
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
-/** Rate limits of endpoints. Takes tokens in batches; deliveries beyond the limit are postponed. */
+/** Endpoint rate limits. Tokens are taken in batches, and excess deliveries are postponed. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
   readonly #states = new Map<string, TokenState>();
@@ -72,7 +82,7 @@ export class RateLimits {
     this.#buckets = new TokenBuckets(options);
   }
 
-  /** Takes a token. Without one, requests tokens, then wakes the endpoint's queue. */
+  /** Takes a token. If none is left, returns false, requests tokens, and then wakes the queue. */
   take({ id }: Pick<Endpoint, 'id'>, limit: Limit, waiting: number, nowMs: number): boolean {
     const state = this.#state(id, nowMs);
     if (state.tokens > 0 && nowMs < state.tokensUntilMs) {
@@ -93,7 +103,10 @@ export class RateLimits {
     return Math.max(1, Math.min(HELD_MAX, Math.ceil(perSecond * HELD_SECONDS)));
   }
 
-  /** Returns when `count` deliveries are due, after earlier postponed and `held` ones. */
+  /**
+   * Returns when `count` deliveries are due: after those already postponed and the `held`
+   * deliveries in memory.
+   */
   slots(
     { id }: Pick<Endpoint, 'id'>,
     limit: Limit,

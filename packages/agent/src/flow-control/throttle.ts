@@ -2,11 +2,14 @@ import type { AgentContext } from '../config/agent-context.js';
 import { TokenBuckets, type TokenBucketsOptions } from './rate-limits.js';
 
 interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext, 'log'> {
-  /** Messages a second; 0: unlimited. */
+  /** Messages per second, or 0 for no limit. */
   readonly ratePerSecond: number;
 }
 
-/** The ingest rate limit of the instance, in a KV bucket. It delays messages and loses none. */
+/**
+ * The ingest rate limit of the instance, a token bucket in KV. Messages beyond the limit are
+ * delayed, never lost.
+ */
 export class Throttle {
   readonly #buckets: TokenBuckets;
 
@@ -18,7 +21,7 @@ export class Throttle {
     return this.options.ratePerSecond === 0;
   }
 
-  /** Resolves with how many messages may pass, at least one; 0 if the signal aborts. */
+  /** Resolves with the number of messages that may pass, at least 1, or with 0 on abort. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
     const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;

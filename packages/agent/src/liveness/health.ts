@@ -10,14 +10,20 @@ import type { SuccessStreak } from './success-streak.js';
 
 const CHECK_MS = 1_000;
 const PROBE_MS = 3_000;
-/** Messages move without KV, so it is checked less often; more often while it is down. */
+/**
+ * The number of checks per KV ping. KV is checked less often than Postgres, because messages are
+ * processed without it, and more often while it is down.
+ */
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
-/** Projects, endpoints and subscriptions that a reason names. */
+/** The maximum number of projects, endpoints or subscriptions named in a reason. */
 const NAMED_MAX = 5;
 
-/** Receivers refuse a `webhook-timestamp` that is minutes old; half a minute leaves time to act. */
+/**
+ * The clock difference above which health is degraded. Receivers reject a `webhook-timestamp` that
+ * is minutes old, so half a minute leaves time to correct the clock.
+ */
 const CLOCK_WRONG_MS = 30_000;
 
 const SENTENCES = {
@@ -46,7 +52,10 @@ type WatchedParts = RepeatingStages & {
   readonly clock: Clock;
 };
 
-/** Reports dependencies to health and logs changes. Returns a function that stops it. */
+/**
+ * Reports the state of the dependencies to health and logs state changes. Returns a function that
+ * stops the checks.
+ */
 export function reportHealth(
   { heartbeat, successStreak, clock, ...parts }: WatchedParts,
   {
@@ -105,7 +114,7 @@ export function reportHealth(
 
   let probing = false;
   const checkPostgres = async () => {
-    // An idle agent without errors skips the probe: its next heartbeat notices.
+    // An idle agent without errors is not probed: its next heartbeat notices an outage.
     if (
       failingNow().length === 0 &&
       pool.totalCount === pool.idleCount &&
@@ -121,10 +130,11 @@ export function reportHealth(
       const failing = failingNow();
       const latest = latestOf(failing);
       if (!isWritable) reportPostgres({ code: '25006' }, sinceOf(failing, askedAt));
-      // Postgres answers the probe, but statements still fail.
+      // The probe succeeds, but statements still fail, so Postgres is reported as down.
       else if (latest) reportPostgres(latest.error, sinceOf(failing, askedAt));
       else report('postgres', 'ok');
-      // The next refresh may be far away. The call is not awaited, as its statement may hang.
+      // Refreshes now, because the next scheduled refresh may be far off. Not awaited, because its
+      // statement may hang.
       if (configCache.failing) void configCache.refresh();
     } catch (error) {
       reportPostgres(error, sinceOf(failingNow(), askedAt));

@@ -18,18 +18,21 @@ import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
 const HEARTBEAT_MS = 2_000;
-/** Other agents check a lease this long after its end. */
+/** The delay between the end of another agent's lease and the heartbeat that checks it. */
 const AFTER_LEASE_MS = 20;
-/** Events pending for this long with empty queues have lost their signal. */
+/** Events pending for longer than this while the queues are empty have lost their signal. */
 const FORGOTTEN_MS = 5_000;
-/** Events pending for this long are routed even while the queues are busy. */
+/** Events pending for longer than this are routed even while the queues are busy. */
 const FORGOTTEN_FOR_SURE_MS = 60_000;
 const FORGOTTEN_BATCH = 200;
-/** A delivery overdue by this long was missed by the agent that knew of it. */
+/** A delivery overdue by more than this was missed by the agent that knew of it. */
 const OVERDUE_MS = 5_000;
-/** Heartbeats between two sweeps for claims of agents without a row, or unknown to this agent. */
+/**
+ * The number of heartbeats per sweep. A sweep releases claims of unregistered agents, and this
+ * agent's claims on deliveries that it does not have in memory.
+ */
 const HEARTBEATS_PER_SWEEP = 12;
-/** Younger claims of this agent may still be on their way to it. */
+/** Claims younger than this are not released: the agent may not have received them yet. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
 interface HeartbeatOptions extends Pick<
@@ -46,7 +49,10 @@ interface HeartbeatOptions extends Pick<
   readonly onRenewed: () => void;
 }
 
-/** Renews the lease; recovers deliveries of dead agents, unsignalled events, overdue deliveries. */
+/**
+ * Renews the lease, and recovers deliveries of dead agents, events whose signal was lost, and
+ * overdue deliveries.
+ */
 export class AgentHeartbeat {
   #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -57,23 +63,29 @@ export class AgentHeartbeat {
 
   constructor(private readonly options: HeartbeatOptions) {}
 
-  /** Registers this agent and starts the heartbeats. Rejects if Postgres cannot register it. */
+  /** Registers this agent and starts the heartbeats. Rejects if Postgres is unreachable. */
   async start(): Promise<void> {
     const renewed = this.options.lease.begin();
     await this.#register();
-    // Adjusts the clock before anything is signed.
+    // The first heartbeat adjusts the clock before anything is signed.
     await this.#beat([]);
     renewed();
     this.#schedule(0);
   }
 
-  /** Stops recovering. The lease is renewed until `leave`, which protects deliveries in flight. */
+  /**
+   * Stops recovering deliveries and events. The lease is renewed until `leave`, so that no other
+   * agent takes the in-flight deliveries.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#running;
   }
 
-  /** Ends heartbeats and lease. Rejects if Postgres does not answer; the lease then expires. */
+  /**
+   * Ends the heartbeats and the lease. Rejects if Postgres is unreachable, and the lease then
+   * expires.
+   */
   async leave(): Promise<void> {
     this.#left = true;
     clearTimeout(this.#timer);
@@ -103,14 +115,15 @@ export class AgentHeartbeat {
       this.failing = failAgain(this.failing, error);
       nextInMs = backoffMs(1, { baseMs: 500 });
     }
-    // A heartbeat that ends while the agent leaves must not register it again.
+    // Another heartbeat after `leave` would register the agent again.
     if (!this.#left) this.#schedule(Math.max(100, nextInMs));
   }
 
   async #renew(): Promise<number> {
     const { configCache, inFlight, scheduler, dueTimes, claimer, lease, log, onRenewed } =
       this.options;
-    // The delay may have affected all agents: their claims are safe for one interval.
+    // Whatever delayed this agent may have delayed all agents, so this heartbeat recovers no
+    // claims.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
@@ -122,7 +135,7 @@ export class AgentHeartbeat {
         { agent_id: lease.agentId },
         'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.',
       );
-      // Waiting deliveries were claimed under the former id.
+      // Waiting deliveries were claimed under the former id, so they are returned to Postgres.
       inFlight.releaseWaiting();
     }
     renewed();
@@ -131,7 +144,8 @@ export class AgentHeartbeat {
     if (this.#stopped) return HEARTBEAT_MS;
     if (!isLate) await this.#recover(found.anyDead);
     for (const [projectId, inMs] of found.dueInMs) {
-      // Deliveries that came due while this agent could not look were not missed by another.
+      // Deliveries that became due while this agent could not check were not missed by another
+      // agent.
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
       else dueTimes.add(projectId, inMs);
     }
@@ -170,7 +184,7 @@ export class AgentHeartbeat {
     await notifyDue(database.pool);
   }
 
-  /** Routes events from Postgres after KV or an agent lost their signal. */
+  /** Routes pending events whose signal was lost by KV or an agent. */
   async #reconcile(oldestMs: number): Promise<void> {
     const { database, kv, router, log, measure } = this.options;
     const isBusy = async () =>
@@ -189,7 +203,10 @@ export class AgentHeartbeat {
   }
 }
 
-/** Releases claims unknown to this agent, as after an error during a commit. Returns how many. */
+/**
+ * Releases this agent's claims on deliveries that it does not have in memory, such as after an
+ * error during a commit. Returns their number.
+ */
 export async function releaseOrphanedClaims(
   {
     database,

@@ -13,7 +13,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** Readiness requires this dependency only. A failing source degrades health. */
+/** The only dependency required for readiness. A failing source merely degrades health. */
 const REQUIRED = 'postgres';
 
 const CLOSE_SECONDS = 1;
@@ -21,9 +21,9 @@ const RETRY_AFTER_SECONDS = 1;
 const PATHS = ['/healthz', '/metrics'];
 
 /**
- * Serves `GET /healthz`, `GET /metrics` (optionally on a separate address too), and the intake.
+ * Serves `GET /healthz`, `GET /metrics` (optionally on a second address), and the intake.
  *
- * @throws GatewayError `port_in_use`, `port_refused`
+ * @throws GatewayError `port_in_use` or `port_refused` if it cannot listen
  */
 export async function serveHttp(
   agent: { readonly isStarting: boolean; readonly draining: boolean },
@@ -74,7 +74,7 @@ export async function serveHttp(
     const url = request.url ?? '/';
     const bringsEvents = intake?.takes(url) ?? false;
     if (bringsEvents && !agent.draining) return intake!.handle(request, response);
-    // In a relative reference `//` would start a host.
+    // The URL is appended to a host: on its own, a leading `//` would start a host.
     const { pathname, searchParams } = new URL(`http://agent${url}`);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
       return void send(

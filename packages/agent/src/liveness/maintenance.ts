@@ -8,9 +8,9 @@ import { applyRetention } from '@gateway/store/retention/retention';
 const INTERVAL_MS = 3_600_000;
 
 /**
- * Maintains the tables now and every hour: creates partitions, and with `retention.enabled` deletes
- * old days in the background. Throws if partitions cannot be created. Returns a function that stops
- * it.
+ * Runs maintenance now and every hour: creates partitions and, with `retention.enabled`, deletes
+ * old days in the background. Rejects if the first run cannot create partitions. Returns a function
+ * that stops the maintenance.
  */
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
@@ -33,7 +33,7 @@ export async function startMaintenance(
   await maintain();
   const logged = new Set<string>();
   const isNew = (day: string) => !logged.has(day) && logged.add(day);
-  // Counters start at zero to make the first increase visible.
+  // The counters start at zero, so that the first increase is visible.
   const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
   const retain = async () => {
@@ -99,7 +99,7 @@ export async function startMaintenance(
     creating = maintain().catch((error: unknown) =>
       log.warn({ error }, 'Partitions of the coming days could not be created.'),
     );
-    // Deleting may take hours: it never delays new partitions and never runs concurrently.
+    // Deleting may take hours, so it never delays new partitions, and deletions do not overlap.
     if (!isRetaining) startRetention();
   }, INTERVAL_MS);
   return async () => {

@@ -1,9 +1,14 @@
 import type { AttemptRecord } from '@gateway/store/deliveries';
 
-/** This many failed attempts over this time indicate more than one failing endpoint. */
+/**
+ * The number of consecutive failed attempts, over at least `FAILING_MS`, that count as an outage.
+ */
 const ATTEMPTS = 20;
 const FAILING_MS = 10_000;
-/** A streak ends this long after its last attempt. Exceeds the open time of a circuit breaker. */
+/**
+ * The time without an attempt after which a streak ends. It exceeds the open time of a circuit
+ * breaker, during which there are no attempts.
+ */
 const FORGET_MS = 900_000;
 const ENDPOINTS_MAX = 1_000;
 
@@ -14,7 +19,7 @@ interface Streak {
   lastAtMs: number;
 }
 
-/** Detects that no attempt to any endpoint succeeds: this machine's network is the likely cause. */
+/** Detects that no attempt to any endpoint succeeds, which is most likely a local network fault. */
 export class SuccessStreak {
   #streak: Streak | undefined;
 
@@ -42,7 +47,7 @@ export class SuccessStreak {
     }
   }
 
-  /** Returns when the failures began, and the reason for people; null without an outage. */
+  /** Returns the start and a readable description of the outage, or null if there is none. */
   outage(nowMs: number): { since: Date; reason: string } | null {
     const streak = this.#streak;
     if (!streak || streak.attempts < ATTEMPTS) return null;

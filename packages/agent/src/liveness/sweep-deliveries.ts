@@ -2,18 +2,24 @@ import { sweepDeliveries } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 
 const SWEEP_MS = 30_000;
-/** This agent's writes that saw the endpoint as paused end within this time. */
+/**
+ * The delay of the sweep after a pause has ended. By then, writes of this agent that saw the
+ * endpoint as paused have ended.
+ */
 const SETTLED_MS = 3_000;
 const MINUTE_SECONDS = 60;
-/** The first sweep covers the time when no agent ran. */
+/** The first sweep covers endpoints deleted this recently, in case no agent was running. */
 const DELETED_FIRST_SECONDS = 24 * 60 * MINUTE_SECONDS;
-/** Spans many sweeps, in case some fail. */
+/**
+ * Later sweeps cover endpoints deleted this recently. The time spans many sweeps, in case some
+ * fail.
+ */
 const DELETED_SECONDS = 15 * MINUTE_SECONDS;
 
 /**
- * Settles waiting deliveries that their endpoint or project can no longer receive: every 30 s, and
- * soon after a pause ends, as this agent may have held some until then. Returns a function that
- * stops it.
+ * Releases or discards deliveries left behind when their endpoint or project changed, every 30
+ * seconds and soon after a pause ends, because this agent may still have postponed some during it.
+ * Returns a function that stops the sweeps.
  */
 export function startSweeps({
   database: { pool },

@@ -1,8 +1,8 @@
-/** Estimates the clock of Postgres, by which all agents sign and record. */
+/** Estimates the Postgres clock, used by all agents to sign requests and record times. */
 export class Clock {
-  /** Corrected wall clock minus monotonic clock. A step of the wall clock does not change it. */
+  /** The Postgres clock minus the monotonic clock. Unaffected by changes to the wall clock. */
   #originMs = Date.now() - performance.now();
-  /** Milliseconds by which Postgres is at least ahead of this machine; negative: behind. */
+  /** The minimum by which Postgres is ahead of this machine; negative if it is behind. */
   offsetMs = 0;
 
   now(): number {
@@ -10,8 +10,8 @@ export class Clock {
   }
 
   /**
-   * Adjusts the estimate. Postgres read its clock between request and response; an estimate within
-   * that span is kept.
+   * Adjusts the estimate. Postgres read its clock between the request and the response, so an
+   * estimate within that span is kept.
    *
    * @param askedAtMs when Postgres was queried, on the monotonic clock
    */

@@ -1,12 +1,12 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
-/** A claimed delivery whose attempt is not recorded yet. */
+/** A delivery that this agent has claimed and whose attempt is not recorded yet. */
 export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
-  /** The output of the subscription's function if `isTransformed`. */
+  /** The event's data or, if `isTransformed`, the output of the subscription's function. */
   readonly body: Buffer;
   readonly agentId: number;
-  /** When this agent began to hold it, on the monotonic clock. */
+  /** On the monotonic clock. */
   heldAtMs?: number;
 }
 
@@ -26,7 +26,7 @@ export type FailureClass =
 export interface Trip {
   readonly projectId: string;
   readonly endpointId: string;
-  /** False: its probe failed. */
+  /** True if a closed breaker opened; false if a failed probe reopened it. */
   readonly isFirst: boolean;
   readonly failures: number;
   readonly error: string;

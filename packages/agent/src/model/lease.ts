@@ -1,21 +1,23 @@
-/** Lease of an agent. It exceeds two heartbeats, so one can fail. */
+/** The length of an agent's lease: more than two heartbeats, so that one may fail. */
 export const LEASE_MS = 5_000;
 
 /**
- * Larger steps mean that the wall clock was set or the machine slept: NTP slews by about a
- * millisecond between two heartbeats.
+ * The largest accepted difference between the times measured by the two clocks. A larger one means
+ * that the wall clock was set or the machine slept: NTP slews by only about a millisecond between
+ * two heartbeats.
  */
 const STEP_MS = 500;
 
 /**
- * The id under which this agent claims, and how long it may act on its claims. The lease starts
- * when the renewing statement is sent, so it ends here before it ends in Postgres. The monotonic
- * clock advances while the process is stopped, the wall clock while the machine sleeps. Setting the
- * wall clock ends the lease: the time is unknown until Postgres is queried.
+ * The id under which this agent claims deliveries, and how long it may act on its claims. The lease
+ * starts when the renewing statement is sent, so it ends here before it ends in Postgres. The
+ * monotonic clock advances while the process is stopped, and the wall clock while the machine
+ * sleeps, so both are checked. Setting the wall clock ends the lease, because the time is unknown
+ * until Postgres is queried.
  */
 export class AgentLease {
   #since = { monotonicMs: -Infinity, wallMs: -Infinity };
-  /** 0 until the agent is registered. Changes when the agent was taken for dead. */
+  /** 0 until registered. Changes if the agent was presumed dead. */
   agentId = 0;
   agents = 1;
   /** Ids of the agents that read sources, as of the last heartbeat. */
@@ -29,7 +31,10 @@ export class AgentLease {
     return forMs < this.forMs && Math.abs(Date.now() - wallMs - forMs) < STEP_MS;
   }
 
-  /** Returns how many of a source's readers run here: a share, but at least one as a standby. */
+  /**
+   * Returns how many of a source's readers run in this agent: its share, but at least one, which
+   * may be a standby.
+   */
   shareOf(workers: number): number {
     const others = this.readers.filter((id) => id !== this.agentId);
     const rank = others.filter((id) => id < this.agentId).length;
@@ -37,7 +42,10 @@ export class AgentLease {
     return Math.max(1, Math.floor(workers / agents) + (rank < workers % agents ? 1 : 0));
   }
 
-  /** Call this before the statement that renews the lease, and the returned function on success. */
+  /**
+   * Starts a renewal. Call this before sending the renewing statement, and the returned function
+   * once the statement has succeeded.
+   */
   begin(): () => void {
     const since = { monotonicMs: performance.now(), wallMs: Date.now() };
     return () => (this.#since = since);

@@ -1,47 +1,48 @@
 import type { OngoingFailure } from '@gateway/core/process';
 
 /**
- * The stages of an agent, drawn in ARCHITECTURE.md. Messages of brokers pass the first three
- * (`transformer` only with a function), events over HTTP only `eventWriter`, deliveries `scheduler`
- * and one of the last two.
+ * The stages of an agent, drawn in ARCHITECTURE.md. Broker messages pass the first three stages,
+ * `transformer` only if their source has a function. Events over HTTP pass only `eventWriter`.
+ * Deliveries pass `scheduler` and one of the last two stages.
  *
- * A message remains with its broker or its HTTP client until its commit, which puts its deliveries
- * into Postgres. When an agent's lease ends, other agents send the deliveries it had claimed. Only
- * the result of a request is in memory alone; if it is lost, the request is repeated.
+ * A message remains with its broker or HTTP client until its commit, which writes its deliveries to
+ * Postgres. When an agent's lease ends, other agents send the deliveries that it had claimed. Only
+ * the result of a request exists in memory alone; if it is lost, the request is repeated.
  *
  * Several states can hold at the same time:
  *
- * - **Running.** A stage processes its backlog, projects in turn. Events are routed in their commit
- *   and sent from memory.
- * - **At capacity.** `delivery.max_outstanding` deliveries, or their bytes, are held. Commits wait
- *   while attempts are recorded; after half a second without one, events are left pending. Sources
- *   stop reading when their windows are full.
- * - **Postgres is down.** Stages repeat their batches, sources stop reading, HTTP clients get
- *   errors; requests start while the lease lasts.
- * - **Without a lease.** No request starts: other agents may have claimed the deliveries.
- * - **KV is down.** Rate limits and breakers are local; the heartbeat finds pending events.
- * - **Draining.** Nothing is read or claimed. Running work ends; waiting deliveries return to
- *   Postgres. Repeating stops near the deadline.
+ * - **Running.** A stage processes its backlog, and projects take turns. Events are routed in their
+ *   commit and sent from memory.
+ * - **At capacity.** The agent holds `delivery.max_outstanding` deliveries, or
+ *   `max_outstanding_bytes`. Commits wait while attempts are being recorded; after half a second
+ *   without one, events are left pending. Sources stop reading when their windows are full.
+ * - **Postgres is down.** Stages retry their batches, sources stop reading, and HTTP clients get
+ *   errors. Requests still start while the lease lasts.
+ * - **Without a lease.** No request starts, because other agents may have claimed the deliveries.
+ * - **KV is down.** Rate limits and circuit breakers are local to each agent, and the heartbeat
+ *   finds pending events.
+ * - **Draining.** Nothing is read or claimed. Running work ends, and waiting deliveries return to
+ *   Postgres. Near the deadline, retries stop.
  */
 interface StageRow {
   readonly part:
     'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
-  /** Path of the module from its package's folder. */
+  /** The module path without `src`, such as `ingest/pipeline`. */
   readonly file: string;
-  /** The condition under which an item has passed. */
+  /** The condition for an item to leave the stage. */
   readonly until: string;
   readonly waitsFor: readonly string[];
-  /** The fate of remaining items when a drain ends. */
+  /** How items left at the end of a drain are handled. */
   readonly left:
     | 'stays with its broker'
     | 'stays with its broker, or is answered with 503'
     | 'is recovered by other agents';
-  /** Failed work is repeated until the stage is stopped. */
+  /** Failed work is retried until the stage is stopped. */
   readonly repeats?: true;
 }
 
-/** Rendered as a table in ARCHITECTURE.md. */
-// Two lines a row keep it readable as a table.
+/** The stages of an agent, shown as a table in ARCHITECTURE.md. */
+// Two lines per row keep the source readable as a table.
 // prettier-ignore
 export const stages = [
   { part: 'pipeline', file: 'ingest/pipeline', until: 'it is decoded, and parsed unless a function changes it', left: 'stays with its broker',
@@ -67,12 +68,12 @@ const repeating = stages
   .filter((row): row is Repeating => 'repeats' in row)
   .map(({ part }) => part);
 
-/** Stops repeating, near the deadline of a drain. */
+/** Stops retrying failed work, near the deadline of a drain. */
 export function stopAtDeadline(parts: RepeatingStages): void {
   for (const part of repeating) parts[part].stop();
 }
 
-/** Returns the failures of work that is being repeated. */
+/** Returns the failures of work that is being retried. */
 export function failingStages(parts: RepeatingStages): OngoingFailure[] {
   return repeating.flatMap((part) => parts[part].failing ?? []);
 }

@@ -1,21 +1,21 @@
-/** Consecutive failures of an endpoint or source. */
+/** A failing endpoint or source, with the number of its consecutive failures. */
 export interface FailingResource {
   readonly projectId: string;
   readonly id: string;
   readonly sinceMs: number;
   failures: number;
   error: string;
-  /** Whether it has failed for long enough to notify. */
+  /** Whether the resource has failed for long enough to send a notification. */
   isDue: boolean;
 }
 
-/** Tracks failures of one kind. A success costs two lookups in mostly empty maps. */
+/** Tracks failures of one kind of resource. A success costs two lookups in mostly empty maps. */
 export class Failures {
   readonly #failing = new Map<string, FailingResource>();
   readonly due = new Map<string, FailingResource>();
-  /** Ids with an open notification, of any agent. */
+  /** Ids of resources with an open notification, raised by any agent. */
   readonly open = new Set<string>();
-  /** Ids with an open notification that have recovered. */
+  /** Ids of resources that recovered while their notification was open. */
   readonly recovered = new Set<string>();
 
   get(id: string): FailingResource | undefined {
@@ -43,7 +43,7 @@ export class Failures {
     this.due.set(failure.id, failure);
   }
 
-  /** Marks its notification as open. It may have recovered since it was due. */
+  /** Marks the notification of a failure as open, or as recovered if the resource has recovered. */
   raised(failure: FailingResource): void {
     if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
     (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);

@@ -3,11 +3,14 @@ import { isGatewayError } from '@gateway/core/errors';
 import { readLicence } from '@gateway/core/plugins';
 import type { NewNotification } from '@gateway/store/config';
 
-/** Days before expiry on which a notification is sent. */
+/** How many days before a licence expires notifications are sent. */
 const REMINDER_DAYS = [1, 7, 30];
 const DAY_MS = 86_400_000;
 
-/** Undefined also for the community licence, an invalid one, and one without expiry. */
+/**
+ * Returns the licence notification that is due, if any. None is due for the community licence, an
+ * invalid licence, or a licence without expiry.
+ */
 export function licenceNotification({
   license_key: token,
   license_public_key: publicKey,

@@ -13,14 +13,14 @@ export interface Mail {
   readonly bcc?: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** Shared by all copies of an e-mail: mailboxes recognise copies. */
+  /** The message id shared by all copies of an e-mail, by which mailboxes detect duplicates. */
   readonly id?: string;
 }
 
-/** Errors: `smtp_unreachable`, `smtp_tls`, `smtp_login`, `smtp_refused`. */
+/** Sends e-mails. Rejects with `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Whether the settings name a server and a sender, which notifications need. */
+/** Whether a server and a sender are configured, both of which e-mail notifications need. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
   return (smtp.url !== undefined || smtp.provider !== undefined) && smtp.from !== undefined;
 }
@@ -29,10 +29,10 @@ const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
 
 /**
- * Does not connect.
+ * Creates a mailer from the settings, without connecting to the server.
  *
- * @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for
- *   smtp.ca_file
+ * @throws GatewayError `smtp_setting` if a setting is wrong or missing, or `tls_file` if
+ *   `smtp.ca_file` cannot be used
  */
 export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   const { from, username } = smtp;
@@ -65,12 +65,13 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
     async verify() {
       await transport.verify().catch(explain);
     },
-    /** Resolves with the addresses that the server refused; rejects when it refused all. */
+    /** Resolves with the addresses that the server rejected. Rejects if it rejected all of them. */
     async send({ to, bcc = [], subject, text, id }: Mail) {
       const mail = {
         from,
         ...(smtp.reply_to !== undefined && { replyTo: smtp.reply_to }),
-        // To is mandatory: https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
+        // Without recipients other than Bcc, the To field is an empty group:
+        // https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
         to: to ? [...to] : 'undisclosed-recipients:;',
         bcc: [...bcc],
         subject,
@@ -86,7 +87,10 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   };
 }
 
-/** Names the server and the settings. The quoted server response contains no password. */
+/**
+ * Returns an error that names the server and the settings to correct. It quotes the server's
+ * response, which contains no password.
+ */
 function explainMailError(
   error: NodemailerError,
   place: { host: string; port: number },
@@ -141,13 +145,16 @@ function explainMailError(
 const SUBMISSION_PORT = 587;
 const SMTPS_PORT = 465;
 
-/** smtp.provider sets host, port and TLS; smtp.url, smtp.port and smtp.ssl override them. */
+/**
+ * Returns the configured mail server. `smtp.provider` sets its host, port and TLS; `smtp.url`,
+ * `smtp.port` and `smtp.ssl` override them.
+ */
 function mailServer(smtp: Config['smtp']) {
   const provider = smtp.provider === undefined ? {} : providerNamed(smtp.provider);
   const url: ReturnType<typeof parseUrl> = smtp.url === undefined ? {} : parseUrl(smtp.url);
   const host = url.host ?? provider.host ?? 'localhost';
   const known = url.host === undefined ? provider : {};
-  // TLS from the first byte, not by STARTTLS.
+  // TLS from the first byte, as opposed to STARTTLS.
   const secure = smtp.ssl || (url.secure ?? known.secure ?? false);
   const knownPort =
     known.port === undefined || (smtp.ssl && !known.secure) ? undefined : Number(known.port);

@@ -4,7 +4,7 @@ import type { ClaimedNotification } from '@gateway/store/config';
 
 const LISTED_MAX = 50;
 
-/** Subject and opening of an e-mail with several notifications of a kind. */
+/** The subject and opening of an e-mail with several notifications of one kind. */
 const SEVERAL: Readonly<
   Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>
 > = {
@@ -28,7 +28,7 @@ const SEVERAL: Readonly<
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
-/** Returns an e-mail for notifications of one kind and organisation, without data or secrets. */
+/** Returns an e-mail for notifications of one kind and organisation, without event data. */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: Pick<Config, 'host' | 'root_path' | 'env'>,

@@ -21,19 +21,28 @@ interface NotifierOptions extends Pick<
   AgentContext,
   'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'
 > {
-  /** Without a mailer notifications appear in the log only. */
+  /** Without a mailer, notifications appear only in the log. */
   readonly mailer: Mailer | undefined;
 }
 
 const TICK_MS = 500;
-/** Ticks between two reads of the database. */
+/** The number of ticks per database read. */
 const TICKS_PER_READ = 20;
 const LICENCE_MS = 3_600_000;
-/** Further losses of a partition are collected for this long after a notification. */
+/**
+ * The time after a notification during which further losses in its partition are collected for the
+ * next one.
+ */
 const LOST_QUIET_SECONDS = 3600;
-/** Limit of partitions with losses to raise; further ones appear in log and metrics only. */
+/**
+ * The maximum number of partitions whose losses await a notification. Losses in further partitions
+ * appear only in the log and the metrics.
+ */
 const LOST_MAX = 4_000;
-/** Closing waits this long for an e-mail being sent; another agent sends it again after that. */
+/**
+ * The maximum time that closing waits for an e-mail being sent. After that, another agent sends it
+ * again.
+ */
 const CLOSE_MS = 2_000;
 
 /**
@@ -41,17 +50,17 @@ const CLOSE_MS = 2_000;
  * the end of the licence.
  *
  * 1. Attempts and source states are counted in memory.
- * 2. A failure due for notification is logged, and raised in the outbox in Postgres once for all
- *    agents.
- * 3. The first agent to claim it sends it.
- * 4. The first agent to see the endpoint or source work again ends it; only then another can
- *    follow.
+ * 2. A failure that is due for a notification is logged and raised in the Postgres outbox, once for
+ *   all agents.
+ * 3. The first agent to claim the notification sends it.
+ * 4. The first agent to see the endpoint or source work again ends the notification. Only then can
+ *   another one about it follow.
  */
 export class Notifier {
   readonly #endpoints = new Failures();
   readonly #sources = new Failures();
   readonly #read = new Set<string>();
-  /** Losses not raised yet, by subject. */
+  /** Losses not yet included in a notification, by source and partition. */
   readonly #lost = new Map<
     string,
     {
@@ -113,7 +122,10 @@ export class Notifier {
     }
   }
 
-  /** Reports an opened circuit breaker. Other agents may have made most of its failed attempts. */
+  /**
+   * Reports an opened circuit breaker. A first trip counts as enough failures for a notification,
+   * because other agents may have made most of the failed attempts.
+   */
   tripped({ projectId, endpointId, isFirst, failures, error }: Trip): void {
     if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue)
       return;
@@ -133,9 +145,10 @@ export class Notifier {
   }
 
   /**
-   * Reports a source's state in this agent.
+   * Reports the state of a source in this agent.
    *
-   * @param reason undefined while connecting keeps the last reason
+   * @param reason why the source cannot be read; undefined while connecting, which keeps the last
+   *   reason
    */
   source(
     { id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>,
@@ -167,7 +180,10 @@ export class Notifier {
     this.#urgent = true;
   }
 
-  /** Returns facts for a deactivated endpoint or paused source; null without e-mails. */
+  /**
+   * Returns the facts for a notification about a deactivated endpoint or a paused source, or null
+   * if no e-mails are sent.
+   */
   disabledFacts(error: string): NotificationFacts | null {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
   }
@@ -245,7 +261,8 @@ export class Notifier {
       notifications,
       this.options.config.notifications.quiet_seconds,
     );
-    // A notification of this subject was raised recently; this one follows later if it still fails.
+    // After a recent notification about the same resource, this one stays due and is raised later
+    // if the resource still fails.
     for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
   }
 
@@ -262,7 +279,8 @@ export class Notifier {
     const raised = await this.#raise(notifications, LOST_QUIET_SECONDS);
     for (const [n, { subject, lost, messages }] of due.entries()) {
       if (raised[n] === 'quiet') continue;
-      // More may have been lost meanwhile.
+      // More messages may have been lost in the meantime, so only those in the notification are
+      // subtracted.
       lost.messages -= messages;
       if (lost.messages === 0) this.#lost.delete(subject);
     }
@@ -279,14 +297,15 @@ export class Notifier {
     });
   }
 
-  /** Reads open notifications of all agents: this one may end them. */
+  /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.options.database.pool);
     this.#endpoints.open.clear();
     this.#sources.open.clear();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
       const tracked = kind === 'endpoint_failing' ? this.#endpoints : this.#sources;
-      // The agent that could not read the source is gone; only an agent that reads it can end this.
+      // The agent that could not read the source is gone, so only an agent that reads it can end
+      // the notification.
       if (kind === 'source_failing' && !raiserLives && this.#read.has(subject))
         tracked.recovered.add(subject);
       if (!tracked.recovered.has(subject)) tracked.open.add(subject);

@@ -19,10 +19,10 @@ interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'
 const GIVE_UP_HOURS = 72;
 const KEEP_DAYS = 90;
 const CLEAN_UP_MS = 3_600_000;
-/** Back-off of one notification, and of this agent while the SMTP server is down. */
+/** The backoff for a single notification, and for this agent while the SMTP server is down. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 
-/** Sends notifications at least once. Duplicates have the same Message-ID. */
+/** Sends notifications at least once. Copies of an e-mail have the same Message-ID. */
 export class Outbox {
   #failures = 0;
   #pausedUntilMs = 0;
@@ -90,7 +90,8 @@ export class Outbox {
       notifications: ids.length,
     };
     const recipients = recipientsOf(first, config);
-    // The newest notification sets the back-off: it must not wait for hours.
+    // The fewest attempts determine the backoff, so that a new notification does not wait as long
+    // as old ones.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
     const postpone = (reason: string) =>
       postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
@@ -104,7 +105,7 @@ export class Outbox {
       return true;
     }
     try {
-      // The same first notification with other ones makes another e-mail, not a copy.
+      // An e-mail with the same first notification but a different number of them is not a copy.
       const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
       const { refused } = await mailer.send({
         ...recipients,
@@ -119,7 +120,7 @@ export class Outbox {
         );
     } catch (error) {
       const { message } = error as Error;
-      // A refused e-mail does not block the others.
+      // A rejected e-mail does not stop the others.
       const alone = isGatewayError(error, 'smtp_refused');
       if (!alone) this.#reportAway(error as Error);
       else if (attempts === 1)
@@ -150,7 +151,10 @@ export class Outbox {
   }
 }
 
-/** Admins of one organisation see each other's addresses; admins of several do not. */
+/**
+ * Returns the recipients of a notification, or undefined if there are none. Admins of one
+ * organisation see each other's addresses; admins of several organisations do not.
+ */
 function recipientsOf(
   { projectId, admins }: ClaimedNotification,
   { smtp }: Config,

@@ -3,9 +3,9 @@ import { isHeaderValue } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import { unsendable, type RequestResult, type RequestSender } from './sender.js';
 
-/** Lifetime of a token whose server does not state one. */
+/** The lifetime of a token if the server specifies none. */
 const UNSAID_SECONDS = 300;
-/** A token is replaced this long before it expires, but not before half of its lifetime. */
+/** A token is replaced this long before its expiry, but not before half of its lifetime. */
 const MARGIN_SECONDS = 60;
 const TOKEN_MAX = 16 * 1024;
 
@@ -13,14 +13,20 @@ type OnToken = (token: string | null, failure: RequestResult | null) => void;
 
 interface Held {
   token: string | null;
-  /** The expiry on the clock of `performance.now()`. */
+  /** When the token is replaced, on the monotonic clock. */
   untilMs: number;
   waiting: OnToken[] | undefined;
 }
 
-/** OAuth 2.0 client credentials: https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
+/**
+ * Requests and caches access tokens with OAuth 2.0 client credentials:
+ * https://www.rfc-editor.org/rfc/rfc6749#section-4.4
+ */
 export class AccessTokens {
-  /** A configuration change creates new endpoint objects: a changed secret applies immediately. */
+  /**
+   * Tokens by endpoint. A configuration change creates new endpoint objects, so a changed secret
+   * applies immediately.
+   */
   readonly #held = new WeakMap<Endpoint, Held>();
 
   constructor(
@@ -28,7 +34,8 @@ export class AccessTokens {
   ) {}
 
   /**
-   * Calls `done` once, possibly before returning; without a token and a failure if none is needed.
+   * Calls `done` once with the endpoint's token or a failure, possibly before returning. Both are
+   * null if the endpoint needs no token.
    */
   of(endpoint: Endpoint, done: OnToken): void {
     if (endpoint.authentication?.type !== 'oauth2') return done(null, null);
@@ -40,7 +47,7 @@ export class AccessTokens {
     this.#request(endpoint, held);
   }
 
-  /** Discards a token that the endpoint has rejected: it may have been revoked. */
+  /** Discards a token that the endpoint rejected, because it may have been revoked. */
   forget(endpoint: Endpoint): void {
     const held = this.#held.get(endpoint);
     if (held) held.untilMs = 0;
@@ -74,7 +81,8 @@ export class AccessTokens {
     });
     const headers = [
       ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
-      // Both are form-encoded first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
+      // The client id and secret are form-encoded first:
+      // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
       ...[
         'authorization',
         `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`,
@@ -100,12 +108,12 @@ function tokenOf({ status, body }: RequestResult): { text: string; seconds: numb
   const { access_token: text, expires_in: seconds } = parsed(body);
   if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text))
     return undefined;
-  // Some servers send a string.
+  // Some servers send `expires_in` as a string.
   const given = Number(seconds ?? NaN);
   return { text, seconds: Number.isFinite(given) && given > 0 ? given : UNSAID_SECONDS };
 }
 
-/** Converts a token server's response to a failure. Quotes only an RFC error code. */
+/** Converts a token server's response to a failure, quoting only an RFC error code. */
 function failureOf(answer: RequestResult, host: string): RequestResult {
   const { failure, status, body, remark, isUnsent } = answer;
   if (isUnsent) return answer;
@@ -117,7 +125,7 @@ function failureOf(answer: RequestResult, host: string): RequestResult {
     (status === 200
       ? 'its answer has no access_token that a header can carry.'
       : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
-  // Status and body are not the endpoint's, so they are not recorded.
+  // The status and body are those of the token server, so they are not recorded.
   return {
     ...unsendable(''),
     failure: {

@@ -7,22 +7,22 @@ export interface IdentifiedCertificate extends ClientCertificate {
 
 interface CertifiedPoolsOptions {
   readonly open: (context: SecureContext) => RequestDispatcher;
-  /** CAs that endpoints are verified against; undefined: the default ones. */
+  /** The certificate authorities for endpoints, or undefined for the default ones. */
   readonly authorities: readonly string[] | undefined;
   readonly max?: number;
 }
 
-/** Pools kept; beyond it the least recently used are closed. */
+/** The maximum number of open pools. Beyond it, the least recently used pool is closed. */
 const CERTIFICATES_MAX = 500;
 
-/** Connection pools by client certificate: a connection must not carry requests for another. */
+/** Connection pools by client certificate: a connection must not be shared between certificates. */
 export class CertifiedPools {
-  /** Least recently used first. */
+  /** Pools by certificate id, in LRU order. */
   readonly #pools = new Map<string, RequestDispatcher>();
 
   constructor(private readonly options: CertifiedPoolsOptions) {}
 
-  /** Throws when OpenSSL refuses the certificate. */
+  /** Returns the pool of a client certificate. Throws if OpenSSL rejects the certificate. */
   of(certificate: IdentifiedCertificate): RequestDispatcher {
     const { id } = certificate;
     const pool = this.#pools.get(id) ?? this.#open(certificate);
@@ -31,7 +31,7 @@ export class CertifiedPools {
     const [oldest] = this.#pools;
     if (oldest && this.#pools.size > (this.options.max ?? CERTIFICATES_MAX)) {
       this.#pools.delete(oldest[0]);
-      // Requests in flight end as usual.
+      // `close` lets in-flight requests complete.
       void oldest[1].close().catch(() => undefined);
     }
     return pool;

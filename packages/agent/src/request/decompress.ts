@@ -1,6 +1,9 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Calls `done` once with the text or its readable part, cut to `maxBytes`. Never throws. */
+/**
+ * Decompresses a response body. Calls `done` once with the text that could be decompressed,
+ * truncated to `maxBytes`, or with a placeholder if the encoding is unknown. Never throws.
+ */
 export function decompress(
   compressed: Buffer,
   encoding: string,

@@ -8,10 +8,13 @@ export interface RequestFailure {
 }
 
 interface FailurePlace {
-  /** Host and port of the endpoint. */
+  /** The host and port of the endpoint. */
   readonly place: string;
   readonly status: number | null;
-  /** The likely requirement of an endpoint that closes a connection without a response. */
+  /**
+   * The likely requirement of an endpoint that closed the connection without a response, phrased to
+   * follow "it may".
+   */
   readonly mayWant?: string | undefined;
 }
 
@@ -29,15 +32,19 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Reques
   return { class: 'timeout', message };
 }
 
-/** Returns the likely requirement of an endpoint that closes a connection without a response. */
+/**
+ * Returns the likely requirement of an endpoint that closes the connection without a response, if
+ * any.
+ */
 export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string | undefined {
-  // In TLS 1.3 a client without the required certificate sees only a closed connection.
+  // In TLS 1.3, a client without the required certificate only sees the connection close.
   if (protocol === 'https:') return hasCertificate ? undefined : 'require a client certificate';
-  // OpenSSL sends no alert to a client that speaks HTTP.
+  // OpenSSL sends no alert to a client that speaks plain HTTP, which only sees the connection
+  // close.
   return port.endsWith('443') ? 'speak TLS, so that its URL has to begin with https://' : undefined;
 }
 
-/** The 400 responses of nginx, Apache and Go to a plain request on a TLS port. */
+/** Matches the 400 responses of nginx, Apache and Go to a plain HTTP request on a TLS port. */
 const WANTS_TLS =
   /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
 
@@ -50,7 +57,10 @@ export function tlsRemark(
   return `${host} speaks TLS, so its URL has to begin with https://.`;
 }
 
-/** Redirects are not followed: an endpoint must not choose where else a signed request goes. */
+/**
+ * Returns the failure for a redirect, or null for any other response. Redirects are not followed,
+ * because an endpoint must not choose where else a signed request is sent.
+ */
 export function redirectFailure(
   status: number | null,
   headers: Readonly<Record<string, string>>,

@@ -29,17 +29,20 @@ import {
 export interface RequestResult {
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** Decompressed and cut to the limit. */
+  /** The response body, decompressed and truncated to the limit. */
   readonly body: string;
-  /** Null: the endpoint responded with any status except a redirect. */
+  /** Null if the endpoint responded with any status except a redirect. */
   readonly failure: RequestFailure | null;
-  /** A remark for the user; the status counts all the same. */
+  /** A remark for the user. The response status still counts. */
   readonly remark?: string | undefined;
-  /** A reused connection, probably closed while idle, ended without a byte. */
+  /** Whether a reused connection, probably closed while idle, ended before any response byte. */
   readonly isIdleLoss?: boolean;
-  /** Nothing was sent: the project has too many other DNS lookups running. */
+  /** Whether nothing was sent because the project has too many DNS lookups running. */
   readonly isUnsent?: boolean;
-  /** Nothing was sent: this agent cannot read the endpoint's configuration; another may. */
+  /**
+   * Whether nothing was sent because this agent cannot read the endpoint's configuration. Another
+   * agent may be able to.
+   */
   readonly isUnreadable?: boolean;
 }
 
@@ -52,14 +55,14 @@ export interface EndpointRequest {
   readonly certificate?: IdentifiedCertificate | undefined;
 }
 
-/** A parsed URL with the parts each request needs: the getters of URL create new strings. */
+/** A parsed URL. Its parts are cached, because the getters of `URL` create new strings. */
 interface RequestTarget {
   readonly url: URL;
   readonly origin: string;
   readonly path: string;
 }
 
-/** Parsed URLs kept. */
+/** The number of cached URLs above which the cache is cleared. */
 const TARGETS_MAX = 1_000;
 
 export interface RequestSenderOptions {
@@ -70,9 +73,9 @@ export interface RequestSenderOptions {
   readonly caFile?: string | undefined;
 }
 
-/** Bytes read past the limit to keep the connection reusable; a longer response closes it. */
+/** Bytes read past the limit to keep the connection reusable. A longer response closes it. */
 const DRAIN_BYTES = 256 * 1024;
-/** Bytes of a response body that are always kept. */
+/** The number of bytes of a response body that are always kept. */
 const SHORT_BYTES = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -84,7 +87,11 @@ export class RequestSender {
   readonly #certified: CertifiedPools;
   readonly #targets = new Map<string, RequestTarget>();
 
-  /** @throws GatewayError `tls_file` when the CA file cannot be used */
+  /**
+   * Creates the connection pools. Connections are opened on demand.
+   *
+   * @throws GatewayError `tls_file` if the CA file cannot be used
+   */
   constructor(private readonly options: RequestSenderOptions) {
     const { allowedNetworks, lookupsPerProject, proxy, caFile } = options;
     const names = new Names(lookupsPerProject);
@@ -94,7 +101,7 @@ export class RequestSender {
     const pooling = {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // The timer of the exchange covers the whole request.
+      // Disabled, because the exchange's timer covers the whole request.
       headersTimeout: 0,
       bodyTimeout: 0,
     };
@@ -117,9 +124,10 @@ export class RequestSender {
   }
 
   /**
-   * Sends one POST and calls `done` exactly once, possibly before returning. Never throws.
+   * Sends one POST request and calls `done` exactly once, possibly before returning. Never throws.
    *
-   * @param responsePace counts bytes of response bodies; over the pace little of a response is kept
+   * @param responsePace tracks response bytes; while the project exceeds its pace, only the first
+   *   1,000 bytes of a response are kept
    */
   send(
     request: EndpointRequest,
@@ -134,7 +142,8 @@ export class RequestSender {
     const { maxResponseBytes: maxBytes } = this.options;
     const exchange = new Exchange(url, request, { maxBytes, lookup, done, responsePace });
     try {
-      // `dispatch` opens a needed connection synchronously, so its lookup counts for the project.
+      // `dispatch` opens new connections synchronously, so the DNS lookup counts toward this
+      // project's limit.
       const dispatcher = certificate ? this.#certified.of(certificate) : this.#dispatcher;
       this.#names.askFor(projectId, () => {
         dispatcher.dispatch({ origin, path, method: 'POST', headers, body }, exchange);
@@ -174,7 +183,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: Record<string, string> = {};
   readonly #chunks: Buffer[] = [];
   #maxBytes = 0;
-  /** Bytes counted in the pace before the size of the body is known. */
+  /** Bytes added to the pace before the body size was known. */
   #reserved = 0;
   #kept = 0;
   #read = 0;
@@ -191,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #timeOut(): void {
     const { timeoutMs } = this.request;
-    // A request that was sent needs no lookup.
+    // A request that was sent no longer depends on a DNS lookup.
     const state = this.#abort ? undefined : this.options.lookup();
     if (state === 'waiting') this.#withdraw();
     else if (state === 'asking') this.onError(LookupError.ofSilence(this.url.hostname, timeoutMs));
@@ -230,7 +239,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     return true;
   }
 
-  /** Returns how many bytes of the body to keep, and counts them until its size is known. */
+  /**
+   * Returns how many bytes of the body to keep, and adds them to the pace until the body size is
+   * known.
+   */
   #reserve(length: number): number {
     const { maxBytes, responsePace } = this.options;
     const { projectId } = this.request;
@@ -243,7 +255,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   get #encoding(): string | undefined {
-    // Case-insensitive: https://www.rfc-editor.org/rfc/rfc9110#name-content-codings
+    // Content codings are case-insensitive:
+    // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
     return encoding === '' || encoding === 'identity' ? undefined : encoding;
   }
@@ -266,7 +279,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(null);
   }
 
-  /** A status that was read counts even if the rest of the response is broken. */
+  /** Returns the status read so far, which counts even if the rest of the response is broken. */
   #statusRead(): number | null {
     const head = this.#status === null && !this.#settled ? this.#connection?.cutHead() : undefined;
     if (head) {
@@ -304,7 +317,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Returns the answer for a request that was never sent. */
+/** Returns the result of a request that was never sent. */
 export function unsendable(message: string): RequestResult {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }

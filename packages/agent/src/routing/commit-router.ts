@@ -25,7 +25,8 @@ export function commitRouter({
     onRecorded: (listener) => inFlight.onRecorded(listener),
     plan(hasRoom) {
       if (!configCache.isCurrent()) void configCache.refresh();
-      // A batch that starts to fit is routed as a whole: cutting it would make tiny batches.
+      // A batch is routed as a whole even if only part of it fits: splitting would make tiny
+      // batches.
       const plan = planner.plan(
         lease.agentId,
         hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0,

@@ -15,7 +15,10 @@ import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
 
 const BATCH_MAX = 200;
-/** Limit of waiting events with large bodies; further signals are pulled again in ten seconds. */
+/**
+ * The maximum number of waiting events with large bodies. Signals of further ones are pulled again
+ * after ten seconds.
+ */
 const LARGE_MAX = 32;
 
 interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
@@ -23,7 +26,10 @@ interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
   readonly inFlight: Pick<DeliveriesInFlight, 'room' | 'waitForRoom'>;
 }
 
-/** Routes events that name their endpoints, and pushes the others to match-subscriptions. */
+/**
+ * Consumes create-event: routes events that need no matching, and pushes the signals of other
+ * events to match-subscriptions.
+ */
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);
@@ -37,7 +43,10 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
   });
 }
 
-/** The slow half of routing. A separate queue avoids head-of-line blocking of other events. */
+/**
+ * Consumes match-subscriptions, the slow half of routing. The separate queue prevents head-of-line
+ * blocking of events that need no matching.
+ */
 export function consumeMatchSubscriptions(
   options: QueueOptions,
   signal: AbortSignal,
@@ -59,8 +68,8 @@ export function consumeFirstAttempts(
 }
 
 /**
- * Pulls while there is capacity. Signals of events left pending are not acknowledged; any agent may
- * pull them again after ten seconds.
+ * Pulls and routes events while there is capacity. Signals of events left pending are not
+ * acknowledged, so any agent may pull them again after ten seconds.
  */
 async function consume(
   name: QueueName,
@@ -133,7 +142,10 @@ class LargeEvents {
 
   constructor(private readonly log: AgentContext['log']) {}
 
-  /** Does nothing when too many events wait, or this one does: its signal is pulled again. */
+  /**
+   * Queues a large event. Skips it if it is already waiting or too many are: its signal is pulled
+   * again.
+   */
   push({ projectId, id }: PendingEvent, route: () => Promise<void>): void {
     if (this.#ids.has(id) || this.#ids.size >= LARGE_MAX) return;
     this.#ids.add(id);

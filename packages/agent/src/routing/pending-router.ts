@@ -20,11 +20,14 @@ interface PendingRouterOptions extends Pick<
 
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 
-/** Routes pending events, commits their deliveries, and holds the deliveries this agent claimed. */
+/** Routes pending events, commits their deliveries, and queues those claimed by this agent. */
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
-  /** Projects whose events remain pending: over their share, not readable, or not loaded yet. */
+  /**
+   * Projects whose events stay pending because the project is over its share, unreadable, or not
+   * loaded yet.
+   */
   get postponed(): readonly string[] {
     const { configCache, planner } = this.options;
     return [
@@ -39,7 +42,7 @@ export class PendingRouter {
     return readPending(this.options.database.pool, refs);
   }
 
-  /** Returns the ids of events left pending because their projects are postponed. */
+  /** Routes pending events. Resolves with the ids of those left pending in postponed projects. */
   async route(
     pending: readonly PendingEvent[],
     routing: Routing = RECONCILED,
@@ -92,16 +95,17 @@ export class PendingRouter {
   }
 
   /**
-   * Routes each event once, in order of id, the lock order of all routers. An event without targets
-   * is routed again if the configuration was not the latest.
+   * Routes each event once, ordered by id, the order in which all routers lock events. An event
+   * without targets is routed again if the configuration was not the latest.
    */
   async #routesOf(pending: readonly PendingEvent[]) {
     const { configCache, loopShares } = this.options;
-    // One pull can contain two signals of an event.
+    // One pull can contain two signals of the same event.
     const events = new Map(pending.map((event) => [event.id, event]));
     const steps = this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
     const [only] = pending;
-    // A large body comes alone and waits for its project's share; batches of small events do not.
+    // An event with a large body is pulled alone and waits for its project's share of the event
+    // loop. Batches of small events do not wait.
     const isLarge = only && events.size === 1 && only.data.length > BODY_AT_ONCE_MAX;
     const routes = await (isLarge
       ? loopShares.runInSlices(only.projectId, steps)

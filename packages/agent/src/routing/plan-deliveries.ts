@@ -20,19 +20,22 @@ interface DeliveryPlannerOptions {
   readonly backpressure: Pick<Backpressure, 'postponeNew'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
-  /** False leaves first attempts to be claimed. */
+  /**
+   * Whether this agent claims first attempts in the commit, rather than leaving them to other
+   * agents.
+   */
   readonly claimsFirstAttempts: boolean;
 }
 
 interface DeliveryPlan {
   readonly agentId: number;
-  /** Deliveries this agent may still claim with the commit. */
+  /** The number of deliveries that this agent may still claim with the commit. */
   room: number;
   readonly deliveries: NewEventDelivery[];
   readonly held: HeldDelivery[];
 }
 
-/** Plans the deliveries of routed events and reserves their capacity until the commit. */
+/** Plans the deliveries of routed events, and reserves their capacity until the commit. */
 export class DeliveryPlanner extends Matcher {
   constructor(private readonly options: DeliveryPlannerOptions) {
     super(options.routingPace);
@@ -74,7 +77,10 @@ export class DeliveryPlanner extends Matcher {
     }
   }
 
-  /** Holds the new deliveries of a committed plan that this agent sends. */
+  /**
+   * Called after the commit: queues the new deliveries that this agent sends, and frees the
+   * capacity of the others.
+   */
   handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
     const { inFlight, dueTimes } = this.options;
     for (const { status, projectId, dueInMs } of deliveries)

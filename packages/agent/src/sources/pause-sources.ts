@@ -12,7 +12,10 @@ export interface PausingOptions extends Pick<
 const JITTER_MS = 500;
 const AGAIN_MS = 5_000;
 
-/** Pauses sources for all agents, and resumes them later. `pause` resolves with whether any did. */
+/**
+ * Pauses sources for all agents, and resumes them once their pause is over. `pause` resolves with
+ * whether the source is paused.
+ */
 export function pausing(options: PausingOptions): {
   pause(projectId: string, sourceId: string, reason: string): Promise<boolean>;
   close(): void;

@@ -3,12 +3,12 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { SourceLags } from './source-lags.js';
 
 const EVERY_MS = 10_000;
-/** Turns in `EVERY_MS`; each writes news. */
+/** The number of writes per `EVERY_MS`. All but one contain only changed states. */
 const TURNS = 10;
 
 /**
- * Writes source states to KV for the management API: news within a second, everything every ten
- * seconds. Returns a function that stops it.
+ * Writes the states of sources to KV for the management API: changed ones within a second, and all
+ * of them every ten seconds. Returns a function that stops the writes.
  */
 export function publishLags(
   {

@@ -34,29 +34,38 @@ export interface RunningSourceOptions
   readonly lease: Pick<AgentLease, 'shareOf'>;
 }
 
-/** Time for the function of a stopped source; undecided messages then remain with their broker. */
+/**
+ * The maximum time that `stop` waits for a source's function. After that, undecided messages stay
+ * with their broker.
+ */
 const ABANDON_MS = 5_000;
 
-/** Limits for plugins of third parties. */
+/** Limits for the partitions that third-party plugins report. */
 const PARTITION_LENGTH_MAX = 100;
 const PARTITIONS_MAX = 4_000;
 
-/** How long a share of the readers must last before it applies: restarts affect no other agent. */
+/**
+ * How long a changed share of the readers must last before it applies, so that restarting one agent
+ * does not affect the others.
+ */
 const STEADY_MS = 10_000;
 
 export class RunningSource {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
-  /** Aborted to run the plugin again. */
+  /** Aborted to restart the plugin. */
   #run = new AbortController();
-  /** Readers of this agent, the callback that changes them, and the share that may apply next. */
+  /**
+   * The number of readers in this agent, the callback that changes it, and the share that may apply
+   * next.
+   */
   #workers: number;
   #onWorkers: ((workers: number) => void) | undefined;
   #next: { readonly workers: number; readonly sinceMs: number } | undefined;
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
-  /** Lost messages by partition since this source started here. */
+  /** Lost messages by partition, since this agent started the source. */
   readonly #lost = new Map<string, number>();
   readonly #log: Log;
   #ingestSource: IngestSource;
@@ -78,7 +87,10 @@ export class RunningSource {
     this.#ended = this.#supervise();
   }
 
-  /** Applies a changed record without a restart; false if its connection has changed. */
+  /**
+   * Applies a changed record without a restart. Returns false if its connection has changed, which
+   * requires a restart.
+   */
   accepts(record: SourceRecord): boolean {
     if (connectionKeyOf(record) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
@@ -91,14 +103,18 @@ export class RunningSource {
     return true;
   }
 
-  /** Leaves undecided messages with the broker. Call `stop` next: its next run reads them again. */
+  /**
+   * Leaves undecided messages with the broker, to be read again when the source next runs. Call
+   * `stop` afterwards.
+   */
   abandon(): void {
     this.#stop.abort();
     this.options.transformer?.abandon(this.#ingestSource);
   }
 
   /**
-   * Applies a steady share of the readers, by running the plugin again if it cannot change them.
+   * Applies a share of the readers that has lasted long enough. Restarts a plugin that cannot
+   * change its number of readers.
    */
   share(nowMs: number): void {
     const workers = this.#share();
@@ -119,7 +135,7 @@ export class RunningSource {
     return this.options.lease.shareOf(this.record.pub_sub.workers ?? 1);
   }
 
-  /** Shows advice for the operator in health while the source is read. */
+  /** Shows advice for the operator in health while the source is being read. */
   advise(advice: string | null): void {
     if (advice !== null && advice !== this.#advice)
       this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
@@ -168,7 +184,7 @@ export class RunningSource {
     this.#tell('stopped');
   }
 
-  /** Informs the tenant, in notifications and over the management API. */
+  /** Reports the state to the tenant, in notifications and in the management API. */
   #tell(state: ReadingState, reason?: string): void {
     this.options.notifier?.source(this.record, state, reason);
     this.options.lags?.tellState(this.record.id, state, reason);
@@ -188,14 +204,15 @@ export class RunningSource {
         throw new Error('The source plugin stopped reading without a reason.');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        // The failures of a source that ran well for a while count from zero.
+        // After a run of more than a minute, earlier failures no longer count.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const { message, said, fix } = error as Error & { said?: string; fix?: string };
         const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix]
           .filter(Boolean)
           .join(' ');
-        // The tenant reads this; an error without a fix may quote a server.
+        // The tenant reads this text, so it omits the message of an error without a fix, which may
+        // quote a server.
         const told =
           fix === undefined
             ? 'It cannot be read; the logs of the agents say why.'
@@ -250,8 +267,10 @@ export class RunningSource {
   }
 
   /**
-   * @param run once it has ended, reports of the plugin are ignored
-   * @param reportsLag whether `run` reports the lag, as there is no `watch`
+   * Returns the context of one run of the plugin.
+   *
+   * @param run the run, after whose end the plugin's reports are ignored
+   * @param reportsLag whether `run` reports the lag, because the plugin has no `watch`
    */
   #context(
     settings: SourceContext['settings'],

@@ -2,7 +2,7 @@ import type { PartitionOffsets } from '@gateway/plugin';
 import type { PartitionLag, SourceState } from '@gateway/store/kv';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 
-/** Limits for plugins of third parties. */
+/** Limits for the offsets and reasons that third-party plugins report. */
 const OFFSET_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 2_000;
 
@@ -11,18 +11,18 @@ interface KnownLag {
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
   state: Omit<SourceState, 'messages'> | undefined;
-  /** Whether its state has changed since it was published, or its lag has become known. */
+  /** Whether the state has changed, or the lag has become known, since the last publication. */
   isNews: boolean;
 }
 
 /**
- * State, lag and age of sources: unacknowledged messages by partition, or of a queue, and the time
- * since the last message.
+ * Tracks the state, lag and age of sources. The lag is the number of unacknowledged messages per
+ * partition or queue; the age is the time since the last message.
  */
 export class SourceLags {
   readonly #sources = new Map<string, KnownLag>();
 
-  /** The age of an enabled source counts from now until a message is read. */
+  /** Starts tracking an enabled source, with an age of zero, unless it is already tracked. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
     if (!this.#sources.has(id))
       this.#sources.set(id, {
@@ -39,7 +39,7 @@ export class SourceLags {
     if (known) known.readAtMs = performance.now();
   }
 
-  /** Sets the lag of a partition; null or an invalid number clears it. */
+  /** Sets the lag of a partition. Null or an invalid number removes it. */
   tell(
     sourceId: string,
     partition: string,
@@ -62,7 +62,10 @@ export class SourceLags {
     }
   }
 
-  /** `failing` without a reason means connecting, which keeps a known state. */
+  /**
+   * Sets the state of a source. `failing` without a reason means connecting, which does not replace
+   * a known state.
+   */
   tellState(sourceId: string, state: ReadingState, reason?: string): void {
     const known = this.#sources.get(sourceId);
     if (!known || (state === 'failing' && reason === undefined && known.state)) return;
@@ -77,7 +80,10 @@ export class SourceLags {
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 
-  /** Returns sources with a known state; `isNewsOnly`: only changes since the last call. */
+  /**
+   * Returns the sources with a known state or, if `isNewsOnly`, only those changed since the last
+   * call.
+   */
   states({ isNewsOnly = false } = {}): {
     projectId: string;
     sourceId: string;

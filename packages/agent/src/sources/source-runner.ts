@@ -6,25 +6,27 @@ import { SourceWatch } from './source-watch.js';
 
 interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache'>, Omit<RunningSourceOptions, 'startsInMs'> {
-  /** Limit for the sources of a project together. */
+  /** The maximum total number of workers of a project's sources. */
   readonly maxWorkers: number;
 }
 
-/** A broker that does not answer delays readiness at most this long. */
+/** The maximum time for which an unresponsive broker may delay readiness. */
 const STARTING_MAX_MS = 10_000;
 
 const STARTS_PER_SECOND = 40;
 
 /**
- * Runs enabled sources of outgoing projects. New functions apply at runtime, connections by a
- * restart.
+ * Runs the enabled sources of outgoing projects. A changed function applies at runtime; a changed
+ * connection restarts the source.
  */
 export class SourceRunner {
   readonly #running = new Map<string, RunningSource>();
   readonly #closing = new Map<string, RunningSource>();
   readonly #paused = new Map<string, string>();
   readonly #watches = new Map<string, SourceWatch>();
-  /** Starting a broker client takes milliseconds: a project's clients start one by one. */
+  /**
+   * Spreads the starts of a project's broker clients, which block the event loop for milliseconds.
+   */
   readonly #starts = new ProjectPace(STARTS_PER_SECOND, 0);
   readonly #watchStarts = new ProjectPace(STARTS_PER_SECOND, 0);
   #stopping = false;
@@ -33,7 +35,10 @@ export class SourceRunner {
 
   constructor(private readonly options: SourceRunnerOptions) {}
 
-  /** True until each initial source is read, failed once or is slow; delays a rolling restart. */
+  /**
+   * True until each initial source is read, has failed once, or takes too long. Until then the
+   * agent is not ready, which delays a rolling restart.
+   */
   get isStarting(): boolean {
     if (this.#isStarted) return false;
     if (this.#startedAtMs === undefined) return true;
@@ -42,19 +47,19 @@ export class SourceRunner {
     return !this.#isStarted;
   }
 
-  /** Starts the sources in the config cache, without waiting, and follows changes. */
+  /** Starts the sources in the config cache without waiting for them, and follows changes. */
   start(): void {
     this.#startedAtMs = performance.now();
     this.options.configCache.onChange(() => this.#follow());
     this.#follow();
   }
 
-  /** Applies changed shares of the readers. Call it with each heartbeat. */
+  /** Applies changed shares of the readers. Call on each heartbeat. */
   share(nowMs = performance.now()): void {
     for (const source of this.#running.values()) source.share(nowMs);
   }
 
-  /** Resolves when every source has settled and acknowledged its messages as far as possible. */
+  /** Stops all sources. Resolves once they have settled and acknowledged what they can. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const parts = [this.#running, this.#closing, this.#watches].flatMap((map) => [...map.values()]);
@@ -80,7 +85,7 @@ export class SourceRunner {
       const record = wanted.get(id);
       if (record && source.accepts(record)) continue;
       if (paused.has(id)) source.abandon();
-      // The old connection closes first: two would compete for partitions.
+      // The old connection closes before a new one opens: both would compete for partitions.
       this.#running.delete(id);
       this.#closing.set(id, source);
       void source.stop().then(() => {
@@ -137,7 +142,10 @@ export class SourceRunner {
     }
   }
 
-  /** Returns the health component of a source: its name, with its id if the name is in use. */
+  /**
+   * Returns the name of a source's health component: the source's name, followed by its id if the
+   * name is in use.
+   */
   #componentOf({ name, id }: SourceRecord): string {
     const component = `source ${name}`;
     const sources = [...this.#running.values(), ...this.#closing.values()].map(
@@ -149,7 +157,7 @@ export class SourceRunner {
   }
 }
 
-/** A source over the worker limit of its project gets one worker; older sources go first. */
+/** Limits the workers per project, oldest source first. A source over the limit gets one. */
 function withinWorkers<Source extends SourceRecord>(
   sources: readonly Source[],
   max: number,

@@ -12,12 +12,15 @@ export interface SourceWatchOptions {
   readonly openSecret: Open;
   readonly log: Log;
   readonly lags?: SourceLags | undefined;
-  /** Shows advice for the operator; null clears it. */
+  /** Shows advice to the operator. Null clears it. */
   readonly advise: (advice: string | null) => void;
   readonly startsInMs: number;
 }
 
-/** Calls `watch` of an enabled source's plugin, repeatedly on failure; `run` reports errors. */
+/**
+ * Runs `watch` of an enabled source's plugin, and restarts it after failures. Failures are not
+ * reported to health, because `run` reports them.
+ */
 export class SourceWatch {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
@@ -63,7 +66,7 @@ export class SourceWatch {
     }
   }
 
-  /** Resolves with false when the plugin has no `watch`. */
+  /** Runs `watch` until the source stops or `watch` fails. Resolves with false if there is none. */
   async #watch(): Promise<boolean> {
     const { plugins, openSecret, log, lags, advise } = this.options;
     const active = plugins.get(this.record.pub_sub.type);
@@ -85,12 +88,12 @@ export class SourceWatch {
   }
 }
 
-/** Changes when a source needs to be read anew. */
+/** Returns a key that changes when the source must reconnect. */
 export function connectionKeyOf(record: SourceRecord): string {
   return JSON.stringify([record.project_id, record.pub_sub]);
 }
 
-/** Returns the connection of a source with its secrets opened. */
+/** Returns the connection of a source, with decrypted secrets. */
 export function connectionOf(
   { id, pub_sub: pubSub }: SourceRecord,
   active: Pick<ActiveSource, 'connectionSchema'>,
@@ -104,7 +107,7 @@ export function connectionOf(
   );
 }
 
-/** Returns a name for the broker, unique per process and source. */
+/** Returns this agent's broker client id, unique per process and source. */
 export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
 }

@@ -12,17 +12,17 @@ import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
 
-/** Concurrent commits of events, each on its own connection. */
+/** The number of concurrent event commits, each on its own connection. */
 export const COMMITTERS = 3;
 
 interface SourceParts extends Pick<EventWriterOptions, 'router' | 'usage'> {
   readonly plugins: ActivatedPlugins;
   readonly notifier: Notifier;
-  /** Names this agent in the pauses of sources. */
+  /** Identifies this agent in source pauses. */
   readonly name: string;
 }
 
-/** Connects the parts from the sources to the commit, last stage first. */
+/** Wires the parts from the sources to the commit, last stage first. */
 export function wireSources(
   {
     config,
@@ -89,7 +89,8 @@ export function wireSources(
     lags,
     plugins: plugins.sources,
     openSecret: open,
-    // More messages than the project may have accepted within a second would only fill memory.
+    // Limited to the number of messages that a project may ingest per second: more would only fill
+    // memory.
     window: Math.min(ingest.window, limits.events_per_second || Infinity),
     maxWorkers: limits.workers_per_project,
     countLost:
@@ -99,7 +100,7 @@ export function wireSources(
   });
   const stopPublishing = publishLags({ kv, lease, log, lags });
 
-  /** Stops reading; messages already read are committed and acknowledged. */
+  /** Stops reading. Messages already read are committed and acknowledged. */
   const drainSources = (): Promise<void> => {
     pauses.close();
     pipeline.stop();

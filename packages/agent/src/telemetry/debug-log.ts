@@ -4,7 +4,7 @@ import { traceField } from '@gateway/ingest/commit/debug-log';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** Writes one line per attempt. Undefined unless the log writes debug lines. */
+/** Writes one debug line per attempt. Undefined unless the log writes debug lines. */
 export type AttemptLog = ReturnType<typeof attemptLog>;
 
 export function attemptLog(log: Log) {
@@ -29,7 +29,7 @@ export function attemptLog(log: Log) {
   };
 }
 
-/** Returns the fields of a log line about an attempt; `trace_id` only with a trace context. */
+/** Returns the log fields of an attempt, with `trace_id` only if it has a trace context. */
 export function attemptFields(attempt: AttemptRecord): Record<string, unknown> {
   return {
     project_id: attempt.projectId,

@@ -5,7 +5,7 @@ import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
-/** Returns a label set per value, created once and not per observed value. */
+/** Returns one label set per value, created once instead of per observation. */
 const labelSets = <Name extends string, Value extends string>(name: Name, ...values: Value[]) =>
   Object.fromEntries(values.map((value) => [value, { [name]: value }])) as Record<
     Value,
@@ -25,10 +25,10 @@ const STEPS = labelSets(
 const BATCHES = labelSets('batch', 'transform', 'commit', 'route', 'record');
 const OVER = labelSets('outcome', 'success', 'failure', 'discarded');
 
-/** Reports the pipeline's measurements. Times are of the monotonic clock, `performance.now()`. */
+/** Reports the pipeline's measurements. Their times are on the monotonic clock. */
 export type Measure = NonNullable<ReturnType<typeof measuring>>;
 
-/** Returns undefined if metrics are off; the pipeline then reads no clock for them. */
+/** Returns the pipeline's measurements, or undefined if metrics are off. */
 export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>) {
   if (!metrics) return undefined;
   const step = (name: keyof typeof STEPS, sinceMs: number, untilMs = performance.now()): void =>
@@ -95,7 +95,7 @@ function countAttempts(
     else counts.set(key, { labels: { project, outcome }, attempts: 1 });
     if (attempt.status === 'retry' || !isOver(attempt)) continue;
     meter.observe('gateway_delivery_attempt_count', OVER[attempt.status], attempt.number);
-    // The broker gave no time.
+    // The latency is unknown if the broker provided no timestamp.
     if (attempt.status !== 'success' || attempt.occurredAtMs <= 0) continue;
     const seconds = (attempt.requestedAtMs + attempt.durationMs - attempt.occurredAtMs) / 1000;
     meter.observe('gateway_end_to_end_latency', { project, endpoint }, Math.max(0, seconds));
@@ -113,7 +113,10 @@ interface Tally {
   quarantined: number;
 }
 
-/** Commits settle many messages together: counts are reported once per turn of the event loop. */
+/**
+ * Returns a function that counts settled messages. Commits settle many at once, so the counts are
+ * reported once per event-loop turn.
+ */
 function ingestTally(
   meter: Meter,
 ): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
@@ -124,7 +127,7 @@ function ingestTally(
     tallies.clear();
   };
   return (source, outcome, receivedAtMs) => {
-    // The broker redelivers it; it counts when it is decided.
+    // The broker redelivers the message, which counts once it is decided.
     if (outcome === 'later') return;
     if (tallies.size === 0) setImmediate(tell);
     let tally = tallies.get(source);

@@ -11,7 +11,7 @@ import type { QueueName } from '@gateway/store/kv';
 
 export interface Routing {
   readonly by: QueueName | 'reconciler';
-  /** When each event's signal was pushed, in epoch milliseconds, by event id. */
+  /** When each event's signal was pushed, in epoch milliseconds by event id. */
   readonly since: ReadonlyMap<string, number>;
 }
 
@@ -20,7 +20,7 @@ type CommittedDeliveries = {
   readonly added: ReadonlySet<string>;
 };
 
-/** Records spans of events in the queues. Events without trace context get none. */
+/** Records the spans of events routed from the queues. Events without a trace context have none. */
 export function routingTrace(tracer: SpanTracer) {
   function begin<Name extends SpanName>(
     name: Name,
@@ -30,7 +30,7 @@ export function routingTrace(tracer: SpanTracer) {
   ) {
     const parent = parseTraceparent(traceparentIn(headers));
     if (!parent || !isSampled(parent)) return undefined;
-    // The clock of KV may be ahead.
+    // The KV clock may be ahead, so the span's start is capped at the current time.
     const span = tracer.start(name, {
       startedAtMs: Math.min(since.get(id) ?? nowMs, nowMs),
       parent,
@@ -111,7 +111,10 @@ function countAdded({ deliveries, added }: CommittedDeliveries): ReadonlyMap<str
   return counts;
 }
 
-/** Reads `traceparent` without parsing the JSON. Quotes inside a value would be escaped. */
+/**
+ * Reads `traceparent` without parsing the JSON. Quotes in values are escaped, so the pattern cannot
+ * match inside a value.
+ */
 function traceparentIn(headers: string): string | undefined {
   return /"traceparent":"([^"\\]*)"/.exec(headers)?.[1];
 }
@@ -125,7 +128,7 @@ function attributesOf(event: PendingEvent, { by }: Routing) {
   };
 }
 
-/** Returns a code or a name, but never the error's message, which may quote a row. */
+/** Returns the error's code or name, because its message may quote a row. */
 function classOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error';

@@ -20,14 +20,14 @@ import { MessageTrace } from '@gateway/ingest/message/telemetry';
 /** Records the spans of messages and propagates their trace context. */
 export type Tracing = NonNullable<ReturnType<typeof tracing>>;
 
-/** Returns undefined when no tracer plugin is active. */
+/** Returns the tracing of an agent, or undefined if no tracer plugin is active. */
 export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
   if (!active) return undefined;
   const tracer = openSpanTracer();
   return {
     received: (source: IngestSource, message: Message) => new MessageTrace(tracer, source, message),
     routing: routingTrace(tracer),
-    /** Returns undefined if the event's trace context is to be propagated unchanged. */
+    /** Starts the trace of an attempt, or returns undefined to propagate the context unchanged. */
     attempting: (delivery: HeldDelivery) => startAttempt(tracer, delivery),
   };
 }
@@ -39,9 +39,10 @@ export interface AttemptTrace {
 }
 
 /**
- * Starts the span of an attempt, a child of the event's creation and linked to the previous
- * attempt; undefined if not recorded. An API event without trace context starts a trace; for an
- * event of a source, the agent that read it has decided.
+ * Starts the span of an attempt, a child of the event's creation that links to the previous
+ * attempt. Returns undefined if the trace is not recorded. An API event without a trace context
+ * starts a trace; for an event of a source, the agent that read it has decided whether it is
+ * traced.
  */
 function startAttempt(
   tracer: SpanTracer,
@@ -52,7 +53,7 @@ function startAttempt(
   }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
 ): AttemptTrace | undefined {
   const { traceparent } = headers;
-  // The common case parses nothing.
+  // Fast path: an untraced event, the common case, is recognised without parsing.
   if (
     traceparent === undefined
       ? sourceId !== null && before === null
@@ -78,7 +79,7 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
   };
 }
 
-/** Ends the span now, with the attributes of the request and the error of a failed attempt. */
+/** Ends the span of an attempt now, with the attributes of the request and any error. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
   made: {
@@ -123,7 +124,10 @@ function attributesOf({
   };
 }
 
-/** The failure's message is left out: it may quote the endpoint or a proxy. */
+/**
+ * The error sentences of spans, used because the failure's own message may quote the endpoint or a
+ * proxy.
+ */
 const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
   dns: 'The name of the endpoint was not found.',
   connect: 'The endpoint could not be connected to.',

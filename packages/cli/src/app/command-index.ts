@@ -4,7 +4,7 @@ import { textTable } from '../output/table.js';
 export const description =
   'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
 
-/** Plain data: `gateway` lists the commands without loading any. */
+/** The summary of each command, so that `gateway` can list commands without loading them. */
 export const summaries = {
   agent: 'Start the data plane.',
   bootstrap: 'Create a new user account.',
@@ -49,7 +49,7 @@ export const summaries = {
 
 export type CommandId = keyof typeof summaries;
 
-/** Words with subcommands that are not commands themselves. */
+/** Summaries of words that have subcommands but are not commands themselves. */
 export const topics = {
   license: 'The licence.',
   migrate: 'Database migrations.',
@@ -59,19 +59,20 @@ export const topics = {
   'utils:sources': 'Sources and their pauses.',
 } as const;
 
-/** Repeated in each command as `hiddenAliases`. */
+/** Short names of commands. Each command repeats its own as `hiddenAliases`. */
 export const aliases: Readonly<Record<string, CommandId>> = { serve: 'server', s: 'server' };
 
 const ids = Object.keys(summaries) as CommandId[];
 
 export interface NamedCommand {
-  /** The longest matching command or topic, such as `utils:quarantine`; may be empty. */
+  /** The longest matching command or topic, such as `utils:quarantine`, or empty. */
   readonly id: string;
   readonly rest: readonly string[];
 }
 
 /**
- * Returns the longest command or topic at the start of the words; an alias counts as its command.
+ * Returns the longest command or topic at the start of the words, and the words after it. An alias
+ * is replaced by its command.
  */
 export function namedCommand(words: readonly string[]): NamedCommand {
   const [first = ''] = words;
@@ -87,8 +88,8 @@ export function namedCommand(words: readonly string[]): NamedCommand {
 }
 
 /**
- * Returns the commands to load: the named one and its subcommands, which its help lists; all for
- * `completion`, and when the first word is a flag.
+ * Returns the commands to load: the named one, with its subcommands for its help. Returns all for
+ * `completion`, or if the first word is a flag.
  */
 export function wantedCommands(argv: readonly string[]): readonly CommandId[] {
   const [first = '-', ...rest] = argv;
@@ -102,17 +103,17 @@ function atOrBelow(named: string): CommandId[] {
   return ids.filter((id) => id === named || (named !== '' && id.startsWith(`${named}:`)));
 }
 
-/** Returns the words that can follow `gateway`, without aliases. */
+/** Returns the names of all commands and topics as typed after `gateway`, without aliases. */
 export function commandNames(): string[] {
   return [...ids, ...Object.keys(topics)].map((id) => id.replaceAll(':', ' '));
 }
 
 /**
- * Returns the output of `gateway` without arguments. Lists topics among the commands, because to a
- * user `migrate` is a command. Loads neither the command line library nor a command, which halves
- * the time.
+ * Returns the output of `gateway` without arguments. Topics are listed among the commands: to a
+ * user, `migrate` is a command. Loads neither the command line library nor a command, which halves
+ * the running time.
  *
- * @param width columns of the terminal
+ * @param width the width of the terminal in columns
  */
 export function rootHelp(width = 80): string {
   const rows = Object.entries({ ...topics, ...summaries }).filter(([id]) => !id.includes(':'));

@@ -8,7 +8,7 @@ interface CommandFailure {
   readonly exitStatus: number;
 }
 
-/** Parser errors of oclif, which does not export their classes. */
+/** An error from oclif's parser, whose classes oclif does not export. */
 interface ParserError {
   readonly message: string;
   readonly oclif?: object;
@@ -18,10 +18,10 @@ interface ParserError {
 }
 
 /**
- * Converts an error to a sentence, a fix and an exit status: 2 for wrong use, otherwise 1.
+ * Converts an error to a sentence, a fix and an exit status: 2 for a usage error, otherwise 1.
  *
  * @param command the command as typed, with spaces
- * @param flags the flags of the command, without dashes
+ * @param flags the command's flags, without dashes
  */
 export function failureOf(
   error: unknown,
@@ -69,7 +69,10 @@ export function printed({ sentence, fix }: CommandFailure): string {
   return maskUrls(`error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`);
 }
 
-/** Throws `wrong_use`, with a suggestion, for an unknown command or topic, or too many words. */
+/**
+ * Throws `wrong_use` for an unknown command or topic, a flag before the command, or words that the
+ * command does not accept. Suggests a similar command, if any.
+ */
 export function requireCommand({ id, rest }: NamedCommand): void {
   const [next] = rest;
   const command = id.replaceAll(':', ' ');
@@ -94,7 +97,8 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   }
   const end = rest.findIndex((it) => it.startsWith('-'));
   const words = rest.slice(0, end === -1 ? undefined : end);
-  // Words after a mistyped command can be its arguments.
+  // The last words can be arguments of a mistyped command, so fewer and fewer words are tried as
+  // its name.
   for (let count = words.length; count > 0; count--) {
     const typed = `${command} ${words.slice(0, count).join(' ')}`.trim();
     const names = commandNames().filter((it) => it.split(' ').length === typed.split(' ').length);

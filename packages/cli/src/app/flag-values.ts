@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 
-/** Returns an error with exit status 2. */
+/** Returns a `wrong_use` error, which exits with status 2. */
 export function wrongUse(sentence: string, fix: string): GatewayError {
   return new GatewayError('wrong_use', { sentence, fix });
 }
 
-/** Returns an id in lower case. Throws `wrong_use`. */
+/** Returns the id in lower case. Throws `wrong_use` if it is not an id. */
 export function idOf<Given extends string | undefined>(name: string, given: Given): Given {
   const id = given?.trim().toLowerCase();
   if (id === undefined || isId(id)) return id as Given;
@@ -17,7 +17,10 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
   );
 }
 
-/** Returns one of the known values, ignoring case. Throws `wrong_use`. */
+/**
+ * Returns the known value equal to the given one, ignoring case, or undefined if none was given.
+ * Throws `wrong_use` for an unknown value.
+ */
 export function oneOf<Known extends string>(
   name: string,
   given: string | undefined,
@@ -32,7 +35,10 @@ export function oneOf<Known extends string>(
   );
 }
 
-/** Returns an integer from 1 to `max`; `otherwise` when omitted. Throws `wrong_use`. */
+/**
+ * Returns an integer from 1 to `max`, or `otherwise` if the flag was omitted. Throws `wrong_use`
+ * for other values.
+ */
 export function integerOf(
   name: string,
   given: string | undefined,
@@ -47,9 +53,10 @@ export function integerOf(
 }
 
 /**
- * Reads a file named by the user, `-` for standard input. Throws `wrong_use`.
+ * Reads a file named by the user, or standard input for `-`. Throws `wrong_use` if the file cannot
+ * be read.
  *
- * @param given the flag or argument that names it, for the error: `--body`
+ * @param given the flag or argument, such as `--body`, for the error message
  */
 export async function readInput(given: string, path: string): Promise<Buffer> {
   if (path === '-') return standardInput(given);
@@ -75,10 +82,11 @@ const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const PART = /(\d+)(d|h|ms|m|s)/g;
 
 /**
- * Parses integers with a unit each, in any order: `1h30m`, `500ms`. Throws `wrong_use`.
+ * Parses a duration: integers with a unit each, in any order, such as `1h30m` or `500ms`. Throws
+ * `wrong_use` for any other string.
  *
- * @param name the flag, for the error
- * @returns milliseconds, more than 0
+ * @param name the flag, for the error message
+ * @returns milliseconds, always more than 0
  */
 export function parseDuration(name: string, text: string): number {
   const parts = [...text.matchAll(PART)];
@@ -94,7 +102,7 @@ export function parseDuration(name: string, text: string): number {
   );
 }
 
-/** Formats a duration in the same notation, with its two largest units. */
+/** Formats a duration in the notation of `parseDuration`, with at most its two largest units. */
 export function formatDuration(ms: number): string {
   let left = Math.round(ms);
   const parts = Object.entries(UNITS).flatMap(([unit, size]) => {

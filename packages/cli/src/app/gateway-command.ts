@@ -23,9 +23,12 @@ export const valueFlag = (helpValue: string, summary: string) =>
 export const argument = (description: string) =>
   Args.string({ required: true, ignoreStdin: true, description });
 
-/** Reads settings from flags, the environment and the configuration file. */
+/**
+ * The base of commands that read settings from flags, environment variables and the configuration
+ * file.
+ */
 export abstract class GatewayCommand extends Command {
-  /** Throws the errors of `resolveConfig`. */
+  /** Resolves the settings for this command. Throws the errors of `resolveConfig`. */
   protected resolve(flags: FlagValues): Resolved {
     return resolveConfig(this.configOptions(flags));
   }

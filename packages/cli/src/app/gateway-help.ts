@@ -3,15 +3,15 @@ import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { namedCommand, rootHelp } from './command-index.js';
 import { requireCommand } from './failure.js';
 
-/** Moves the flags to the end: nearly every command has the long list of settings. */
+/** Moves the flags to the end of a command's help, because the list of setting flags is long. */
 class GatewayCommandHelp extends CommandHelp {
-  /** One line of usage, instead of every flag twice. */
+  /** Returns one line of usage ending with `[FLAGS]`. The library would list every flag again. */
   protected override defaultUsage(): string {
     const hasFlags = Object.values(this.command.flags).some(({ hidden }) => !hidden);
     return `${super.defaultUsage()}${hasFlags ? ' [FLAGS]' : ''}`;
   }
 
-  /** The library wraps text below a name two columns too late. */
+  /** Corrects the text below a name, which the library indents two columns too far. */
   override renderList(...[rows, options]: Parameters<CommandHelp['renderList']>): string {
     return super.renderList(rows, { ...options, indentation: options.indentation + 2 });
   }
@@ -23,7 +23,7 @@ class GatewayCommandHelp extends CommandHelp {
   }
 }
 
-/** Replaces oclif's help. */
+/** Replaces oclif's help. oclif loads this class from the path in `helpClass`. */
 export default class GatewayHelp extends Help {
   protected override CommandHelpClass = GatewayCommandHelp;
 
@@ -32,8 +32,8 @@ export default class GatewayHelp extends Help {
   }
 
   /**
-   * Unlike the library, supports a command called `help`, and suggests a command for a mistyped
-   * one.
+   * Shows the help for the given words. Unlike the library, supports a command called `help`, and
+   * suggests a command for a mistyped one.
    */
   override async showHelp(argv: string[]): Promise<void> {
     const asked = argv.filter((it) => it !== '--help' && it !== '-h');

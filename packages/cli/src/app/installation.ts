@@ -13,10 +13,11 @@ let current: Discovery | undefined;
 let currentRoot = '';
 
 /**
- * Discovers plugins before the commands are loaded: their settings become flags.
+ * Discovers the plugins. Must be called before commands are loaded, because plugin settings become
+ * flags.
  *
- * @param root folder whose `package.json` names the built-in plugins
- * @param file the configuration file, which can name another plugin folder
+ * @param root the folder whose `package.json` lists the built-in plugins
+ * @param file the configuration file, which can set another plugin folder
  */
 export function useInstallation({
   root,
@@ -30,23 +31,23 @@ export function useInstallation({
   return current;
 }
 
-/** Returns the installation in use; throws if there is none. */
+/** Returns the installation in use. Throws if `useInstallation` was not called. */
 export function installation(): Discovery {
   if (!current) throw new Error('no installation is in use');
   return current;
 }
 
-/** Returns the installation's folder. */
+/** Returns the folder of the installation in use. */
 export function root(): string {
   return currentRoot;
 }
 
-/** Returns the licence of the settings, or its problem. */
+/** Returns the configured licence or, if it is invalid, the community licence with the problem. */
 export function licenceOf({ license_key: token, license_public_key: publicKey }: Config): Licence {
   return readLicence({ token, publicKey });
 }
 
-/** Starts the plugins that settings, feature flags and licence allow. */
+/** Starts the plugins allowed by the settings, feature flags and licence. */
 export function startPlugins(
   resolved: Resolved,
   { licence, serviceName, log }: { licence: Licence; serviceName: string; log: Log },

@@ -11,7 +11,7 @@ import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
 
 /**
  * Generates a distribution's key pair and writes the private key to a new file with mode 0600.
- * Returns the public key. Throws `licence_key_file`.
+ * Returns the public key. Throws `licence_key_file` if the file exists or cannot be written.
  */
 export function generateLicenceKey(path: string): KeyObject {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -39,9 +39,9 @@ interface LicenceRequest {
 }
 
 /**
- * Signs a licence. Throws `licence_key_file`.
+ * Signs a licence. Throws `licence_key_file` if the private key cannot be read or is not Ed25519.
  *
- * @param path PEM file with the Ed25519 private key
+ * @param path the PEM file with the private key
  * @returns the token, and the public key to verify it
  */
 export function issueLicence(

@@ -34,10 +34,10 @@ const pjson: PJSON = {
   },
 };
 
-/** Read by oclif. */
+/** Loaded commands by id. oclif reads this export. */
 export const commands: Record<string, Command.Class> = {};
 
-/** Loads commands, and sets their summaries and setting flags. */
+/** Loads commands and sets their summaries and setting flags. */
 export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
   const modules = await Promise.all(
     ids.map(
@@ -54,13 +54,14 @@ export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
 }
 
 /**
- * Loads oclif's configuration, without a package.json: the installation can be any folder.
+ * Loads oclif's configuration without a package.json, because the installation can be any folder.
  *
- * @param argv limits the commands to load
+ * @param argv determines the commands to load
  */
 export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
   await loadCommands(wantedCommands(argv));
-  // Run the built files, whatever NODE_ENV says.
+  // Otherwise, if NODE_ENV is `development` or `test`, oclif would look for TypeScript sources
+  // instead of the built files.
   settings.enableAutoTranspile = false;
   const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   return Config.load({
@@ -74,8 +75,9 @@ export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
 }
 
 /**
- * Runs a command, or shows help. Replaces oclif's `run`, which ends the command at a flag between
- * its words, and loads its configuration again. Throws `wrong_use`, and the errors of the command.
+ * Runs a command or shows its help. Replaces oclif's `run`, which ends a command's name at a flag
+ * between its words and loads the configuration twice. Throws `wrong_use` for an unknown command,
+ * and the command's own errors.
  */
 export async function runOclif(argv: readonly string[], config: Config): Promise<void> {
   const { id, rest } = namedCommand(argv);

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { repeatedMembers } from '@gateway/core/json';
 
-/** Parses a YAML or JSON file. Throws `openapi_broken`. */
+/**
+ * Parses a YAML or JSON file. Throws `openapi_broken` if it cannot be read or parsed, or if a JSON
+ * file repeats a key.
+ */
 export async function parseFile(path: string, name: string): Promise<unknown> {
   const { parse } = await import('@readme/openapi-parser');
   let document: unknown;
@@ -17,7 +20,7 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
         : `it cannot be read: ${fileReason({ code, message })}`;
     throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
   }
-  // The YAML parser itself rejects a repeated key.
+  // Only needed for JSON: the YAML parser itself rejects repeated keys.
   const [repeated] = path.endsWith('.json')
     ? repeatedMembers(readFileSync(path, 'utf8'), '\n')
     : [];
@@ -26,7 +29,7 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
   throw new GatewayError('openapi_broken', { file: name, reason });
 }
 
-/** Converts the parser's message to one line, without its excerpt. */
+/** Converts the parser's message to one line, without the excerpt of the file. */
 function syntaxError(message: string, path: string): string {
   const [first = ''] = message.replaceAll(path, 'it').split('\n');
   if (first.endsWith('is not a valid JSON Schema'))

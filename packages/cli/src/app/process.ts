@@ -21,7 +21,7 @@ interface Process {
     readonly log: Log;
   }) => Promise<{
     readonly port: number;
-    /** The public URL, if any. */
+    /** The public URL of a server; undefined for an agent. */
     readonly url?: string;
     /** Reports that the process is not ready, and still answers requests. */
     leave(): void;
@@ -29,15 +29,15 @@ interface Process {
   }>;
 }
 
-/** Returns the time to close everything: five seconds more than the drain timeout. */
+/** Returns the time limit for closing everything: five seconds more than the drain timeout. */
 export function closingDeadlineMs({ agent }: Config): number {
   return agent.drain_timeout_seconds * 1000 + 5_000;
 }
 
 /**
- * Heap growth before V8 marks the whole heap, which blocks the event loop for 20 to 60 ms on a
- * small heap. V8 counts buffers too, and by default lets a slowly growing heap grow by only half: a
- * few messages of a megabyte would cause two markings per second.
+ * The heap growth in percent after which V8 marks the whole heap, which blocks the event loop for
+ * 20 to 60 ms on a small heap. V8 also counts buffers, and by default lets a slowly growing heap
+ * grow by only half, so a few messages of a megabyte would cause two markings per second.
  */
 const HEAP_GROWTH_PERCENT = 300;
 
@@ -77,7 +77,9 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
   }
 }
 
-/** Logs warnings and uncaught errors, whose stack can contain secrets. */
+/**
+ * Logs warnings and uncaught errors. Node's own output has a stack trace that can contain secrets.
+ */
 function logWarningsAndDefects(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
@@ -106,8 +108,8 @@ function reportLicence(log: Log, licence: Licence): void {
 }
 
 /**
- * Logs the plugins, with a warning for each configured one that is inactive. With `plugins.strict`,
- * throws `plugins_missed`.
+ * Logs the plugins, with a warning for each configured but inactive one. With `plugins.strict`,
+ * throws `plugins_missed` if there are any of these.
  */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
   const missed = table.filter((plugin) => isMissed(plugin, config));

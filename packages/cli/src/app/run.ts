@@ -3,11 +3,12 @@ import type { SettingsTable } from '@gateway/core/config';
 import { namedCommand, rootHelp, versionLine } from './command-index.js';
 
 /**
- * Runs the command line. Answers go to standard output, everything else to standard error.
+ * Runs the command line. Results go to standard output, everything else to standard error.
  *
- * @param argv the arguments, without node and script
- * @param root folder of the installation, whose `package.json` names the built-in plugins
- * @returns the exit status: 0, 1 failed, 2 wrong use
+ * @param argv the arguments after node and the script
+ * @param root the installation's folder, whose `package.json` lists the built-in plugins
+ * @returns the exit status: 0 for success, 1 for a failure, 2 for a usage error, or another one set
+ *   by the command
  */
 export async function run({
   argv: typed,
@@ -32,7 +33,8 @@ export async function run({
   let flags: string[] = [];
   try {
     await refusePlugNPlay();
-    // The file can name a plugin folder, and plugin settings become flags.
+    // Plugins are discovered before the command is parsed: their settings become flags, and the
+    // configuration file can set a plugin folder.
     const file = flagValue(typed, 'config');
     const { useInstallation } = await import('./installation.js');
     const { rows } = useInstallation({ root, file: typeof file === 'string' ? file : undefined });
@@ -68,14 +70,17 @@ async function refusePlugNPlay(): Promise<void> {
   throw new GatewayError('plug_n_play', {});
 }
 
-/** Returns a flag's value before its command is known; true without a value. */
+/**
+ * Returns a flag's value before its command is known: true without a value, undefined if the flag
+ * was omitted.
+ */
 function flagValue(argv: readonly string[], name: string): string | boolean | undefined {
   const options = { [name]: { type: 'string' } } as const;
   const { values } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, options });
   return values[name];
 }
 
-/** Maps withdrawn commands to replacements. */
+/** The replacement of each withdrawn command, as a sentence. */
 const withdrawnCommands: Readonly<Record<string, string>> = {
   worker: 'use `gateway agent`, the data plane',
   ingest: 'use `gateway agent`, the data plane',
@@ -102,7 +107,7 @@ async function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): Pr
   }
 }
 
-/** A reader that closes the pipe early, such as `head`, is not an error. */
+/** Ignores `EPIPE`: a reader such as `head` may close the pipe early. */
 function ignoreClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

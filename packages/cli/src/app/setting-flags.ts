@@ -15,12 +15,12 @@ const groupsByKey: Readonly<Record<string, string>> = {
 };
 const REST = 'GLOBAL';
 
-/** Help groups in display order. */
+/** All help groups of global flags, in display order. */
 export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
 
 /**
- * No setting affects these commands. They accept the flags unlisted: a wrapper can always pass
- * them.
+ * Commands that no setting affects. They accept the setting flags without listing them, so that a
+ * wrapper script can pass the same flags to every command.
  */
 const indifferent: readonly string[] = [
   'completion',
@@ -33,7 +33,7 @@ const indifferent: readonly string[] = [
   'version',
 ];
 
-/** Returns a command's specific and global setting flags. */
+/** Returns the flags for a command's own settings and, in help groups, for the global settings. */
 export function settingFlags(
   command: string,
   rows: SettingsTable = installation().rows,
@@ -59,7 +59,7 @@ export function settingFlags(
 }
 
 /**
- * Moves global flags behind the words, where the command's parser accepts them. Everything from the
+ * Moves global flags after the command's words, where its parser expects them. Everything from the
  * first other flag on is unchanged.
  */
 export function commandFirst(argv: readonly string[], rows: SettingsTable): string[] {
@@ -88,7 +88,10 @@ export function commandFirst(argv: readonly string[], rows: SettingsTable): stri
   return [...words, ...flags, ...argv.slice(at)];
 }
 
-/** The settings table validates the values: one error names all mistakes with their origin. */
+/**
+ * Returns the flag for a setting. It does not validate its value: the settings table reports all
+ * mistakes with their origins in one error.
+ */
 function settingFlag(
   key: string,
   row: Setting,

@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
 
 /**
- * Records the first Ctrl-C or SIGTERM: a command can end in a consistent state. A second signal
- * ends it immediately.
+ * Records the first Ctrl-C or SIGTERM instead of exiting, so that a command can end in a consistent
+ * state. A second signal ends the process immediately.
  *
- * @returns the shell exit status, 130 after Ctrl-C and 0 until then; `done` restores the default
- *   handling
+ * @returns `status`, the exit status for the shell: 0 until a signal, 130 after Ctrl-C; and `done`,
+ *   which restores the default handling
  */
 export function noteInterruption(): { readonly status: number; done(): void } {
   const note = (signal: NodeJS.Signals) => {
@@ -21,13 +21,14 @@ export function noteInterruption(): { readonly status: number; done(): void } {
 }
 
 /**
- * Two signals within this time are one Ctrl-C: the terminal sends one, and npm forwards another.
+ * Signals within this time count as one Ctrl-C: the terminal sends one and npm forwards another.
  */
 const SAME_MS = 1_000;
 
 /**
- * Resolves on the first SIGINT or SIGTERM. The same signal again exits immediately; the other one
- * changes nothing, because a parent process can react to Ctrl-C with a SIGTERM.
+ * Resolves on the first SIGINT or SIGTERM. Repeating the same signal more than a second later exits
+ * immediately. The other signal is ignored, because a parent process can react to Ctrl-C with a
+ * SIGTERM.
  */
 export function untilInterrupted(onFirst: () => void): Promise<void> {
   return new Promise((resolve) => {

@@ -8,20 +8,21 @@ import {
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 
-// Commands load drivers on demand: each takes longer to load than a command that prints help.
+// The database and KV drivers are imported on demand: loading one takes longer than running a
+// command that only prints help.
 
 const KV_PATIENCE_MS = 2_000;
 
 export interface DatabaseWork {
-  /** Connections for concurrent work. */
+  /** Connections for concurrent work; 2 by default. */
   readonly poolSize?: number;
-  /** Requires all migrations. */
+  /** Whether all migrations must have been applied; true by default. */
   readonly migrated?: boolean;
 }
 
 /**
- * Opens the database for one piece of work and closes it. Connection errors name the address and
- * the setting.
+ * Opens the database for one task and closes it afterwards. Connection errors include the address
+ * and the setting.
  */
 export async function withDatabase<T>(
   { database: settings }: Config,
@@ -43,8 +44,8 @@ export async function withDatabase<T>(
 }
 
 /**
- * Opens KV for one piece of work, retried for up to two seconds, and closes it. Throws
- * `kv_unreachable` or a similar error.
+ * Opens KV for one task, retried for up to two seconds, and closes it afterwards. Throws
+ * `kv_unreachable`, or another error that includes KV's address.
  */
 export async function withKv<T>(
   { kv: settings }: Config,

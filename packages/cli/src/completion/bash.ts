@@ -1,9 +1,9 @@
 import type { CompletedCommand } from './catalog.js';
 
 /**
- * Extends the generated bash script, which completes the words of commands and the first flag:
- * passes it the line without preceding flags and values, completes a flag's values itself, and
- * leaves the rest to file completion.
+ * Returns an addition to the generated bash script, which itself completes only command words and
+ * the first flag. The addition passes the line to that script without the preceding flags and
+ * values, completes flag values itself, and leaves the rest to file completion.
  */
 export function bashAddition(catalog: readonly CompletedCommand[]): string {
   const withValue = new Set(
@@ -55,7 +55,7 @@ complete -o default -F _gateway_complete gateway
 `;
 }
 
-/** Returns one case per set of values. */
+/** Returns one branch of the bash `case` statement per set of values. */
 function valueCases(catalog: readonly CompletedCommand[]): string[] {
   const cases = new Map<string, string[]>();
   for (const { words, flags } of catalog) {

@@ -3,7 +3,7 @@ import type { Config } from '@oclif/core/config';
 import { flagsOf, type SettingsTable } from '@gateway/core/config';
 import { aliases } from '../app/command-index.js';
 
-/** `values` are set if they are few and known. */
+/** A flag to complete. `values` is empty unless the possible values are few and known. */
 export interface CompletedFlag {
   readonly name: string;
   readonly summary: string;
@@ -12,7 +12,7 @@ export interface CompletedFlag {
   readonly values: readonly string[];
 }
 
-/** `words` are `migrate` and `up`. */
+/** A command or topic to complete. For `migrate up`, `words` are `migrate` and `up`. */
 export interface CompletedCommand {
   readonly words: readonly string[];
   readonly summary: string;
@@ -72,7 +72,7 @@ function completedFlags({ id, flags }: Command.Loadable, rows: SettingsTable): C
     });
 }
 
-/** Returns the setting's options, or the values in the help: `json|human`. */
+/** Returns the options of the flag's setting, or the values in its help, such as `json|human`. */
 function valuesOf(
   flag: Command.Flag.Cached & { type: 'option' },
   id: string,

@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedFlag } from './catalog.js';
 
-/** Returns the fish script: https://fishshell.com/docs/current/completions.html */
+/** Returns the completion script for fish: https://fishshell.com/docs/current/completions.html */
 export function fishScript(catalog: readonly CompletedCommand[]): string {
   return `# Completions of gateway for fish.
 
@@ -39,7 +39,7 @@ function words(catalog: readonly CompletedCommand[]): string[] {
   });
 }
 
-/** Completes each flag once, for all its commands. */
+/** Returns one line per flag, for all commands that have it. */
 function flags(catalog: readonly CompletedCommand[]): string[] {
   const places = new Map<string, string[]>();
   for (const { words, flags } of catalog) {

@@ -11,14 +11,14 @@ import { fishScript } from './fish.js';
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 
-/** Output files of oclif's generator, below its cache folder. */
+/** The output files of oclif's generator, in the `autocomplete` folder of its cache folder. */
 const files = {
   bash: 'functions/bash/gateway.bash',
   zsh: 'functions/zsh/_gateway',
   powershell: 'functions/powershell/gateway.ps1',
 } as const;
 
-/** Returns a completion script, which starts no gateway. */
+/** Returns a completion script, which works without starting the gateway. */
 export async function completionScript(
   shell: (typeof shells)[number],
   config: Config,
@@ -28,15 +28,16 @@ export async function completionScript(
   if (shell === 'fish') return fishScript(catalog);
   const script = await generatedScript(shell, config, catalog);
   if (shell === 'bash') return `${script}${bashAddition(catalog)}`;
-  // zsh runs the script as a function's body from `fpath`; this one can also be sourced.
+  // zsh runs a script from `fpath` as a function body. With this ending, the script can also be
+  // sourced.
   const either =
     '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n';
   return shell === 'zsh' ? script.replace(/\n_gateway\n$/, () => either) : script;
 }
 
 /**
- * Runs oclif's generator, a command that writes to a cache folder, here a temporary one, with the
- * catalog in place of the commands.
+ * Runs oclif's generator, a command that writes its script to the cache folder. A temporary folder
+ * replaces the cache folder, and the catalog replaces the loaded commands.
  */
 async function generatedScript(
   shell: keyof typeof files,
@@ -64,7 +65,7 @@ async function generatedScript(
       topics: { value: topics },
       getPluginsList: { value: () => [{ commands }] },
     }) as Config;
-    // The declared class is abstract.
+    // The class is declared as abstract, so `new` cannot be used.
     await (Reflect.construct(Create, [[], shown]) as Command).run();
     return await readFile(join(folder, 'autocomplete', files[shell]), 'utf8');
   } finally {
@@ -72,7 +73,10 @@ async function generatedScript(
   }
 }
 
-/** The generators for zsh and PowerShell add the help flag themselves. */
+/**
+ * Converts a command for oclif's generator. `withHelp` is false for zsh and PowerShell, whose
+ * generators add the help flag themselves.
+ */
 function asOclif(
   { words, summary, flags }: CompletedCommand,
   { withHelp }: { withHelp: boolean },

@@ -13,7 +13,7 @@ import { withLine } from './with-line.js';
 
 export interface CheckedConfig {
   readonly file: string | undefined;
-  /** Number of settings given by flag, variable or file. */
+  /** The number of settings given by a flag, an environment variable or the file. */
   readonly given: number;
   readonly problems: readonly SettingProblem[];
   readonly warnings: readonly SettingProblem[];
@@ -21,8 +21,8 @@ export interface CheckedConfig {
 }
 
 /**
- * Checks settings like `server` and `agent`, but collects all mistakes. Connects to nothing and
- * loads no plugin.
+ * Checks the settings as `server` and `agent` do, collecting all problems instead of throwing.
+ * Opens no connections and loads no plugin code.
  */
 export function checkConfig(options: ConfigOptions, discovery: Discovery): CheckedConfig {
   const { read, unread } = readAsFarAsPossible(options);
@@ -43,7 +43,7 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
     sealer(config.encryption_key);
   } catch (error) {
     if (!isGatewayError(error)) throw error;
-    // Often only the processes know the key.
+    // Only a warning, because often only the server and the agents have the key.
     add(
       error.code === 'encryption_key_missing' ? warnings : problems,
       'encryption_key',
@@ -69,7 +69,10 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   };
 }
 
-/** If the file is unreadable, flags and environment are still checked. */
+/**
+ * Reads the settings. If the file is unreadable, returns that problem with the settings from flags
+ * and environment variables, so that these are still checked.
+ */
 function readAsFarAsPossible(options: ConfigOptions): {
   read: ReadConfig;
   unread: SettingProblem[];
@@ -87,13 +90,19 @@ function readAsFarAsPossible(options: ConfigOptions): {
   }
 }
 
-/** The sentence quotes values of settings, which can be URLs with credentials. */
+/**
+ * Adds line numbers to a problem, and masks URLs in its sentence, which quotes settings and can
+ * contain credentials.
+ */
 function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): SettingProblem {
   const told = withLine(problem, read);
   return { ...told, sentence: maskUrls(told.sentence) };
 }
 
-/** Skips groups in which a default replaced an invalid setting. */
+/**
+ * Returns the conflicts between settings. Groups with an invalid setting are skipped, because a
+ * default has replaced its value.
+ */
 function conflicts({ config, origins, problems }: ReadConfig): SettingProblem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
   return crossChecks(config, origins).filter(
@@ -120,7 +129,7 @@ function unmetNeeds(
     });
 }
 
-/** Returns the setting that selects a plugin, or the plugin's name. */
+/** Returns the key of the setting that selects a plugin, or else the plugin's name. */
 function keyOf({ kind, name }: PluginState): string {
   return kind === 'tracer' ? 'tracer.type' : kind === 'metrics' ? 'metrics.metrics_backend' : name;
 }

@@ -6,9 +6,9 @@ interface GroupSchema extends StandaloneSchema {
 }
 
 /**
- * Returns the JSON Schema (draft 2020-12) of the configuration file, which accepts every valid file
- * with JSON lists, and rejects unknown keys and wrong types; `gateway config check` checks the
- * rest.
+ * Returns the JSON Schema (draft 2020-12) of the configuration file. It accepts every valid file
+ * whose lists are JSON arrays, and rejects unknown keys and wrong types. `gateway config check`
+ * checks the rest.
  */
 export function configSchema(rows: SettingsTable): StandaloneSchema {
   const schema = {

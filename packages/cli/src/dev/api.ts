@@ -2,18 +2,18 @@ import { DevError } from './flags.js';
 
 const REQUEST_MS = 20_000;
 
-/** A client of the management API. Throws a DevError with the API's message and fix. */
+/** A client of the management API. Methods throw a DevError with the API's message and fix. */
 export class Api {
   readonly url: string;
   readonly #key: string;
 
-  /** @param url such as `http://127.0.0.1:5005/api/v1` */
+  /** @param url the base URL, such as `http://127.0.0.1:5005/api/v1` */
   constructor(url: string, key: string) {
     this.url = url;
     this.#key = key;
   }
 
-  /** Resolves with the `data` of the response. */
+  /** Sends a request and returns the `data` of the response. */
   async call<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<T> {
     const response = await fetch(this.url + path, {
       method,
@@ -33,7 +33,7 @@ export class Api {
     return data;
   }
 
-  /** Returns the resource; undefined after a 404. */
+  /** Returns the resource, or undefined without an id or after a 404. */
   async find<T>(path: string, id: string | undefined): Promise<T | undefined> {
     if (id === undefined) return undefined;
     return this.call<T>('GET', `${path}/${id}`).catch((error: { status?: number }) => {

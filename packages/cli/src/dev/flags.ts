@@ -1,7 +1,7 @@
 import type { FlagValues } from '@gateway/core/config';
 import { wrongUse } from '../app/flag-values.js';
 
-/** The command prints the sentence and the fix, and exits with 1. */
+/** An error of `gateway dev`, which prints its sentence and fix, and exits with 1. */
 export class DevError extends Error {
   override readonly name = 'DevError';
   readonly fix: string;
@@ -18,18 +18,21 @@ export interface KafkaTopic {
 }
 
 /**
- * Settings that flags and environment cannot change: otherwise a variable that points at production
- * would migrate that database.
+ * Settings that flags and environment variables cannot change. Otherwise a variable for a
+ * production database would make `gateway dev` migrate that database.
  */
 const FIXED =
   /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
 
-/** True for the key of a setting that `gateway dev` fixes. */
+/** Whether `gateway dev` itself sets the setting with this key. */
 export function isFixed(key: string): boolean {
   return FIXED.test(key);
 }
 
-/** Parses `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use`. */
+/**
+ * Parses `host:port/topic`, or `host:port,host:port/topic` for several brokers. Throws `wrong_use`
+ * for any other string.
+ */
 export function parseTopic(text: string): KafkaTopic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
@@ -41,7 +44,10 @@ export function parseTopic(text: string): KafkaTopic {
   );
 }
 
-/** Parses a port. Throws `wrong_use`. */
+/**
+ * Parses a port, which may be 0, or returns undefined if omitted. Throws `wrong_use` for any other
+ * value.
+ */
 export function parsePort(flag: string, given: FlagValues[string]): number | undefined {
   if (given === undefined) return undefined;
   const text = typeof given === 'string' ? given : '';

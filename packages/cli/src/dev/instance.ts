@@ -20,7 +20,7 @@ interface InstanceOptions {
   readonly resolved: Resolved;
   readonly log: Log;
   readonly lifecycle: Lifecycle;
-  /** Called when a part is ready. */
+  /** Prints that a part is ready. Throws after an interruption, to end the startup. */
   readonly tell: (part: string, text: string) => void;
 }
 
@@ -35,13 +35,12 @@ export interface Instance {
   /** The project's path in the API. */
   readonly project: string;
   readonly sourceName: string;
-  /** Labels of the resources created by this start. */
+  /** Labels of the resources created in this run. */
   readonly made: readonly string[];
-  /** Returns the agent's components. */
   health(): Promise<readonly Omit<HealthComponent, 'since'>[]>;
 }
 
-/** Starts everything except Postgres, which must run. */
+/** Starts everything except Postgres, which must already be running. */
 export async function startInstance({
   state,
   ports,
@@ -96,7 +95,8 @@ export async function startInstance({
   tell('agent', agentUrl);
   const health = async () => {
     const token = config.metrics.bearer_token;
-    // Header values are bytes.
+    // `fetch` sends each character of a header value as one byte, so the UTF-8 bytes of the token
+    // are passed as Latin-1.
     const headers =
       token === undefined
         ? {}

@@ -14,7 +14,7 @@ import { LOG, openState, resolveSettings } from './state.js';
 interface DevOptions {
   readonly isOnce: boolean;
   readonly isFresh: boolean;
-  /** Undefined: the default port, or the next free one. */
+  /** The requested ports. Undefined means the default port or the next free one. */
   readonly ports: { readonly api: number | undefined; readonly agent: number | undefined };
   readonly topics: readonly KafkaTopic[];
   readonly flags: FlagValues;
@@ -23,8 +23,8 @@ interface DevOptions {
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 /**
- * Runs `gateway dev` until it is interrupted, or with `isOnce` until the sample is verified. Throws
- * a DevError or GatewayError when it cannot start or, with `isOnce`, the sample was not verified.
+ * Runs `gateway dev` until interrupted or, with `isOnce`, until the sample is verified. Throws a
+ * DevError or GatewayError if it cannot start or, with `isOnce`, if the sample was not verified.
  */
 export async function runDev(options: DevOptions): Promise<void> {
   const banner = paint('bold', `gateway ${VERSION} for development`);
@@ -54,7 +54,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   };
   if (state.notice) print(`${state.notice}\n`);
   try {
-    // Loading takes as long as starting Postgres.
+    // Loaded while Postgres starts, which takes about the same time.
     const loading = Promise.all([import('./instance.js'), import('./session.js')]);
     const postgres = await startPostgres(state.postgres, () => ports.release('postgres'));
     lifecycle.add('postgres', () => postgres.close());
@@ -74,7 +74,7 @@ export async function runDev(options: DevOptions): Promise<void> {
       postgres.crashed,
     ]);
   } catch (error) {
-    // Errors after an interruption follow from it.
+    // An error after an interruption is a consequence of it and is not reported.
     if (!isInterrupted) throw error;
   } finally {
     await lifecycle.close({ deadlineMs: closingDeadlineMs(resolved.config) });

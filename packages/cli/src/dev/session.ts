@@ -21,8 +21,9 @@ interface SessionOptions {
 const SOURCE_MS = 20_000;
 
 /**
- * Shows the sample (on the first start, and with `isOnce`), the addresses, and the traffic. Adds
- * the topics. With `isOnce`, throws a DevError when the sample or a topic failed.
+ * Shows the sample if this run created resources or `isOnce` is set, and adds the topics. Without
+ * `isOnce`, also shows the addresses and the traffic. With `isOnce`, throws a DevError if the
+ * sample or a topic failed.
  */
 export async function showSession(instance: Instance, options: SessionOptions): Promise<void> {
   const { isOnce, topics, print } = options;
@@ -70,7 +71,10 @@ async function showTopic(
   );
 }
 
-/** Waits until the agent reads the source. Throws a DevError when it cannot. */
+/**
+ * Waits until the agent reads the source. Throws a DevError if it cannot, or has not connected
+ * within 20 seconds.
+ */
 async function sourceIsRead(source: string, { health }: Instance, fix: string): Promise<void> {
   const cannot = (reason: string) =>
     new DevError(`the source "${source}" is not read: ${reason}`, fix);
@@ -107,7 +111,7 @@ Deliveries follow, a line each. Ctrl-C stops.
 `;
 }
 
-/** Returns a sample message in a custom format. */
+/** Returns a sample message in a custom format, which the source's function turns into an event. */
 function sampleMessage(number: string): string {
   return JSON.stringify({
     kind: 'order.created',
@@ -121,8 +125,9 @@ const POLL_MS = 10;
 const FRESH = 'or start with --fresh';
 
 /**
- * Sends one message to the queue, follows it over the API to the inbox, and prints each step with
- * its time. Returns the verified request. Throws a DevError with the failed step and the reason.
+ * Sends one message to the queue, follows it through the API to the inbox, and prints each step
+ * with its time. Returns the verified request. Throws a DevError with the failed step and the
+ * reason.
  */
 async function followSample(
   body: string,

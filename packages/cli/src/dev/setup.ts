@@ -20,7 +20,7 @@ function transform(payload) {
 }
 `;
 
-/** Returns a function that turns any JSON into an event. */
+/** Returns the text of a function that turns any JSON into an event. */
 function topicFunction(topic: string): string {
   return `// Called with each message of the topic; returns the event to deliver.
 function transform(payload) {
@@ -33,8 +33,8 @@ function transform(payload) {
 }
 
 /**
- * Migrates the database and creates a user, like `gateway migrate up` and `gateway bootstrap`.
- * Returns the applied migrations and the API key.
+ * Migrates the database like `gateway migrate up` and, on the first start, creates a user like
+ * `gateway bootstrap`. Returns the applied migrations and the API key.
  */
 export function prepareDatabase(
   config: Config,
@@ -57,10 +57,10 @@ export function prepareDatabase(
 }
 
 /**
- * Creates missing resources over the management API. Existing ones keep the user's changes, except
- * the addresses of inbox and queue, which follow their ports.
+ * Creates missing resources through the management API. Existing ones keep the user's changes. The
+ * inbox and queue addresses follow changes of their ports, unless the user changed the addresses.
  *
- * @returns labels of created resources, and the source's name
+ * @returns the labels of created resources, and the source's name
  */
 export async function setUp(
   api: Api,
@@ -81,7 +81,7 @@ export async function setUp(
     made.push(`${kind} "${body.name}"${label}`);
     return created;
   };
-  /** Updates an address unless the user has changed it. */
+  /** Updates a changed address, unless the user has set another one. */
   const follow = async (
     key: 'inbox_url' | 'queue_endpoint',
     from: string | undefined,
@@ -138,9 +138,9 @@ export async function setUp(
 }
 
 /**
- * Creates a source for the topic, or updates its brokers. The API connects to the broker first.
- * Returns the source's name, and whether it is new. Throws a DevError, without a change, when the
- * broker or topic cannot be reached.
+ * Creates a source for the topic, or updates its brokers. The API first connects to the broker.
+ * Returns the source's name, and whether it is new. Throws a DevError, changing nothing, if the
+ * broker or the topic is unreachable.
  */
 export async function addTopic(
   api: Api,
@@ -149,8 +149,8 @@ export async function addTopic(
 ): Promise<{ source: string; isNew: boolean }> {
   const { project_id: projectId, topics = {} } = state.record;
   const path = `/projects/${projectId}/sources`;
-  // Without a group id, each source has a separate consumer group: two developers on one cluster do
-  // not compete for messages.
+  // Without a group id, each source has its own consumer group, so developers on one cluster do not
+  // compete for messages.
   const pubSub = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: name } };
   const known = await api.find<{
     name: string;

@@ -32,35 +32,35 @@ import {
   type SystemUser,
 } from './services/postgres.js';
 
-/** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
+/** The state in `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {
   readonly record: DevRecord;
   readonly encryptionKey: string;
   readonly postgres: PostgresOptions;
-  /** Why a state was deleted without --fresh. */
+  /** Why the state was deleted without --fresh; undefined if it was kept. */
   readonly notice: string | undefined;
-  /** Adds to the record, and writes it. */
+  /** Adds fields to the record and saves its file. */
   save(added: DevRecord): void;
   unlock(): void;
 }
 
 /** Ids, keys and addresses in `.gateway/dev.json`. */
 interface DevRecord {
-  /** A personal key. */
+  /** The personal API key of `user`. */
   readonly api_key?: string;
   readonly user?: { readonly email: string; readonly password: string };
   readonly project_id?: string;
   readonly source_id?: string;
   readonly endpoint_id?: string;
-  /** The secret the inbox verifies with. */
+  /** The secret for verifying signatures in the inbox. */
   readonly endpoint_secret?: string;
   readonly subscription_id?: string;
-  /** The addresses last set. A different current address is a change by the user. */
+  /** The addresses set by the last run. Any other address was set by the user. */
   readonly inbox_url?: string;
   readonly queue_endpoint?: string;
   /** Source ids by topic name. */
   readonly topics?: Readonly<Record<string, string>>;
-  /** The folder of Postgres, if outside `.gateway`. */
+  /** The Postgres folder, if outside `.gateway`. */
   readonly postgres_home?: string;
 }
 
@@ -69,12 +69,12 @@ const CONFIG = join(FOLDER, 'gateway.json');
 const RECORD = join(FOLDER, 'dev.json');
 export const LOG = join(FOLDER, 'dev.log');
 
-/** Folder of Postgres if its user cannot reach `./.gateway`. */
+/** The prefix of the Postgres folder if the user that runs Postgres cannot enter `./.gateway`. */
 const ELSEWHERE = '/var/tmp/gateway-dev-';
 
 /**
- * Locks, creates and reads `./.gateway`. `isFresh` deletes its contents. Throws a DevError when
- * another process has locked it, or its files are broken.
+ * Creates, locks and reads `./.gateway`. With `isFresh`, deletes its contents. Throws a DevError if
+ * another process has locked it or its files are broken.
  */
 export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevState> {
   const user = postgresUser();
@@ -128,12 +128,12 @@ export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevS
   }
 }
 
-/** Other users cannot read the folder, but Postgres' user must pass through it. */
+/** Creates the folder, unreadable to other users, but accessible to the user that runs Postgres. */
 function makeFolder(user: SystemUser | undefined): void {
   try {
     mkdirSync(FOLDER, { recursive: true });
     chmodSync(FOLDER, user ? 0o711 : 0o700);
-    // It contains keys, which must not get into a repository.
+    // The folder contains keys, which must not be committed.
     writeFileSync(join(FOLDER, '.gitignore'), '*\n');
   } catch (cause) {
     const reason = (cause as Error).message;
@@ -145,7 +145,10 @@ function makeFolder(user: SystemUser | undefined): void {
   }
 }
 
-/** The data of Postgres and the keys are useless without each other. Empty for a new folder. */
+/**
+ * Returns the missing parts of the state, which are useless without each other. For a new folder,
+ * which lacks all parts, returns an empty list.
+ */
 function missingIn({ api_key: apiKey }: DevRecord, data: string): string[] {
   const parts = {
     'the data of Postgres': existsSync(data),
@@ -167,8 +170,8 @@ function readSecrets(): { encryptionKey: string; password: string } | undefined 
 }
 
 /**
- * Writes `.gateway/gateway.json`, keeping the user's settings, and resolves flags, environment and
- * that file.
+ * Writes `.gateway/gateway.json`, keeping the user's settings, and resolves the settings from
+ * flags, environment variables and that file.
  */
 export function resolveSettings(
   { encryptionKey, postgres }: DevState,
@@ -192,7 +195,7 @@ export function resolveSettings(
     },
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
-    // A developer's brokers can be in any network.
+    // Private networks are allowed, because a developer's brokers can be in any of them.
     source: {
       allowed_networks: [
         '127.0.0.0/8',
@@ -216,7 +219,10 @@ function readConfigFile(): FileContent {
   return readPrivate(CONFIG, 'correct it, or start with --fresh');
 }
 
-/** Reads a file of `writePrivate`, if there is one. Errors do not quote it: it contains secrets. */
+/**
+ * Reads a file written by `writePrivate`, or returns an empty object if there is none. Errors do
+ * not quote the file, which contains secrets.
+ */
 function readPrivate(file: string, fix: string): FileContent {
   if (!existsSync(file)) return {};
   const text = readFileSync(file, 'utf8');
@@ -229,7 +235,7 @@ function readPrivate(file: string, fix: string): FileContent {
   throw new DevError(`${file} cannot be read: it holds no JSON object`, fix);
 }
 
-/** Replaces a file with mode 0600. */
+/** Replaces a file atomically with one that has mode 0600. */
 function writePrivate(file: string, value: object): void {
   const temporary = `${file}.new`;
   rmSync(temporary, { force: true });
@@ -241,15 +247,15 @@ const STOP_MS = 15_000;
 
 /**
  * Locks the folder, replacing the lock of an exited process. Returns a function that unlocks it.
- * Throws a DevError when another process holds the lock. The lock names the command too: after a
- * crash, another process can have the pid.
+ * Throws a DevError if another process holds the lock. The lock includes the command, because after
+ * a crash another process can have the same pid.
  */
 export function lockFolder(file: string): () => void {
   let holder = { pid: 0, command: '' };
   try {
     holder = JSON.parse(readFileSync(file, 'utf8')) as typeof holder;
   } catch {
-    // There is none, or a crash has truncated it.
+    // There is no lock file, or a crash has truncated it.
   }
   const { pid, command } = holder;
   if (pid !== process.pid && commandOf(pid) === command) {
@@ -264,13 +270,14 @@ export function lockFolder(file: string): () => void {
 }
 
 /**
- * Stops the Postgres of a killed `gateway dev`. Removes a pid file of another process, which
- * Postgres would mistake for a running Postgres.
+ * Stops the Postgres that a killed `gateway dev` left running. If the pid file has another
+ * process's pid, removes the file: Postgres would mistake that process for a running Postgres.
  */
 async function stopLeftoverPostgres(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
   if (process.platform === 'win32' || !existsSync(file)) return;
-  // The first line is the pid. https://www.postgresql.org/docs/17/server-shutdown.html
+  // The first line is the pid. SIGINT requests a fast shutdown:
+  // https://www.postgresql.org/docs/17/server-shutdown.html
   const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
   const isLeftover = () => commandOf(pid)?.includes(data) ?? false;
   if (!isLeftover()) return rmSync(file, { force: true });
@@ -283,12 +290,12 @@ async function stopLeftoverPostgres(data: string): Promise<void> {
   );
 }
 
-/** Returns undefined if there is no such process, and on Windows. */
+/** Returns a process's command line, or undefined on Windows or if there is no such process. */
 function commandOf(pid: number): string | undefined {
   if (!(pid > 0)) return undefined;
   if (existsSync('/proc/self')) {
     try {
-      // The command line of a zombie is empty.
+      // A zombie's command line is empty, so it counts as not running.
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8') || undefined;
     } catch {
       return undefined;

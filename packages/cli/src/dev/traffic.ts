@@ -8,13 +8,13 @@ import type { Receipt } from './services/inbox.js';
 
 const POLL_MS = 1_000;
 const ROWS = 100;
-/** Further lines are only counted. */
+/** The maximum number of lines per second. Further ones are only counted. */
 const LINES_MAX = 20;
 const BODY_CHARS = 60;
 
 /**
- * Prints new deliveries, quarantined messages, events without deliveries and changes of the agent's
- * health, once a second.
+ * Prints new deliveries, quarantined messages, events without deliveries, and changes of the
+ * agent's health, polled once a second until the signal aborts.
  */
 export async function followTraffic(
   { api, inbox, project, health, log }: Instance,
@@ -96,7 +96,10 @@ export async function followTraffic(
   })();
 }
 
-/** Returns a function that returns new and changed rows, oldest first. */
+/**
+ * Returns a function that returns the rows that are new or changed since its last call, oldest
+ * first.
+ */
 function changes<Row>(keyOf: (row: Row) => string): (rows: readonly Row[]) => Row[] {
   let known = new Set<string>();
   return (rows) => {

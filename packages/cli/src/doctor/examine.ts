@@ -32,7 +32,9 @@ const DEADLINE_MS = 10_000;
 
 const noDatabase = () => skipped('because of the database');
 
-/** Wraps a check that needs migrated tables. */
+/**
+ * Wraps a check that needs migrated tables. It is skipped without a reachable, migrated database.
+ */
 function onTables(
   work: (database: Database, context: DoctorContext) => ReturnType<DoctorCheck[1]>,
 ): DoctorCheck[1] {
@@ -47,7 +49,7 @@ function onTables(
   };
 }
 
-/** The checks in the order of the report. */
+/** The checks, in report order. */
 const checks = [
   ['encryption key', checkEncryptionKey],
   ['licence', checkLicence],
@@ -109,7 +111,7 @@ export async function* examine(
     inTime(async () => (await requireMigrated(database!), database!)),
   );
   migrated.catch(() => undefined);
-  // Later than the time limit of a check, which has the more specific error.
+  // Fires after a check's own time limit, whose error is more specific.
   const signal = AbortSignal.timeout(withinMs + 100);
   const context: DoctorContext = { ...given, resolved, config, signal, reached, migrated };
 
@@ -128,7 +130,7 @@ export async function* examine(
     const wanted = checks.filter(([check]) => only?.includes(check) ?? true);
     for (const found of wanted.map(run)) yield* await found;
   } finally {
-    // Does not wait for running statements.
+    // Not awaited, because closing waits for running statements.
     void database?.close().catch(() => undefined);
   }
 }

@@ -5,7 +5,7 @@ import type { CheckedConfig } from '../config/check.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
 
-/** `skipped`: not checked, for the reason in the sentence. */
+/** `skipped` means that nothing was checked, for the reason in the sentence. */
 type DoctorState = 'ok' | 'warning' | 'failed' | 'skipped';
 
 export interface DoctorResult {
@@ -20,10 +20,10 @@ export interface DoctorFinding extends DoctorResult {
 
 export interface Examined {
   readonly checked: CheckedConfig;
-  /** Undefined for invalid settings: nothing else can be checked. */
+  /** Undefined if the settings are invalid and nothing else can be checked. */
   readonly resolved: Resolved | undefined;
   readonly discovery: Discovery;
-  /** Recipient of a test mail. */
+  /** The recipient of a test mail, if any. */
   readonly smtpTo: string | undefined;
 }
 
@@ -31,13 +31,16 @@ export interface DoctorContext extends Examined {
   readonly resolved: Resolved;
   readonly config: Config;
   readonly signal: AbortSignal;
-  /** Rejects if Postgres cannot be reached. */
+  /** The facts about Postgres. Rejects if it is unreachable. */
   readonly reached: Promise<DatabaseFacts>;
-  /** Rejects if Postgres lacks migrations. */
+  /** The migrated database. Rejects if Postgres is unreachable or lacks migrations. */
   readonly migrated: Promise<Database>;
 }
 
-/** Returns a result, or further checks, such as one per source. An error is a failure. */
+/**
+ * A check's name and function, which returns a result or further checks, such as one per source. A
+ * thrown error is reported as a failure.
+ */
 export type DoctorCheck = readonly [
   name: string,
   run: (
@@ -58,7 +61,7 @@ export const failed = (sentence: string, fix: string): DoctorResult => ({
   fix,
 });
 
-/** Returns a failure with the fix of the error, if any. */
+/** Returns a failure with the message and fix of an error, or with `otherwise` if it has no fix. */
 export function failedBy(
   error: unknown,
   otherwise = 'this is not foreseen: report it with its sentence',
@@ -76,7 +79,10 @@ const STYLES: Readonly<Record<DoctorState, Parameters<typeof paint>[0]>> = {
 const STATE_CHARS = 9;
 const CHECK_CHARS = 20;
 
-/** Formats a finding, with the fix on a second line. Escapes texts of servers and plugins. */
+/**
+ * Formats a finding, with the fix on a second line. The text is escaped, because it can come from
+ * servers and plugins.
+ */
 export function findingLines({ check, state, sentence, fix }: DoctorFinding): string {
   const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
   return fix === undefined
@@ -84,7 +90,7 @@ export function findingLines({ check, state, sentence, fix }: DoctorFinding): st
     : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
 }
 
-/** Returns the number of findings per state. */
+/** Returns the number of findings per state on one line. */
 export function findingsSummary(findings: readonly DoctorFinding[]): string {
   const counts = (Object.keys(STYLES) as DoctorState[]).map(
     (state) => [state, findings.filter((it) => it.state === state).length] as const,

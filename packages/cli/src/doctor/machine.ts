@@ -15,7 +15,7 @@ import {
 
 const FILES_MIN = 4096;
 
-/** Returns a check for each listening port of server and agent. */
+/** Returns a check for each port of the server and the agent. */
 export function checkPorts({ config: { server, agent } }: DoctorContext): DoctorCheck[] {
   const { bind, port, agent_port: agentPort } = server.http;
   const metrics = (check: string, address: string | undefined, key: string, env: string) =>
@@ -40,7 +40,10 @@ export function checkPorts({ config: { server, agent } }: DoctorContext): Doctor
   return places.map((place) => [place.check, () => checkPort(place)]);
 }
 
-/** Listens on the port for a moment. */
+/**
+ * Checks whether a port is free by briefly listening on it. A port in use is not a failure, because
+ * the gateway itself may be running.
+ */
 async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<DoctorResult> {
   const { bind, port, setting } = place;
   if (port === 0) return skipped('the system picks one');
@@ -58,7 +61,10 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
   }
 }
 
-/** Starts a sandbox and runs a function. */
+/**
+ * Runs a function in a sandbox. Warns if this machine cannot limit the sandbox's memory or end it
+ * with its parent.
+ */
 export async function checkSandbox({ config }: DoctorContext): Promise<DoctorResult> {
   const { readSandboxFacts } = await import('@gateway/ingest/transform/sandboxes');
   const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
@@ -75,9 +81,12 @@ export async function checkSandbox({ config }: DoctorContext): Promise<DoctorRes
   );
 }
 
-/** Checks the limit of open files. Node raises its soft limit to the hard limit. */
+/**
+ * Warns if the limit of open files is low. Node raises its soft limit to the hard limit, so the fix
+ * is a higher hard limit.
+ */
 export function checkOpenFiles(): DoctorResult {
-  // Otherwise the report would look up the names of peers.
+  // Otherwise the report would resolve the host names of network peers, which can be slow.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
   const { userLimits } = process.report.getReport() as {
     userLimits?: { open_files?: { soft?: number | string } };
@@ -89,7 +98,7 @@ export function checkOpenFiles(): DoctorResult {
   return warning(`${limit}: each connection takes one`, fix);
 }
 
-/** Connects to the SMTP server and logs in; with an address, sends a test mail. */
+/** Connects to the SMTP server and logs in. Sends a test mail if an address is given. */
 export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<DoctorResult> {
   const { smtp } = config;
   if (
@@ -117,7 +126,10 @@ export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<Doct
   return ok(`${mailer.server} took a test mail to ${smtpTo}`);
 }
 
-/** Connects to the proxy of deliveries. Does not print its URL, which can contain a password. */
+/**
+ * Checks that the proxy for deliveries accepts connections. Its URL can contain a password and is
+ * not printed.
+ */
 export async function checkProxy({ config, signal }: DoctorContext): Promise<DoctorResult> {
   const { proxy } = config.delivery;
   if (proxy === undefined) return skipped('delivery.proxy is not set');
@@ -139,7 +151,7 @@ export async function checkProxy({ config, signal }: DoctorContext): Promise<Doc
   }
 }
 
-/** Reads the discovery document of the sign-in provider. */
+/** Checks the sign-in provider by reading its discovery document. */
 export async function checkSignIn({ config }: DoctorContext): Promise<DoctorResult> {
   const { issuer } = config.oidc;
   if (issuer === undefined) return skipped('oidc.issuer is not set, people sign in with passwords');

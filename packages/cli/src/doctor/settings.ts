@@ -17,7 +17,7 @@ const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
 /**
  * Reports the same problems as `gateway config check`.
  *
- * @param isAll whether no other check can run: reports their problems too
+ * @param isAll true if no other check can run, so that the problems of other checks are included
  */
 export function checkSettings(
   { problems, warnings, given, file }: CheckedConfig,
@@ -34,13 +34,16 @@ export function checkSettings(
   );
 }
 
-/** Throws `encryption_key_missing` or `encryption_key_invalid`. */
+/**
+ * Checks the encryption key. Throws `encryption_key_missing` or `encryption_key_invalid` if it is
+ * missing or invalid.
+ */
 export function checkEncryptionKey({ config }: DoctorContext): DoctorResult {
   sealer(config.encryption_key);
   return ok('32 bytes');
 }
 
-/** Warns when the licence has a problem; otherwise reports licensee and expiry. */
+/** Warns if the licence has a problem; otherwise reports the licensee and the expiry. */
 export function checkLicence({ config }: DoctorContext): DoctorResult {
   const { kind, organisation, expiresAt, problem } = licenceOf(config);
   if (problem) return warning(problem.message, problem.fix);
@@ -51,7 +54,7 @@ export function checkLicence({ config }: DoctorContext): DoctorResult {
   );
 }
 
-/** Returns a check per plugin; imports none. */
+/** Returns a check per plugin, without importing any. */
 export function checkPlugins({ checked: { plugins }, config }: DoctorContext): DoctorCheck[] {
   return plugins.map((plugin) => {
     const { kind, name, version, state, reason = '', fix = '' } = plugin;

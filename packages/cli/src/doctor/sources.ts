@@ -17,7 +17,7 @@ import {
   type DoctorResult,
 } from './finding.js';
 
-/** More brokers would take too long. */
+/** The maximum number of sources whose brokers are queried. More would take too long. */
 const SOURCES_MAX = 200;
 
 interface Asking {
@@ -26,7 +26,7 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** Returns a check per source, which queries its broker through its plugin. */
+/** Returns one check per source, which queries its broker through its plugin. */
 export async function checkSources(
   database: Database,
   context: DoctorContext,
@@ -99,7 +99,7 @@ async function askBroker(
   }
 }
 
-/** Starts nothing else of the installation. */
+/** Activates the source plugins and nothing else in the installation. */
 async function sourcePlugins({
   discovery,
   resolved,

@@ -9,10 +9,16 @@ import { failed, ok, warning, type DoctorContext, type DoctorResult } from './fi
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
 const SKEW_WARNING_MS = 2_000;
-/** Receivers should allow five minutes. https://github.com/standard-webhooks/standard-webhooks */
+/**
+ * The clock difference above which the check fails. Receivers should allow five minutes:
+ * https://github.com/standard-webhooks/standard-webhooks
+ */
 const SKEW_FAILURE_MS = 30_000;
 
-/** Fails for Postgres before 15. Rejects when Postgres cannot be reached. */
+/**
+ * Reports the version and address of Postgres. Fails if it is older than version 15. Rejects if it
+ * is unreachable.
+ */
 export async function checkDatabase({
   config: { database: place },
   reached,
@@ -24,8 +30,8 @@ export async function checkDatabase({
 }
 
 /**
- * Warns when this clock and Postgres' differ by more than 2 s, and fails above 30 s. Allows for
- * half a round trip.
+ * Warns if the clocks of this machine and Postgres differ by more than 2 s, and fails above 30 s,
+ * after subtracting half a round trip.
  */
 export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorResult {
   const skewMs = Math.abs(clockAheadMs);
@@ -36,7 +42,7 @@ export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorRe
   return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
 }
 
-/** Warns when no agent has a valid lease. Rejects when Postgres does not answer. */
+/** Warns if no agent has a valid lease. Rejects if Postgres is unreachable. */
 export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
   const { alive, dead } = await countAgents(pool);
   const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
@@ -48,8 +54,8 @@ export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
 }
 
 /**
- * Warns when today or tomorrow has no partition: rows then go to the default one, which is never
- * dropped. Rejects when Postgres does not answer.
+ * Warns if today or tomorrow has no partition: that day's rows then go to the default partition,
+ * which is never dropped. Rejects if Postgres is unreachable.
  */
 export async function checkPartitions({ pool }: Database): Promise<DoctorResult> {
   const days = await missingDays(pool, 1);
@@ -61,8 +67,8 @@ export async function checkPartitions({ pool }: Database): Promise<DoctorResult>
 }
 
 /**
- * Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with
- * `kv_unreachable` or a similar error.
+ * Warns if KV is in memory or can evict keys, and fails if Redis is older than 6.2. Rejects with
+ * `kv_unreachable` or another connection error.
  */
 export async function checkKv({ config }: DoctorContext): Promise<DoctorResult> {
   if (config.kv.type === 'in-memory')

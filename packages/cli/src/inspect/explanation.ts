@@ -14,12 +14,15 @@ import { counted, recordText } from '../output/table.js';
 import { endpointText, mismatchText, targetsText } from './route-text.js';
 
 const SUBSCRIPTIONS_MAX = 100;
-/** An agent with capacity routes an event within this time. */
+/** The time within which an agent with capacity routes an event. */
 const ROUTED_WITHIN_MS = 10_000;
-/** A due delivery is claimed within a second or two; a longer delay needs a reason. */
+/**
+ * The time after which an unclaimed due delivery needs an explanation. Agents normally claim it
+ * within a second or two.
+ */
 const CLAIMED_WITHIN_MS = 5_000;
 
-/** Formats an explanation, safe for a terminal. */
+/** Formats an explanation as text that is safe to print on a terminal. */
 export function explanationText(explanation: Explanation): string {
   const { event, rule, waiting, keyExpiry, quarantined, messageBytes, meant } = explanation;
   const { event_type: type, source_id: sourceId, idempotency_key: key, outcome } = event;
@@ -81,7 +84,7 @@ function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'
   return `${since}: ${running} running, and ${queue}. ${next}`;
 }
 
-/** Formats about three lines each: endpoint, outcome, next step. */
+/** Formats about three lines per delivery: endpoint, outcome and next step. */
 function deliveryLines({
   event,
   deliveries: { first, counts },
@@ -186,7 +189,10 @@ function waitingLine(
   return `due since ${at} and not claimed: the agents are full of deliveries to slow endpoints, or none of them makes ${part} (agent.mode)`;
 }
 
-/** Formats the subscriptions if they decide, and the current route if it differs. */
+/**
+ * Formats the subscriptions if they decide the route, and the current route if it differs from the
+ * actual deliveries.
+ */
 function subscriptionLines({ event, deliveries: { first, counts }, now }: Explanation): string[] {
   if (!now) return [];
   const lines: string[] = [];
@@ -222,8 +228,9 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
 }
 
 /**
- * Returns the error for an event without the bytes of its message. `size` is set if it was too
- * large to keep.
+ * Returns the error for an event whose message was not kept.
+ *
+ * @param size the size in bytes of a message that was too large to keep
  */
 export function messageNotKept(id: string, size: number | undefined): GatewayError {
   const fix =
@@ -234,14 +241,15 @@ export function messageNotKept(id: string, size: number | undefined): GatewayErr
 }
 
 /**
- * Returns the error for an id of no event, naming the record with this id and the command to run.
+ * Returns the error for an unknown event id. If another record has the id, the error includes that
+ * record and the command to run.
  */
 export function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
   const unknown = (sentence: string, fix: string) =>
     new GatewayError('event_unknown', { sentence, fix });
   if (!other) {
     const ms = timeOfId(id);
-    // A later time is impossible: the id is not from the gateway.
+    // A later time is impossible: the gateway did not create the id, so no time is shown.
     const time =
       ms < Date.UTC(2200)
         ? `; by its first digits it would be of ${new Date(ms).toISOString()}`

@@ -9,7 +9,10 @@ import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 import { mismatchLines, targetsText } from './route-text.js';
 
-/** Limits of the text; `--json` prints all. */
+/**
+ * Limits of the text output: characters per result, and the number of results. `--json` prints
+ * everything.
+ */
 const RESULT_CHARS = 4_000;
 const RESULTS_MAX = 20;
 const INDENT = '  ';
@@ -17,7 +20,7 @@ const INDENT = '  ';
 interface PreviewOptions {
   readonly config: Config;
   readonly sandbox: RunOnceOptions['sandbox'];
-  /** Undefined: the source's function. */
+  /** The file with the function. If undefined, the source's function is run. */
   readonly file: string | undefined;
   readonly sourceId: string | undefined;
   readonly projectId: string | undefined;
@@ -25,17 +28,21 @@ interface PreviewOptions {
 }
 
 interface RoutedPreview extends Preview {
-  /** The function's file, or the name of its source. */
+  /** The function's file name, or `the function of` followed by its source's name. */
   readonly name: string;
   readonly text: string;
   readonly sampleBytes: number;
-  /** One per result, null if it would become no event; null without a project. */
+  /**
+   * The route of each result, or null if it would not become an event. The list is null without a
+   * project.
+   */
   readonly routes: readonly (ExplainedRoute | null)[] | null;
 }
 
 /**
- * Runs the function on the sample. Queries the database only for a project or a source. Throws
- * `wrong_use` and `not_found`.
+ * Runs the function on the sample. Queries the database only if a project or a source is given.
+ * Throws `wrong_use` if the source has no function or belongs to another project, and `not_found`
+ * if the source or project does not exist.
  */
 export async function previewOnce(
   sample: Uint8Array,
@@ -86,7 +93,7 @@ export async function previewOnce(
   });
 }
 
-/** Returns the output of `--json`, with every result in full. */
+/** Returns the value for `--json`, with every result in full. */
 export function previewRecord({
   kind,
   name,
@@ -126,7 +133,7 @@ function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute):
   };
 }
 
-/** Formats a preview, safe for a terminal. */
+/** Formats a preview as text that is safe to print on a terminal. */
 export function previewText(preview: RoutedPreview): string {
   const { name, kind, text, refusal, results, logs, durationMs, sampleBytes } = preview;
   const called =

@@ -11,8 +11,8 @@ const VALUE_CHARS = 80;
 const NAMED_MAX = 50;
 
 /**
- * Returns `name (url, status)` on one line, safe for a terminal. Masks credentials; omits the
- * status `active`.
+ * Formats `name (url, status)` on one line, safe to print on a terminal. Credentials are masked;
+ * the status `active` is omitted.
  */
 export function endpointText({
   name,
@@ -27,7 +27,7 @@ export function endpointText({
   return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
 }
 
-/** Returns one line: `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
+/** Formats one line, such as `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
 export function targetsText({ outcome, targets }: ExplainedRoute): string {
   if (targets.length === 0) return `would go nowhere. ${sentenceOf(outcome)}`;
   const named = targets.slice(0, NAMED_MAX).map(targetText);
@@ -44,8 +44,8 @@ function targetText({ endpoint, subscription }: ExplainedTarget): string {
 }
 
 /**
- * Returns one line per subscription that does not match, 50 at most, then one that counts the
- * others.
+ * Returns one line for each of the first 50 subscriptions that do not match, and one line that
+ * counts the rest.
  */
 export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
@@ -56,7 +56,7 @@ export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): 
   return [...missed.slice(0, NAMED_MAX), ...more];
 }
 
-/** Explains a mismatch, without a full stop. */
+/** Returns a clause that explains a mismatch, without a full stop. */
 export function mismatchText(mismatch: SubscriptionMismatch): string {
   switch (mismatch.part) {
     case 'deleted':

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { formatDuration } from '../app/flag-values.js';
 
-/** Header values are empty when they were not given. */
+/** A delivery as received. A missing header is an empty string. */
 export type Received = Readonly<
   Record<'id' | 'timestamp' | 'signature' | 'plainSignature', string>
 > & { readonly body: Buffer };
@@ -9,7 +9,8 @@ export type Received = Readonly<
 type SignatureVerdict = readonly [matches: boolean, sentence: string];
 
 /**
- * Verifies a delivery by the standard, without the code that signs.
+ * Verifies a delivery as specified by Standard Webhooks, independently of the code that signs
+ * deliveries:
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#verifying-webhook-authenticity
  */
 export function verifyDelivery(
@@ -33,9 +34,9 @@ export function verifyDelivery(
   ];
   const late =
     standard.length === 0 ? undefined : timestampProblem(received.timestamp, toleranceMs);
-  // One matching signature suffices: the others belong to secrets unknown to this receiver. During
-  // a rotation the plain signature uses only the newest secret: it decides only if no other was
-  // given.
+  // One matching signature suffices: the others were made with secrets that this receiver does not
+  // know. The plain signature decides only if no other was given, because during a rotation it uses
+  // only the newest secret.
   const valid =
     late === undefined &&
     verdicts.some(({ scheme, matches }) => scheme === verdicts[0]!.scheme && matches);
@@ -51,7 +52,7 @@ function secretProblem(text: string): string | undefined {
     return 'the secret is masked; the API shows one only when it is made, so rotate it to have a new one';
   const [, prefix, base64 = ''] = /^(whsec_)?([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const { length } = Buffer.from(base64, 'base64');
-  // An operator can choose any other text.
+  // An operator can choose any string of at least 12 characters as a secret, without the prefix.
   if ((length >= 24 && length <= 64) || (prefix === undefined && text.length >= 12))
     return undefined;
   return 'the secret is not whsec_ and 24 to 64 bytes in base64, as the gateway makes secrets; it may be cut off';
@@ -77,7 +78,7 @@ function standardVerdict(
       true,
       'it was made with the text of this secret, which was given without whsec_, of these bytes',
     ];
-  // Receivers compare the texts.
+  // Receivers compare signatures as text, so the right bytes in another encoding do not match.
   if (right.equals(Buffer.from(base64, 'base64')) || right.toString('hex') === base64)
     return [
       false,

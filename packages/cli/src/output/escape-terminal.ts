@@ -1,13 +1,15 @@
 /**
- * Characters that a terminal obeys: control characters (C0 without tab and line feed, DEL, C1), and
- * characters that change the direction of text or break lines invisibly
+ * Characters that a terminal interprets: control characters (C0 without tab and line feed, DEL,
+ * C1), and those that change the text direction or break lines invisibly
  * (https://trojansource.codes).
  */
 const OBEYED =
   // eslint-disable-next-line no-control-regex
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
-/** Escapes characters that a terminal would obey as `\x1b` or `\u202e`. Keeps lines and tabs. */
+/**
+ * Escapes characters that a terminal interprets, as `\x1b` or `\u202e`, except line feeds and tabs.
+ */
 export function escapeTerminal(text: string): string {
   return text.replace(OBEYED, (character) => {
     const code = character.charCodeAt(0);
@@ -17,7 +19,7 @@ export function escapeTerminal(text: string): string {
   });
 }
 
-/** Escapes a text for one line, truncated to `length` characters. */
+/** Escapes text and joins its lines, truncated to `length` characters. */
 export function escapeLine(text: string, length = Infinity): string {
   const line = escapeTerminal(text).replaceAll(/\s+/g, ' ').trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;

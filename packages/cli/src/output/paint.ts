@@ -2,13 +2,16 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours a text on a terminal with colours; `NO_COLOR` disables it (https://no-color.org). */
+/**
+ * Colours text if standard output is a terminal that supports colours. Disabled by `NO_COLOR`
+ * (https://no-color.org).
+ */
 export function paint(style: Style, text: string): string {
   const isShown = process.stdout.isTTY && process.stdout.hasColors();
   return isShown ? styleText(style, text) : text;
 }
 
-/** Returns `HH:MM:SS.mmm` in the local time zone. */
+/** Formats epoch milliseconds as `HH:MM:SS.mmm` in the local time zone. */
 export function timeOfDay(ms: number): string {
   const date = new Date(ms);
   const milliseconds = String(date.getMilliseconds()).padStart(3, '0');

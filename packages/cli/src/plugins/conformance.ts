@@ -25,9 +25,12 @@ type PluginResult = RuleResult & { readonly kind: string; readonly plugin: strin
 const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
 
 /**
- * Runs the given rules, or all, on the plugins of a folder or an installed package or plugin.
- * Throws `plugin_unknown`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_without_rig`,
- * `plugin_import` and `wrong_use`.
+ * Runs the given rules, or all, on the plugins of a folder, an installed package or an installed
+ * plugin.
+ *
+ * @throws GatewayError `plugin_unknown`, `not_a_plugin`, `plugin_manifest_broken`,
+ *   `plugin_without_rig` or `plugin_import` if the plugins cannot be tested, or `wrong_use` for an
+ *   unknown rule
  */
 export async function runConformance(
   target: string,

@@ -18,7 +18,10 @@ import { wrongUse } from '../app/flag-values.js';
 
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
-/** npm would interpret these files under their real names. */
+/**
+ * The real names of template files. npm would interpret files with these names, so the templates
+ * have others.
+ */
 const REAL_NAMES: Readonly<Record<string, string>> = {
   gitignore: '.gitignore',
   'manifest.json': 'package.json',

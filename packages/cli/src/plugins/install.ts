@@ -17,19 +17,26 @@ import { licenceOf } from '../app/installation.js';
 interface InstallOptions {
   readonly before: Discovery;
   readonly root: string;
-  /** Settings of a plugin can precede it: mistakes in them are ignored. */
+  /**
+   * Mistakes in the settings are ignored, because a plugin's settings can be written before it is
+   * installed.
+   */
   readonly settings: ConfigOptions;
   readonly allowScripts: boolean;
 }
 
-/** Each plugin uses the gateway's copy of the plugin API. */
+/**
+ * The package of the plugin API. The plugin folder depends on the gateway's copy, so that every
+ * plugin uses that one.
+ */
 const PLUGIN_API = '@gateway/plugin';
 
 /**
- * Installs a package with npm into `plugins.dir`, reads its manifest, and imports plugins whose
- * gates allow it. If a plugin could never become active (no manifest or a broken one, a missing
- * module, another plugin's name or setting, another plugin API), the folder is restored. Returns
- * the plugins, each with the reason why it is inactive.
+ * Installs a package with npm into `plugins.dir`, reads its manifest, and imports the plugins that
+ * the settings, feature flags and licence allow. Returns the plugins, with a reason for each
+ * inactive one. If a plugin could never become active (because of a missing or broken manifest, a
+ * missing module, another plugin's name or setting, or another plugin API), restores the folder and
+ * throws.
  */
 export async function installPlugin(spec: string, options: InstallOptions) {
   const given = located(spec);
@@ -42,7 +49,8 @@ export async function installPlugin(spec: string, options: InstallOptions) {
   try {
     const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
     const changed = all.filter(([name, range]) => before[name] !== range);
-    // A repeated installation with the same range changes nothing: report on all.
+    // A repeated installation with the same range changes nothing. The installed package is then
+    // unknown, so all are examined.
     return await examined(dir, changed.length > 0 ? changed : all, options);
   } catch (error) {
     for (const [i, file] of files.entries()) {
@@ -54,7 +62,10 @@ export async function installPlugin(spec: string, options: InstallOptions) {
   }
 }
 
-/** Throws if a plugin, or another one because of it, can never become active. */
+/**
+ * Returns the plugins of the packages, with a reason for each inactive one. Throws if one can never
+ * become active, or prevents another plugin in the folder from becoming active.
+ */
 async function examined(
   dir: string,
   packages: readonly (readonly [name: string, range: string])[],
@@ -82,7 +93,7 @@ async function examined(
     const { package: name, folder, manifest } = plugin;
     const closed = whyInactive(plugin, resolved, licence);
     if (closed?.code === 'plugin_api') throw closed;
-    // A linked folder can be built later.
+    // A linked folder can be built later, so its module may be missing.
     const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
     if (isLink || existsSync(join(folder, manifest.module))) {
       const inactive =
@@ -99,7 +110,10 @@ async function examined(
   return Promise.all(examining);
 }
 
-/** Makes the path of a folder or tarball absolute: npm runs in another folder. */
+/**
+ * Makes the path of a folder or tarball absolute, because npm runs in another folder. Other
+ * specifiers are returned unchanged. Throws `not_a_plugin` if the path does not exist.
+ */
 function located(spec: string): string {
   const path = resolve(spec.replace(/^file:/, ''));
   const isPath =
@@ -112,12 +126,15 @@ function located(spec: string): string {
   throw new GatewayError('not_a_plugin', { package: spec, reason: `there is no ${needed}` });
 }
 
-/** Returns the folder of a package as this gateway resolves it. */
+/** Returns the folder of this gateway's copy of a package. */
 export function packageFolder(name: string): string {
   return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
 }
 
-/** Creates the plugin folder, with this gateway's plugin API as a dependency. */
+/**
+ * Creates the plugin folder, with a dependency on this plugin API. Throws `plugins_dir_unwritable`
+ * if it cannot be written.
+ */
 function addPluginApi(dir: string): void {
   const file = join(dir, 'package.json');
   const manifest = {
@@ -169,7 +186,7 @@ async function npm(
     ...(allowScripts ? [] : ['--ignore-scripts']),
   ];
   try {
-    // On Windows npm is a command file, which needs a shell.
+    // On Windows, npm is a batch file, which only a shell can run.
     await promisify(execFile)('npm', [...args, ...quiet], {
       cwd: folder,
       shell: process.platform === 'win32',
@@ -177,7 +194,7 @@ async function npm(
   } catch (cause) {
     const { code, message, stderr = '' } = cause as NodeJS.ErrnoException & { stderr?: string };
     if (code === 'ENOENT') throw new GatewayError('npm_missing', { reason: message }, { cause });
-    // npm's first sentences, without codes and its log file.
+    // The first two lines of npm's output, without codes and the name of the log file.
     const lines = stderr
       .split('\n')
       .map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim());

@@ -7,14 +7,15 @@ import { editorCommand } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 
 /**
- * The shell's exit status for a missing command.
+ * A shell's exit status for a missing command:
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02
  */
 const NO_COMMAND = 127;
 
 /**
- * Opens VISUAL, EDITOR or vi on the bytes, in a file that other users cannot read. Returns the
- * edited bytes, and their path until `remove`. Throws `editor_failed` after deleting the file.
+ * Opens the editor in VISUAL or EDITOR, or vi, on a file with the bytes, unreadable to other users.
+ * Returns the edited bytes and the file's path, which exists until `remove` is called. If the
+ * editor fails, deletes the file and throws `editor_failed`.
  */
 export async function editInEditor(bytes: Uint8Array, name: string) {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-edit-'));
@@ -24,7 +25,7 @@ export async function editInEditor(bytes: Uint8Array, name: string) {
     await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
     await runEditor(editorCommand() ?? 'vi', path);
     const edited = await readFile(path);
-    // Editors append a line feed, which a function would see.
+    // Editors append a line feed, which the function would receive, so it is removed.
     const isAdded = edited.at(-1) === 0x0a && bytes.at(-1) !== 0x0a;
     return { bytes: isAdded ? edited.subarray(0, -1) : edited, path, remove };
   } catch (error) {
@@ -33,7 +34,10 @@ export async function editInEditor(bytes: Uint8Array, name: string) {
   }
 }
 
-/** The command is shell text, as in `code --wait`. The editor handles Ctrl-C. */
+/**
+ * Runs the editor in a shell, because the command can have arguments, such as `code --wait`.
+ * Ignores Ctrl-C, which the editor handles.
+ */
 async function runEditor(editor: string, path: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
   const leave = () => undefined;

@@ -5,7 +5,7 @@ import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/qu
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 
-/** Limits of the text; `--raw` prints all. */
+/** Output limits: characters of text and bytes of hexadecimal. `--raw` prints all bytes. */
 const TEXT_CHARS_MAX = 16_384;
 const HEX_BYTES_MAX = 1024;
 
@@ -23,7 +23,7 @@ export function entryRecord(entry: QuarantineEntry) {
   };
 }
 
-/** Formats a message, safe for a terminal. */
+/** Formats a message as text that is safe to print on a terminal. */
 export function messageText(
   entry: QuarantineEntry,
   { raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>,
@@ -71,7 +71,7 @@ export function messageText(
   );
 }
 
-/** Describes the outcome of a replay or a dry run. */
+/** Describes the result of a replay or dry run on one line. */
 export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
   const eventsText = ({ length }: readonly unknown[]) =>
     length === 1 ? 'event' : counted(length, 'event');
@@ -93,7 +93,10 @@ export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
   }
 }
 
-/** A bar before each line: no line of a message can pass for one of ours. */
+/**
+ * Formats a message's bytes with a bar before each line, so that none can be mistaken for the
+ * gateway's own output.
+ */
 function bytesLines(bytes: Buffer): string[] {
   if (bytes.byteLength === 0) return ['  | (empty)'];
   const text = isUtf8(bytes) ? bytes.toString('utf8') : undefined;
@@ -109,7 +112,7 @@ function bytesLines(bytes: Buffer): string[] {
   return [...shown.map((line) => `  | ${line}`), ...rest];
 }
 
-/** Returns sixteen bytes a line: position, hexadecimal, text. */
+/** Formats sixteen bytes per line: position, hexadecimal and ASCII. */
 function hexLines(bytes: Buffer): string[] {
   const text = bytes.subarray(0, HEX_BYTES_MAX).toString('latin1');
   return (text.match(/[^]{1,16}/g) ?? []).map((part, line) => {

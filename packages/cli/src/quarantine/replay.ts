@@ -13,11 +13,11 @@ import {
 import type { EntryPages } from './selection.js';
 
 /**
- * Each has a connection for its commit: Postgres flushes concurrent commits together, and
- * transforms run in batches.
+ * The number of messages replayed concurrently, each on its own connection. Postgres flushes
+ * concurrent commits together, and transforms run in batches.
  */
 export const CONCURRENT_MESSAGES = 16;
-/** Agents find events without a signal seconds later. */
+/** The maximum wait for KV. Agents find events without a signal a few seconds later. */
 const KV_PATIENCE_MS = 1_000;
 
 export type ReplayResult = Replayed | DryRun;
@@ -28,13 +28,13 @@ interface ReplayAllOptions {
   readonly dryRun: boolean;
   readonly onKvAway: () => void;
   readonly onSkipped: (entry: QuarantineEntry) => void;
-  /** Called for each other message, in order. */
+  /** Called, in order, for each message that was not skipped. */
   readonly onResult: (id: string, result: ReplayResult) => void;
 }
 
 /**
- * Replays messages in bounded memory, and signals their events. When it throws, completed replays
- * remain and have been reported.
+ * Replays the messages in bounded memory, and signals their events to the agents. If it throws,
+ * completed replays are kept and have been reported.
  */
 export async function replayAll(pages: EntryPages, options: ReplayAllOptions): Promise<void> {
   const { config, database, onKvAway, onSkipped, onResult } = options;
@@ -80,9 +80,12 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
   }
 }
 
-/** Opens KV to signal pending events. Throws `tls_file`. */
+/**
+ * Opens KV to signal pending events. Returns undefined if KV is in memory. Throws `tls_file` if a
+ * TLS file cannot be read.
+ */
 async function openSignals(config: Config, onKvAway: () => void) {
-  // This process's memory is not shared with agents.
+  // Agents do not share this process's memory, so none would receive the signals.
   if (config.kv.type === 'in-memory') return undefined;
   const kv = openKv(config.kv, () => undefined);
   let isAway = false;

@@ -24,7 +24,7 @@ export const filterFlags = {
   time: valueFlag('<duration>', 'Messages of the last 2h, 30m, …, by their time at the broker.'),
 };
 
-/** Ids, or `--all` with filters, for commands that change messages. */
+/** The flags of commands that change messages, chosen by id, or with `--all` and filters. */
 export const chosenFlags = {
   all: Flags.boolean({
     summary: 'All quarantined messages that match the filters, instead of ids.',
@@ -40,7 +40,10 @@ export const messageArg = { id: argument('Id of the message.') };
 
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
-/** Converts the flags; `--time` counts back from now. Throws `wrong_use`. */
+/**
+ * Converts the filter flags to a selection. `--time` counts back from now. Throws `wrong_use` for
+ * invalid values.
+ */
 export function selectionOf(
   flags: Filters & { readonly status?: string | undefined },
 ): QuarantineSelection {
@@ -61,7 +64,10 @@ export type Chosen =
   | { readonly ids: readonly string[] }
   | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
 
-/** Throws `wrong_use` for ids with `--all`, filters without it, neither, and invalid values. */
+/**
+ * Returns the given ids, or the selection of `--all`. Throws `wrong_use` for both or neither,
+ * filters without `--all`, and invalid values.
+ */
 export function chosenBy(
   flags: Filters & { readonly all: boolean },
   given: string | readonly string[] | undefined,
@@ -88,8 +94,8 @@ export function chosenBy(
 export type EntryPages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
 
 /**
- * Returns the chosen messages page by page; chosen ids in one page, in any status. Throws before
- * the first page when one is unknown.
+ * Returns the chosen messages in pages. Messages chosen by id form a single page, whatever their
+ * status. Throws before the first page if an id or the project is unknown.
  */
 export async function chosenPages(database: Database, chosen: Chosen): Promise<EntryPages> {
   if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
@@ -97,7 +103,7 @@ export async function chosenPages(database: Database, chosen: Chosen): Promise<E
   return quarantinedPages(database, chosen.selection);
 }
 
-/** Returns the messages in the order of `ids`. Throws `quarantined_unknown`. */
+/** Returns the messages in the order of `ids`. Throws `quarantined_unknown` if an id is unknown. */
 export async function findEntries(
   { pool }: Pick<Database, 'pool'>,
   ids: readonly string[],
@@ -109,9 +115,7 @@ export async function findEntries(
   return entries;
 }
 
-/**
- * Throws `not_found` for an unknown project: an empty result would look like an empty quarantine.
- */
+/** Throws `not_found` if the project is unknown, instead of returning an empty quarantine. */
 export async function requireProject(
   { knex }: Pick<Database, 'knex'>,
   { projectId }: QuarantineSelection,
@@ -124,7 +128,10 @@ export async function requireProject(
 
 const PAGE_ENTRIES = 200;
 
-/** Pages through a selection, oldest first, without messages quarantined while it runs. */
+/**
+ * Returns the quarantined messages of a selection in pages, oldest first. Messages quarantined
+ * meanwhile are excluded, so that the iteration ends.
+ */
 async function* quarantinedPages(
   { pool }: Pick<Database, 'pool'>,
   selection: QuarantineSelection,

@@ -1,15 +1,18 @@
 interface AttackRow {
   readonly on: 'memory' | 'time';
   readonly attack: string;
-  /** Protection beyond the limits that name this attack. */
+  /** Protection other than the limits that list this attack in `against`. */
   readonly also?: string;
-  /** Test files below `test`. */
+  /**
+   * The tests of the protection against this attack, as paths relative to `test`, without the file
+   * suffix.
+   */
   readonly tests: readonly string[];
 }
 
 /**
- * Attacks on the memory and CPU time of a process. `limits.ts` lists the limits against each; the
- * threat model is made from both.
+ * Attacks on a process's memory and CPU time. `limits.ts` lists the limits that guard against each,
+ * and the threat model in the docs is generated from both files.
  */
 // Two lines per row keep the table readable.
 // prettier-ignore

@@ -8,7 +8,9 @@ import { keysOf, type SettingsTable } from './settings.js';
 
 const DEFAULT_FILE = './gateway.json';
 
-/** A path or the content; undefined: `./gateway.json` if it exists. */
+/**
+ * The configuration file's path or content. If undefined, `./gateway.json` is read if it exists.
+ */
 export type ConfigFile = string | Readonly<Record<string, unknown>> | undefined;
 
 export function readConfigFile(file: ConfigFile): {
@@ -42,7 +44,7 @@ export function readConfigFile(file: ConfigFile): {
   return { origin: path, content, text };
 }
 
-/** Returns the values by key. Reports unknown keys. */
+/** Flattens nested settings into values by dotted key, and reports unknown keys. */
 export function flatten(
   content: Readonly<Record<string, unknown>>,
   rows: SettingsTable,
@@ -60,7 +62,8 @@ export function flatten(
       else report(key, 'must be an object of settings');
     }
   };
-  // Editors read `$schema`: https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1
+  // `$schema` is read by editors and is not a setting:
+  // https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1
   const { $schema: _, ...given } = content;
   walk(given, '');
   return values;

@@ -25,11 +25,14 @@ import {
 } from './settings.js';
 
 export interface ConfigOptions {
-  /** Decides which setting a flag sets: `server` and `agent` each have a `--port`. */
+  /**
+   * The command being run. It decides which setting a shared flag sets: `server` and `agent` each
+   * have their own `--port`.
+   */
   readonly command?: string;
   readonly flags?: FlagValues;
   readonly env?: Environment;
-  /** A path or the content; by default `./gateway.json` if it exists. */
+  /** The configuration file's path or content. Default: `./gateway.json`, if it exists. */
   readonly file?: ConfigFile;
   readonly rows?: SettingsTable;
 }
@@ -37,31 +40,34 @@ export interface ConfigOptions {
 export interface Resolved {
   readonly config: Config;
   /**
-   * The origin by key: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`) or
-   * `default`.
+   * The origin of each setting's value, by key: a flag (`--port`), an environment variable
+   * (`AGENT_PORT`), the file (`./gateway.json`) or `default`.
    */
   readonly origins: ReadonlyMap<string, string>;
-  /** Mistakes in plugin settings. They only keep the plugin inactive. */
+  /** Mistakes in plugin settings. They keep the plugin inactive but do not stop the gateway. */
   readonly pluginProblems: readonly SettingProblem[];
   readonly warnings: readonly SettingProblem[];
   readonly rows: SettingsTable;
 }
 
 export interface ReadConfig extends Resolved {
-  /** All mistakes. A wrong setting has its default in `config`. */
+  /** All mistakes. In `config`, a setting with a mistake has its default value. */
   readonly problems: readonly FoundProblem[];
   readonly withdrawn: readonly (SettingProblem & {
     readonly form: string;
     readonly instead: string;
   })[];
-  /** Absent if there is no file or its content was passed. */
+  /**
+   * The configuration file. Undefined if no file was read or if its content was passed directly.
+   */
   readonly file?: { readonly path: string; readonly text: string };
 }
 
 /**
- * Resolves the settings. Precedence: flags, environment variables, file, defaults.
- * @throws GatewayError `withdrawn`, `config_unreadable`, `config_not_json`; `invalid_settings` with
- *   all mistakes, or `wrong_flags` if all are in flags
+ * Resolves the settings. Precedence, highest first: flags, environment variables, file, defaults.
+ * @throws GatewayError `withdrawn` for a setting that no longer exists; `config_unreadable` or
+ *   `config_not_json` for the file; `invalid_settings` with all mistakes, or `wrong_flags` if all
+ *   of them are in flags
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
   const { problems, withdrawn, ...resolved } = readConfig(options);
@@ -77,8 +83,8 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
 }
 
 /**
- * Like `resolveConfig`, but returns the mistakes.
- * @throws GatewayError `config_unreadable`, `config_not_json`
+ * Resolves the settings like `resolveConfig`, but returns the mistakes instead of throwing them.
+ * @throws GatewayError `config_unreadable` or `config_not_json` for the file
  */
 export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const { command = '', flags = {}, env = process.env } = options;
@@ -184,7 +190,9 @@ function agreed(
   return { value: first?.value };
 }
 
-/** Lists the settings for the parts of a URL that was given for the host at `key`. */
+/**
+ * Returns a hint listing the settings for the parts of a URL, for when a URL was given as the host.
+ */
 function partsOf(key: string, rows: SettingsTable): string {
   const group = key.slice(0, key.lastIndexOf('.') + 1);
   const names = ['scheme', 'username', 'password', 'host', 'port', 'database', 'options'];
@@ -192,7 +200,10 @@ function partsOf(key: string, rows: SettingsTable): string {
   return parts.length === 0 ? '' : `; give its parts with ${parts.join(', ')}`;
 }
 
-/** Returns the plugin folder, needed before the settings table is complete. Reports no mistakes. */
+/**
+ * Returns the plugin folder. Mistakes are ignored, because plugins have not added their settings to
+ * the table yet.
+ */
 export function pluginsDirOf({
   env = process.env,
   file,
@@ -209,7 +220,7 @@ export function pluginsDirOf({
   }
 }
 
-/** Returns the user's editor as a shell command, if the environment names one. */
+/** Returns the user's editor as a shell command: `$VISUAL`, else `$EDITOR`. */
 export function editorCommand(
   { VISUAL: visual, EDITOR: editor }: Environment = process.env,
 ): string | undefined {
@@ -220,7 +231,10 @@ export function settingsAt(config: Config, key: string): Readonly<Record<string,
   return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
 }
 
-/** A backend set in the file or the environment does not enable metrics. */
+/**
+ * Enables metrics if `--metrics-backend` is given. A backend set in the file or the environment
+ * does not enable them.
+ */
 function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
   if (
     origins.get('metrics.enabled') !== 'default' ||
@@ -231,7 +245,7 @@ function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, 
   origins.set('metrics.enabled', '--metrics-backend');
 }
 
-/** Builds frozen nested settings from values by key. */
+/** Builds nested, frozen settings from values by dotted key. */
 export function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const [key, value] of values) {

@@ -7,7 +7,10 @@ type Origins = ReadonlyMap<string, string>;
 type Key = keyof typeof settings;
 type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined];
 
-/** Finds settings that are valid alone but wrong together. Reads no files and no network. */
+/**
+ * Finds settings that are valid on their own but conflict with each other. Does not access files or
+ * the network.
+ */
 export function crossChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return [
     ...connectionChecks(config, origins),
@@ -16,12 +19,12 @@ export function crossChecks(config: Config, origins: Origins = new Map()): Setti
   ];
 }
 
-/** Finds sign-in mistakes. A server does not start with any. */
+/** Finds conflicting sign-in settings. The server refuses to start if there are any. */
 export function signInChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return problemsOf(signInConflicts(config), origins);
 }
 
-/** Finds mistakes about reaching Postgres and KV. Every command refuses them. */
+/** Finds mistakes in the Postgres and KV connection settings. No command runs if there are any. */
 export function connectionChecks(config: Config, origins: Origins): SettingProblem[] {
   return problemsOf(connectionConflicts(config), origins);
 }
@@ -104,7 +107,7 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** Mistakes that only keep one of the processes from starting. */
+/** Yields mistakes that affect only the server or the agent and do not stop other commands. */
 function* processConflicts(config: Config): Generator<Conflict> {
   const { server, smtp } = config;
   yield* unmetNeeds(config, [
@@ -167,7 +170,10 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** Accepts HTTPS, and HTTP to the loopback interface. */
+/**
+ * Returns whether requests to the URL are safe from attackers on the network, because they use
+ * HTTPS or the loopback interface.
+ */
 function isPrivateChannel(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -3,16 +3,15 @@ import { envOf, flagsOf, type Setting, type SettingsTable } from './settings.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Flag values by name. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface FoundProblem extends SettingProblem {
-  /** The keys in the file that the sentence is about, if not `key` alone. */
+  /** The file keys that the sentence mentions. Undefined if `key` is the only one. */
   readonly places?: readonly string[];
   readonly from: 'flag' | 'env' | 'file';
 }
 
-/** A value of a setting, and where it was given. */
+/** A value given for a setting, and where it was given. */
 export interface GivenValue {
   readonly value: unknown;
   readonly origin: string;
@@ -36,7 +35,10 @@ export function flagValue(
   return undefined;
 }
 
-/** An empty variable counts as unset, because container files pass unset variables that way. */
+/**
+ * Treats an empty variable as unset, because Compose files may pass unset variables as empty
+ * strings.
+ */
 export function envValue(key: string, row: Setting, env: Environment): GivenValue | undefined {
   const name = envOf(key, row);
   const value = env[name];
@@ -46,7 +48,8 @@ export function envValue(key: string, row: Setting, env: Environment): GivenValu
 }
 
 /**
- * Kubernetes sets Docker links for services:
+ * Returns whether the variable is a Docker-style service link. Kubernetes sets one for every
+ * service in the namespace, and its name may collide with a setting's variable:
  * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
 function isServiceLink(name: string, value: string): boolean {

@@ -1,7 +1,7 @@
 import type { Attack } from './attacks.js';
 import type { settings } from './settings.js';
 
-/** The four kinds of limit. */
+/** The four kinds of limit, as described in the docs. */
 export const mechanisms = {
   bucket: 'So much in a time. What is beyond goes on when time has passed.',
   share:
@@ -29,7 +29,7 @@ export const effects = {
   '429': 'The request is answered with 429 and `Retry-After`.',
 } as const;
 
-/** The sharers of the limit. `process`: each agent or server. */
+/** Names what each instance of a limit applies to. `process` means each agent or server. */
 type LimitScope =
   | 'instance'
   | 'process'
@@ -49,7 +49,7 @@ type LimitScope =
   | 'message';
 
 interface LimitEffect {
-  /** The module that applies the limit: `agent/delivery/scheduler`. */
+  /** The module that applies the limit, such as `agent/delivery/scheduler`. */
   readonly stage: string;
   readonly scope: LimitScope;
   readonly mechanism: keyof typeof mechanisms;
@@ -58,8 +58,9 @@ interface LimitEffect {
 }
 
 /**
- * A setting; a constant of the stage, with its unit in the name (`BYTES`, `MS`, `SECONDS`,
- * `CHARS`); or an API field. `npm run docs` reads constants from the stage.
+ * A limit is a setting, a constant in the stage's source, or an API field. A constant's name
+ * includes its unit, if it has one (`BYTES`, `MS`, `SECONDS`, `CHARS`), because `npm run docs`
+ * reads constants from the source.
  */
 export type LimitRow = LimitEffect &
   (
@@ -68,8 +69,8 @@ export type LimitRow = LimitEffect &
   );
 
 /**
- * The limits in the order in which a message or request meets them, for `docs/reference/limits.md`
- * and the threat model.
+ * The limits, in the order in which a message or request reaches them. `docs/reference/limits.md`
+ * and the threat model are generated from them.
  */
 // Two lines per row keep the table readable.
 // prettier-ignore

@@ -3,14 +3,18 @@ import { maskAddress } from '../logging/redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
-/** The value, or the mistake as the part of a sentence between key and origin. */
+/**
+ * The parsed value, or the mistake, phrased as the part of a sentence between the key and the
+ * origin.
+ */
 type ParsedSetting =
   | { readonly value: number | boolean | string | readonly string[] }
   | { readonly wrong: string; readonly hint?: string };
 
 /**
- * Parses a setting.
- * @param fromText the value is from a variable or a flag, not from the file
+ * Parses a value given for a setting.
+ * @param fromText whether the value comes from an environment variable or a flag, which are always
+ *   text, rather than from the file
  */
 export function parseSetting(setting: Setting, given: unknown, fromText: boolean): ParsedSetting {
   const shown = setting.secret ? 'what was given' : shownText(given);
@@ -98,7 +102,7 @@ function parseText(setting: Setting, given: string): ParsedText {
 }
 
 interface Format {
-  /** JSON Schema validators use this pattern, which may accept more than `isValid`. */
+  /** The pattern for JSON Schema validators. It may accept values that `isValid` rejects. */
   readonly pattern: string;
   readonly isValid?: (text: string) => boolean;
   readonly like: readonly [one: string, several: string, example: string];
@@ -115,7 +119,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     isValid: URL.canParse,
     like: ['a URL', 'URLs', 'https://example.com/path'],
   },
-  // A name, an address or a socket folder.
+  // A host is a name, an IP address or the directory of a Unix socket.
   host: {
     pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#\\[\\]]+)$',
     like: ['a host', 'hosts', 'db.example.com'],
@@ -124,7 +128,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: '^[^@]*$',
     like: ['an address without a login', 'addresses without logins', 'example.com'],
   },
-  // host:port, [::1]:port, or :port for every address
+  // An address is host:port, [::1]:port, or :port for every local address.
   address: {
     pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
     isValid: hasPort,
@@ -135,7 +139,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     isValid: hasPort,
     like: ['an address', 'addresses', 'collector:4317'],
   },
-  // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+  // Parts of a DSN: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
   dsn: {
     pattern:
       '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
@@ -145,7 +149,8 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: '^(/[A-Za-z0-9._~-]+)*$',
     like: ['a path', 'paths', '/gateway, without a slash at the end'],
   },
-  // https://www.w3.org/TR/CSP3/#directive-frame-ancestors. The header must hold nothing else.
+  // The value becomes part of a header, so the pattern accepts only 'self' and host sources:
+  // https://www.w3.org/TR/CSP3/#directive-frame-ancestors
   ancestor: {
     pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
     like: ['an origin', 'origins', 'https://app.example.com'],
@@ -169,7 +174,10 @@ function checkFormat({ format, secret, type }: Setting, given: string): ParsedTe
   };
 }
 
-/** Masks the value, because it may be the URL of another setting. */
+/**
+ * Formats the value with credentials masked. Any setting may contain them, because users paste URLs
+ * into the wrong one.
+ */
 function shownText(given: unknown): string {
   return maskAddress(JSON.stringify(given) ?? 'nothing');
 }

@@ -1,27 +1,33 @@
-/** Types, validation, flags, help, redaction and the reference page come from this row. */
+/**
+ * A row of the settings table, from which types, validation, flags, help, redaction and the
+ * reference page are derived.
+ */
 export interface Setting {
   readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
   readonly default?: number | boolean | string | readonly string[];
-  /** Default: GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
+  /**
+   * The environment variable. Default: GATEWAY_ and the upper-case key, with underscores for dots
+   * and dashes.
+   */
   readonly env?: string;
   readonly flag?: string;
-  /** More keys in the configuration file. */
+  /** Alternative keys of this setting in the configuration file. */
   readonly also?: readonly string[];
-  /** Commands with the flag. Default: all. */
+  /** The commands that accept the flag. Default: all. */
   readonly on?: readonly string[];
   readonly alias?: { readonly flag: string; readonly on: readonly string[] };
-  /** Flag values that count as unset. */
+  /** Flag values that count as unset: negative numbers, or zero. */
   readonly flagUnset?: 'negative' | 'zero';
-  /** Case-insensitive values. */
+  /** The allowed values, matched case-insensitively. */
   readonly options?: readonly string[];
-  /** Accepts any case: the value is the name of a plugin, which is lower case. */
+  /** Whether to convert the value, a plugin name, to lowercase. */
   readonly lowerCase?: true;
   readonly min?: number;
   readonly max?: number;
   /**
-   * `cidr`: a network; `host`: a host alone; `login`: no credentials; `address`: host:port;
-   * `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: a path prefix;
-   * `ancestor`: an origin for `frame-ancestors`.
+   * The format of a string: `cidr` is a network, `host` a host without a port, `login` an address
+   * without credentials, `address` is host:port, `target` is host:port with or without http(s)://,
+   * `dsn` is a Sentry DSN, `prefix` a path prefix, and `ancestor` an origin for `frame-ancestors`.
    */
   readonly format?:
     | 'cidr'
@@ -36,11 +42,13 @@ export interface Setting {
     | 'ancestor';
   readonly secret?: boolean;
   readonly summary: string;
-  /** The noun for an option in errors: `feature flag`. */
+  /** The words by which error messages name an option, such as `feature flag`. */
   readonly noun?: string;
   readonly required?: boolean;
   readonly owner?: string;
-  /** A sentence with the replacement. */
+  /**
+   * Marks a setting that no longer exists. The text is an error message that names its replacement.
+   */
   readonly withdrawn?: string;
 }
 
@@ -54,7 +62,7 @@ export interface FeatureFlag {
 
 export type FlagTable = Readonly<Record<string, FeatureFlag>>;
 
-/** Limits `enable_feature_flag` to these flags. */
+/** Returns the table with `enable_feature_flag` limited to the given flags. */
 export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
   const row = table['enable_feature_flag'];
   return row
@@ -90,7 +98,7 @@ type Plain<T> = T extends readonly unknown[]
     ? { readonly [P in keyof T]: Plain<T[P]> }
     : T;
 
-/** Settings without a default are optional. */
+/** The nested settings of a table. Settings without a default are optional. */
 type ConfigOf<Table> = Plain<
   Intersected<
     {
@@ -115,7 +123,7 @@ export function keysOf(key: string, { also = [] }: Setting): string[] {
   return [key, ...also];
 }
 
-/** Returns the flags that a command accepts. */
+/** Returns the flags of a setting that a command accepts. */
 export function flagsOf(setting: Setting, command: string): string[] {
   const taken: string[] = [];
   if (setting.flag && (!setting.on || setting.on.includes(command))) taken.push(setting.flag);
@@ -123,10 +131,7 @@ export function flagsOf(setting: Setting, command: string): string[] {
   return taken;
 }
 
-/**
- * The settings of the gateway by their path in the configuration file. Plugins add theirs
- * (`discovery.ts`).
- */
+/** The settings, by their path in the configuration file. `discovery.ts` adds plugin settings. */
 // Two lines per row keep the table readable.
 // prettier-ignore
 export const settings = {
@@ -414,5 +419,8 @@ export const settings = {
     summary: 'Refuse to start when a plugin that the configuration asks for cannot become active.' },
 } as const satisfies SettingsTable;
 
-/** The frozen settings, including those of plugins (`settingsAt`). */
+/**
+ * The resolved settings, deeply frozen. Plugin settings are included but untyped; read them with
+ * `settingsAt`.
+ */
 export type Config = ConfigOf<typeof settings>;

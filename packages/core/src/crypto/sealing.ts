@@ -5,13 +5,16 @@ import type { InvalidField } from '../errors/error-row.js';
 import { isObject } from '../json/json-value.js';
 import { MASK } from '../logging/redaction.js';
 
-/** Text of v2 opens only in its place; text of v1 opens anywhere. */
+/**
+ * Prefixes of sealed text. Version 2 text is bound to its place; version 1 text can be opened
+ * anywhere.
+ */
 const PREFIX = 'sealed:v2:';
 const UNBOUND_PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A row or a cookie. Text moved to another place does not open. */
+/** The row field or cookie that holds a secret. Sealed text cannot be opened in another place. */
 export type SecretPlace = readonly [
   table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies',
   id: string,
@@ -23,15 +26,15 @@ export type Open = (sealed: string, place: SecretPlace) => string;
 export type Sealer = Readonly<ReturnType<typeof sealer>>;
 
 /**
- * Encrypts secrets for storage.
+ * Returns functions that encrypt secrets for storage and decrypt them.
  * @param encryptionKey 32 bytes in base64
- * @throws GatewayError `encryption_key_missing`, `encryption_key_invalid`
+ * @throws GatewayError `encryption_key_missing` or `encryption_key_invalid`
  */
 export function sealer(encryptionKey: string | undefined) {
   const key = keyBytes(encryptionKey);
   /**
-   * AES-256-GCM with a fresh nonce, bound to the place: `sealed:v2:` and base64url of nonce, tag
-   * and ciphertext.
+   * Encrypts text with AES-256-GCM and a fresh nonce, bound to the place. Returns `sealed:v2:`
+   * followed by the nonce, tag and ciphertext in base64url.
    */
   const seal = (text: string, place: SecretPlace): string => {
     const iv = randomBytes(IV_BYTES);
@@ -41,7 +44,11 @@ export function sealer(encryptionKey: string | undefined) {
     const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return PREFIX + Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url');
   };
-  /** Throws `not_unsealable` if the text is changed, not sealed, or of another key or place. */
+  /**
+   * Decrypts sealed text.
+   * @throws GatewayError `not_unsealable` if the text was changed, is not sealed, or was sealed
+   *   with another key or for another place
+   */
   const open: Open = (sealed, place) => {
     if (!isSealed(sealed)) throw new GatewayError('not_unsealable');
     const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
@@ -66,12 +73,12 @@ export function sealer(encryptionKey: string | undefined) {
 
 const boundTo = (place: SecretPlace) => Buffer.from(JSON.stringify(place));
 
-/** True for text of any version of `seal`. Does not decrypt. */
+/** Returns whether the text is sealed, in either version. Does not decrypt it. */
 export function isSealed(text: string): boolean {
   return isBound(text) || text.startsWith(UNBOUND_PREFIX);
 }
 
-/** True for text that opens only in its place. Does not decrypt. */
+/** Returns whether the text is sealed and bound to a place. Does not decrypt it. */
 export function isBound(text: string): boolean {
   return text.startsWith(PREFIX);
 }
@@ -86,13 +93,16 @@ function keyBytes(encryptionKey: string | undefined): Buffer {
 }
 
 /**
- * A connection schema. `"x-secret": true` marks secrets; `"x-address": true` marks fields that
- * determine where secrets are sent.
+ * The JSON Schema of a connection. `"x-secret": true` marks secrets, and `"x-address": true` marks
+ * fields that determine where secrets are sent.
  */
 export type ConnectionSchema = Readonly<Record<string, unknown>>;
 export type ConnectionValue = Readonly<Record<string, unknown>>;
 
-/** Calls `change` for every secret field in a present object; undefined removes the field. */
+/**
+ * Calls `change` for every secret field of the schema, except in missing nested objects. A field
+ * for which it returns undefined is removed.
+ */
 function mapSecrets(
   value: ConnectionValue,
   schema: ConnectionSchema,
@@ -117,7 +127,7 @@ function mapSecrets(
   return result;
 }
 
-/** Decrypts a connection for its plugin. */
+/** Decrypts the secrets of a connection for its plugin. */
 export function openConnection(
   sealed: ConnectionValue,
   schema: ConnectionSchema,
@@ -131,14 +141,13 @@ export function openConnection(
   );
 }
 
-/** Masks the secrets of a connection. */
 export function maskConnection(sealed: ConnectionValue, schema: ConnectionSchema): ConnectionValue {
   return mapSecrets(sealed, schema, (secret) => secret && MASK);
 }
 
 /**
- * Seals a connection. An unchanged secret keeps its sealed text, because agents restart a source
- * when its record changes.
+ * Seals the secrets of a connection. An unchanged secret keeps its sealed text, because agents
+ * restart a source whose record has changed.
  */
 export function sealConnection(
   plain: ConnectionValue,
@@ -157,9 +166,9 @@ export function sealConnection(
 }
 
 /**
- * Restores a stored secret for a mask or an omission, and removes it on null. Reports masks without
- * a stored secret, and secrets that would go to a new address: a user may change a connection
- * without knowing its secrets.
+ * Restores stored secrets that are masked or omitted in the new connection, and removes those set
+ * to null. Reports masks without a stored secret. Also reports stored secrets that would be sent to
+ * a new address, because a user may edit a connection without knowing its secrets.
  */
 export function keepSecrets(
   given: ConnectionValue,
@@ -188,7 +197,10 @@ export function keepSecrets(
   return { connection, problems };
 }
 
-/** Returns the first address field that differs. Without marks, every non-secret field is one. */
+/**
+ * Returns the name of the first changed address field. If the schema marks none, every non-secret
+ * field counts as one.
+ */
 function changedAddress(
   given: ConnectionValue,
   stored: ConnectionValue,

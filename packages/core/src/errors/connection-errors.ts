@@ -20,12 +20,12 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no route to that network',
 };
 
-/** Matches error codes, or messages of errors that have lost their code. */
+/** Reasons for failed TLS handshakes, matched by error code, or by message if the code was lost. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
   [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'its certificate is not valid yet'],
   [
-    // A single certificate, signed by an unknown one.
+    // The server sent a single certificate whose issuer is unknown.
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
     /unable to verify the first certificate/,
     'its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it',
@@ -68,10 +68,10 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
   ],
 ];
 
-/** Explains a failed TLS handshake; undefined for any other error. */
+/** Explains a failed TLS handshake. Returns undefined for any other error. */
 export function tlsReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '', message = '' }) => {
-    // EPROTO is ambiguous, so the message takes precedence.
+    // The message takes precedence, because the EPROTO code has several causes.
     const found =
       TLS.find(([, sentence]) => sentence.test(message)) ??
       TLS.find(([codes]) => codes.test(String(code)));
@@ -79,7 +79,7 @@ export function tlsReason(error: unknown): string | undefined {
   });
 }
 
-/** Explains a network error; undefined for any other error. */
+/** Explains a network error or a failed TLS handshake. Returns undefined for any other error. */
 export function networkReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '' }) => NETWORK[code]) ?? tlsReason(error);
 }
@@ -106,7 +106,7 @@ export function asError(
   return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
-/** The `kv` settings. */
+/** The `kv` settings used in error messages. */
 interface KvPlace {
   readonly scheme?: string;
   readonly tls?: { readonly cert_file?: string | undefined };
@@ -116,7 +116,7 @@ interface KvPlace {
   readonly cluster?: { readonly addresses: readonly string[] } | undefined;
 }
 
-/** Returns the place as in KV errors. */
+/** Returns the address details for KV errors. */
 export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<KvAddress> {
   return {
     host,
@@ -144,7 +144,10 @@ interface Denial {
   readonly fix: string;
 }
 
-/** https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
+/**
+ * Returns the reason and fix if the Redis user's ACL refused a command, otherwise undefined:
+ * https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
+ */
 function aclRefusal(sentences: string): Denial | undefined {
   if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences))
     return undefined;
@@ -160,7 +163,7 @@ function aclRefusal(sentences: string): Denial | undefined {
   };
 }
 
-/** Errors of ioredis, which passes on messages without their codes. */
+/** Reasons for ioredis errors, matched by message, because ioredis drops error codes. */
 const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
   [
@@ -173,14 +176,14 @@ const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
     /All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/,
     'none of them gave a usable answer',
   ],
-  // ioredis reports the reason with the first error only.
+  // ioredis reports the reason only in the first error. Later ones have these messages.
   [
     /Stream isn't writeable|Connection is closed|Cluster isn't ready/i,
     'there is no connection to it',
   ],
 ];
 
-/** Adds place and settings to a Redis error. Returns any other error unchanged. */
+/** Adds the address, reason and fix to a Redis error. Returns any other error unchanged. */
 export function explainKvError(error: unknown, settings: KvPlace): Error {
   if (error instanceof GatewayError) return error;
   const place = kvAddress(settings);
@@ -201,7 +204,7 @@ export function explainKvError(error: unknown, settings: KvPlace): Error {
   const tls = tlsReason(error);
   if (tls) return fail('kv_tls', tls);
   const reason = networkReason(error) ?? matching(KV_SENTENCES, sentences);
-  // A missing certificate may only appear as a reset connection with TLS 1.3.
+  // In TLS 1.3, a missing client certificate may appear only as a connection reset.
   if (
     reason === NETWORK['ECONNRESET'] &&
     settings.scheme === 'rediss' &&
@@ -225,7 +228,7 @@ const LISTEN: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such address',
 };
 
-/** Adds address and settings to a listen error. Returns any other error unchanged. */
+/** Adds the address, reason and fix to a listen error. Returns any other error unchanged. */
 export function explainListenError(
   error: unknown,
   place: { port: number; bind: string; setting: string; flag: string; addressSetting?: string },
@@ -239,7 +242,7 @@ export function explainListenError(
 }
 
 /**
- * Redis answers, but accepts no writes:
+ * Errors from a Redis server that responds but accepts no writes:
  * https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
  */
 const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
@@ -270,7 +273,7 @@ function unwritable(error: unknown): Denial | undefined {
   return UNWRITABLE.find(({ begins }) => messages.some((message) => message.startsWith(begins)));
 }
 
-/** Explains for health why Redis is unusable: a sentence without a full stop. */
+/** Returns why Redis is unusable, for the health report, without a final period. */
 export function kvReason(error: unknown, place: KvPlace): string {
   const explained = explainKvError(error, place);
   if (isGatewayError(explained, 'kv_denied')) return `${explained.message}; ${explained.fix}`;
@@ -286,7 +289,7 @@ const FILE: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is not a folder',
 };
 
-/** Explains a file error, without the path that Node.js repeats. */
+/** Explains a file error. Unlike the Node.js message, omits the path. */
 export function fileReason(error: unknown): string {
   const { code = '', message } = error as { code?: string; message?: string };
   return FILE[code] ?? message ?? String(error);

@@ -21,8 +21,8 @@ const POOLED: DatabaseFailure = [
 ];
 
 /**
- * SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html. The default reason is
- * the message.
+ * Failures by SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). Without a
+ * reason, the Postgres message is used.
  */
 const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '25006': ['database_read_only'],
@@ -48,9 +48,9 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '58030': ['database_exhausted', 'it cannot read or write its files'],
 };
 
-/** Messages more specific than their SQLSTATE. */
+/** Failures by SQLSTATE and message, where the message is more specific. */
 const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, DatabaseFailure])[]>> = {
-  // Refusals of poolers: https://www.pgbouncer.org/config.html
+  // Connection poolers refuse clients with this SQLSTATE: https://www.pgbouncer.org/config.html
   '08P01': [
     [/unsupported startup parameter/, ['database_pooled', 'it refuses a startup parameter']],
     [
@@ -86,13 +86,13 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
 const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
   [/server does not support SSL/, ['database_tls', 'it does not speak TLS']],
   [/SASL.*password must be a string/, ['database_refused']],
-  // The pool is exhausted. A connection that times out while it opens has another message.
+  // Both messages mean that the pool is exhausted. A connection timeout has a different message.
   [/timeout exceeded when trying to connect|Timeout acquiring a connection/, ['database_busy']],
   [/timeout expired|due to connection timeout|Query read timeout/, SILENT],
   [/Connection terminated|Connection ended|is not queryable/, CUT],
 ];
 
-/** Adds place, cause and settings to a Postgres error. Returns any other error unchanged. */
+/** Adds the address, reason and fix to a Postgres error. Returns any other error unchanged. */
 export function explainDatabaseError(
   error: unknown,
   { host, port, database, username }: DatabasePlace,
@@ -116,7 +116,7 @@ function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return matching(DRIVER_SENTENCES, message) ?? (code.startsWith('08') ? CUT : undefined);
 }
 
-/** Explains for health why Postgres is unusable: a sentence without a full stop, and the fix. */
+/** Returns why Postgres is unusable, for the health report, without a final period, and the fix. */
 export function databaseReason(
   error: unknown,
   place: DatabasePlace,

@@ -1,29 +1,32 @@
 export interface SettingProblem {
   readonly key: string;
-  /** A flag (`--port`), a variable (`AGENT_PORT`) or the file (`./gateway.json`). */
+  /**
+   * Where the setting was given: a flag (`--port`), an environment variable (`AGENT_PORT`) or the
+   * file (`./gateway.json`).
+   */
   readonly origin: string;
   readonly sentence: string;
 }
 
-/** `field` is a path into the body. */
+/** A mistake in a request. `field` is the path of the field in the body. */
 export interface InvalidField {
   readonly field: string;
   readonly sentence: string;
 }
 
-/** A row of the error table. */
+/** A row of the error table, which determines how an error is reported. */
 export interface ErrorRow<Details> {
-  /** Exit status of a command: 1 failure, 2 wrong use. */
+  /** Exit status of a command: 1 for a failure, 2 for a usage error. */
   readonly exit: 1 | 2;
   readonly http: number;
-  /** The failure, its place, and the cause if known. */
+  /** States the failure, its place and, if known, its cause. */
   readonly message: (details: Details) => string;
   readonly fix: (details: Details) => string;
 }
 
 export type None = Record<never, never>;
 
-/** A text with `{detail}` placeholders, or a function of the details. */
+/** A string with `{detail}` placeholders, or a function of the details. */
 type Sentence = string | ((details: never) => string);
 type Named<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [Key in Name]: string | number } & Named<Rest>
@@ -34,7 +37,9 @@ type DetailsOf<It> = It extends string
     ? Details
     : never;
 
-/** Returns a row. Details replace their `{name}` in a text. */
+/**
+ * Returns a row of the error table. `{name}` in a string is replaced with the detail of that name.
+ */
 export function row<const Message extends Sentence, const Fix extends Sentence>(
   http: number,
   message: Message,
@@ -52,7 +57,7 @@ function filledIn(sentence: Sentence): (details: unknown) => string {
     );
 }
 
-/** A row for errors that bring their own texts. */
+/** Returns a row whose message and fix are passed as details. */
 export const composed = (http = 500, exit: 1 | 2 = 1) => row(http, '{sentence}', '{fix}', exit);
 
 export const listed = (lines: readonly { readonly sentence: string }[]) =>

@@ -42,10 +42,10 @@ const wrongOnes =
       ? problems[0]!.sentence
       : `${problems.length} ${things} are wrong:\n${listed(problems)}`;
 
-/** Every error that a user may see. Details never contain secrets. */
+/** Every error that a user may see. Details must not contain secrets. */
 // prettier-ignore
 export const errors = {
-  // Settings, secrets and licences
+  // Errors in settings, secrets and licences.
   invalid_settings: row(500,
     wrongOnes('settings'),
     'correct each where it is set; `gateway config --help` lists the places that settings are read from'),
@@ -83,7 +83,7 @@ export const errors = {
   licence_key_file: row(500, 'the key file {path} {reason}',
     ({ fix = 'name the file with the private key of the distribution; create one with `gateway license issue --generate-key <file>`' }: { fix?: string }) => fix),
 
-  // Postgres, KV, the SMTP server and listening ports
+  // Errors of Postgres, KV, the SMTP server and listening ports.
   database_unreachable: row(503, 'Postgres at {host}:{port} cannot be reached: {reason}',
     `check that it runs, and correct ${DB_HOST} and database.port (--db-port, GATEWAY_DB_PORT)`),
   database_tls: row(503, 'TLS with Postgres at {host}:{port} failed: {reason}',
@@ -170,7 +170,7 @@ export const errors = {
   tls_incomplete: composed(),
   tls_file: row(500, 'the {what} in {path} cannot be used: {reason}', 'correct the file, or name another with {flag} or {setting}'),
 
-  // Plugins and the plugin folder
+  // Errors of plugins and the plugin folder.
   plugin_manifest_broken: row(500, 'the manifest of the plugin package {package} is broken: {reason}',
     'correct the `gateway` object in its package.json, or install another version'),
   plugin_setting_claimed: row(500, 'the {kind} plugin {name} claims {what}, which belongs to {owner}',
@@ -221,7 +221,7 @@ export const errors = {
   plugin_second_tracer: row(500, 'the tracer {active} is already active in this process, which can have only one; {name} was not started',
     'set tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER) to one tracer'),
 
-  // Requests to the control plane and arguments of commands
+  // Errors in requests to the control plane and in the arguments of commands.
   not_found: row(404,
     ({ thing, id }: { thing: string; id?: string }) => (id === undefined ? `${thing} not found` : `${thing} ${id} not found`),
     ({ fix = 'check the id, and that the key may see the project it belongs to' }: { fix?: string }) => fix),

@@ -11,7 +11,9 @@ type ErrorArguments<Code extends ErrorCode> =
     ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
     : [details: ErrorDetails<Code>, options?: { cause?: unknown }];
 
-/** An error of the table. */
+/**
+ * An error from the error table. Its code determines the message, fix, exit status and HTTP status.
+ */
 export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly fix: string;
@@ -22,7 +24,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   constructor(code: Code, ...[details, options]: ErrorArguments<Code>) {
     const it = errors[code] as ErrorRow<unknown>;
     const known = (details ?? {}) as ErrorDetails<Code>;
-    // Details may be addresses, and drivers quote arguments.
+    // Mask credentials in URLs: details may be addresses, and drivers quote their arguments.
     super(maskUrls(it.message(known)), options);
     this.name = 'GatewayError';
     this.code = code;
@@ -37,7 +39,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** True for an error of the table, with this code if given. */
+/** Returns whether the error is a `GatewayError`, with the given code if any. */
 export function isGatewayError<Code extends ErrorCode>(
   error: unknown,
   code?: Code,

@@ -1,16 +1,17 @@
 import { isObject } from '../json/json-value.js';
 
 /**
- * A compiled subscription filter. All members of a filter must match: a value (equal), an object of
- * operators, or nested members. `a.b` names a nested member; `$or` and `$and` take lists. There is
- * no `$regex`: one tenant's pattern could block the deliveries of others.
- * @throws FilterBudgetError
+ * A compiled subscription filter. A value matches if all properties of the filter match. The
+ * operand of a property is a value to equal, an object of operators, or nested properties. `a.b`
+ * addresses a nested property, and `$or` and `$and` take lists of filters. There is no `$regex`,
+ * because one tenant's pattern could block the deliveries of others.
+ * @throws FilterBudgetError if the budget is exceeded
  */
 export type Filter = (value: unknown, budget: FilterBudget) => boolean;
 
 /**
- * Limits the work of a project's filters for one event: a step per compared filter value, and a
- * step per member of each object of the event, once.
+ * Limits the work that a project's filters do for one event. Each comparison costs one step. Each
+ * object in the event costs one step per property, but only once.
  */
 export class FilterBudget {
   readonly #sizes = new Map<object, number>();
@@ -18,7 +19,10 @@ export class FilterBudget {
   #spent = 0;
   parsedCharacters = 0;
 
-  /** @param counted member counts of large objects, because counting takes milliseconds */
+  /**
+   * @param counted precomputed property counts of large objects, because counting takes
+   *   milliseconds
+   */
   constructor(
     private readonly most: number = FILTER_STEPS_MAX,
     private readonly counted?: ReadonlyMap<object, number>,
@@ -28,7 +32,10 @@ export class FilterBudget {
     return this.#spent + this.parsedCharacters / CHARACTERS_PER_STEP;
   }
 
-  /** Throws a FilterBudgetError when the budget is exhausted. */
+  /**
+   * Adds steps to the cost.
+   * @throws FilterBudgetError if the budget is exceeded
+   */
   spend(steps: number): void {
     this.#spent += steps;
     if (this.#spent > this.most) throw new FilterBudgetError();
@@ -47,10 +54,14 @@ export class FilterBudget {
 }
 
 /**
- * About 2 ms of one core, which delays others. 1,000 subscriptions with 100 comparisons each fit.
+ * The step budget for one event: about 2 ms on one core, and enough for 1,000 subscriptions with
+ * 100 comparisons each.
  */
 export const FILTER_STEPS_MAX = 100_000;
-/** JSON with many small members: characters parsed in the time of one comparison. */
+/**
+ * The number of characters of JSON with many small properties that can be parsed in the time of one
+ * comparison.
+ */
 const CHARACTERS_PER_STEP = 1;
 
 export class FilterBudgetError extends Error {
@@ -59,7 +70,7 @@ export class FilterBudgetError extends Error {
   }
 }
 
-/** Bounds of a filter, for headers and body separately. */
+/** Limits of a filter. They apply to the header filter and the body filter separately. */
 export const FILTER_BYTES_MAX = 16 * 1024;
 export const FILTER_NODES_MAX = 200;
 export const FILTER_DEPTH_MAX = 20;
@@ -86,7 +97,10 @@ const operators: Readonly<Record<string, Operator>> = {
 
 export const filterOperators: readonly string[] = [...Object.keys(operators), '$or', '$and'];
 
-/** Compiles a filter. Throws an Error that names the operator, operand or bound. */
+/**
+ * Compiles a filter.
+ * @throws Error that names the invalid operator or operand, or the exceeded limit
+ */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   checkSize(document);
   return compileMembers(document);
@@ -161,7 +175,10 @@ export function memberAt(value: unknown, path: readonly string[]): unknown {
   return at;
 }
 
-/** @param b a value of the filter; its size bounds the work */
+/**
+ * Compares two values deeply.
+ * @param b a value from the filter, whose size limits the work
+ */
 function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   budget.spend(1);
   if (a === b) return true;
@@ -178,7 +195,10 @@ function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   );
 }
 
-/** NaN for other types, which no comparison matches. */
+/**
+ * Compares two numbers or two strings. Returns NaN for other types, so that `$gt`, `$gte`, `$lt`
+ * and `$lte` never match them.
+ */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;

@@ -1,10 +1,15 @@
-/** Message header that selects the recipients. */
+/** The message header that selects the recipients. */
 export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
-/** A project may set this default name; a message may not. */
+/**
+ * The default name of the signature header. Projects may change it, but messages must not set it.
+ */
 const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 
-/** Forbidden headers of messages, with their owners. Connection: RFC 9110 7.6.1, RFC 9112 6. */
+/**
+ * Headers that messages must not set, and who sets them. RFC 9110, section 7.6.1, and RFC 9112,
+ * section 6, define the headers that belong to the connection.
+ */
 const OWNERS: ReadonlyMap<string, 'the connection' | 'the gateway'> = new Map([
   ...[
     ...[
@@ -38,24 +43,27 @@ const RESERVED = new Set(
   ),
 );
 
-/** RFC 9110 5.6.2 `token`. */
+/** A `token` (RFC 9110, section 5.6.2). */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** RFC 9110 5.5: visible characters, space and tab; other bytes are opaque. */
+/** A field value (RFC 9110, section 5.5): visible characters, spaces, tabs and opaque bytes. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** True for a header that no setting may name and no event carries. */
+/**
+ * Returns whether the header is reserved. Settings must not name reserved headers, and events do
+ * not contain any.
+ */
 export function isReservedHeader(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
 }
 
-/** Returns the owner of a header that no message may set. */
+/** Returns who sets a header that messages must not set, or undefined for other headers. */
 export function headerOwner(name: string): 'the connection' | 'the gateway' | undefined {
   return OWNERS.get(name.toLowerCase());
 }
 
 /**
- * Returns why HTTP cannot carry a custom header: words that follow its name. Does not check the
- * owner.
+ * Returns why a custom header cannot be sent over HTTP, phrased as the predicate of a sentence
+ * about it, or undefined if it can. Does not check the owner.
  */
 export function customHeaderProblem(name: string, value: string): string | undefined {
   if (!isHeaderName(name)) return 'is not a header name';
@@ -64,19 +72,22 @@ export function customHeaderProblem(name: string, value: string): string | undef
     : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
-/** True for an RFC 9110 `token`, in any case, reserved or not. */
+/**
+ * Returns whether the name is a `token` as defined in RFC 9110, in upper or lower case. Reserved
+ * names are valid.
+ */
 export function isHeaderName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** True for tabs, printable ASCII and U+0080 to U+00FF, or an empty text. */
+/** Returns whether the value is empty or consists of tabs, printable ASCII and U+0080 to U+00FF. */
 export function isHeaderValue(value: string): boolean {
   return VALUE.test(value);
 }
 
 /**
- * Returns the lower-case headers of an event: valid, unreserved broker headers, overridden by
- * custom headers without an owner.
+ * Returns the headers of an event, with lower-case names: the valid, unreserved headers from the
+ * broker, overridden by the message's custom headers.
  */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,
@@ -97,7 +108,7 @@ export function travellingHeaders(
   return headers;
 }
 
-/** `__proto__` is a valid header name. */
+/** Sets a header. A plain assignment to `__proto__`, a valid name, would change the prototype. */
 function put(headers: Record<string, string>, name: string, value: string): void {
   if (name === '__proto__')
     Object.defineProperty(headers, name, {

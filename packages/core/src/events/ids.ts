@@ -1,9 +1,10 @@
 import { hash, randomFillSync } from 'node:crypto';
 
 /**
+ * Builds a UUID (RFC 9562) from 48 bits of epoch milliseconds and 74 bits of SHA-256 (version 8) or
+ * random bits (version 7).
  * Event and delivery ids are derived from their unique attributes, so the primary key rejects
- * duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md). A UUID (RFC 9562) has 48 bits
- * of milliseconds and 74 bits of SHA-256 (version 8) or random bits (version 7).
+ * duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md).
  */
 function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   const time = Math.trunc(timeMs).toString(16).padStart(12, '0');
@@ -11,33 +12,36 @@ function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${version}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }
 
-/** Postgres does not keep milliseconds exactly after 2200. */
+/**
+ * The latest time that an event may have. Postgres does not store milliseconds exactly after 2200.
+ */
 const LARGEST_TIME_MS = Date.UTC(2200, 0, 1);
 
 /**
- * 2001, the first time with 13 digits, excludes seconds. `AHEAD_MS_MAX` excludes microseconds and
- * wrong clocks.
+ * The bounds of a plausible message time. The lower bound, in 2001 (13 digits), excludes times in
+ * seconds. The upper bound, a day in the future, excludes times in microseconds and wrong clocks.
  */
 const EARLIEST_TIME_MS = 1e12;
 const AHEAD_MS_MAX = 86_400_000;
 
 /**
- * True if a message can have this time: it is present, in milliseconds, and at most a day ahead.
+ * Returns whether a message time is plausible: in milliseconds, and at most a day in the future.
+ * Returns false for NaN.
  */
 export function isPossibleTime(timeMs: number, nowMs: number): boolean {
   return timeMs >= EARLIEST_TIME_MS && timeMs <= nowMs + AHEAD_MS_MAX;
 }
 
-/** Clamps a message time, in epoch milliseconds: brokers may send -1 or nonsense. */
+/** Clamps a message time in epoch milliseconds, because brokers may send -1 or garbage. */
 export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;
 }
 
 /**
- * Derives an event id.
- * @param timeMs clamped
- * @param ordinal index among the events of the message
- * @param digest only if another message would have the same id
+ * Derives the id of an event.
+ * @param timeMs the clamped message time, in epoch milliseconds
+ * @param ordinal the index of the event among those of the message
+ * @param digest given only if another message would have the same id
  */
 export function eventId(
   sourceId: string,
@@ -51,14 +55,14 @@ export function eventId(
 }
 
 /**
- * Returns 64 bits of SHA-256 in hex, to distinguish a redelivery from another message with equal
- * coordinates and time.
+ * Returns 64 bits of the body's SHA-256 in hex, to tell a redelivery from another message with the
+ * same coordinates and time.
  */
 export function messageDigest(body: Uint8Array): string {
   return hash('sha256', body).slice(0, 16);
 }
 
-/** Derives a delivery id. `subscriptionId` is null if the message named the endpoint. */
+/** Derives the id of a delivery. `subscriptionId` is null if the message named the endpoint. */
 export function eventDeliveryId(
   eventId: string,
   endpointId: string,
@@ -71,14 +75,17 @@ export function eventDeliveryId(
   );
 }
 
-/** Returns the milliseconds of an id: `occurred_at`, which determines the partition. */
+/**
+ * Returns the epoch milliseconds in an id. They equal `occurred_at`, which determines the
+ * partition.
+ */
 export function timeOfId(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** True for a lower-case UUID, the form of every id. */
+/** Returns whether the text is a lower-case UUID, the form of every id. */
 export function isId(text: string): boolean {
   return UUID.test(text);
 }
@@ -86,7 +93,10 @@ export function isId(text: string): boolean {
 const randomBytes = Buffer.alloc(8192);
 let randomOffset = randomBytes.length;
 
-/** Ids of one millisecond start at 41 random bits and increase by up to 20 random bits. */
+/**
+ * The first sequence number of a millisecond has 41 random bits. Each consecutive one is larger by
+ * up to 20 random bits, so that ids increase.
+ */
 const FIRST = 2 ** 41;
 const STEP = 2 ** 20;
 const LAST = 2 ** 42 - STEP;
@@ -94,8 +104,8 @@ let lastMs = NaN;
 let sequence = 0;
 
 /**
- * Creates a UUID version 7. Ids sort by time, and those of one process and millisecond by creation.
- * Random bytes are drawn in blocks.
+ * Creates a UUID version 7. Ids sort by time and, within one process and millisecond, by order of
+ * creation. Random bytes are drawn in blocks.
  */
 export function newId(timeMs = Date.now()): string {
   if (randomOffset + 10 > randomBytes.length) {
@@ -106,7 +116,7 @@ export function newId(timeMs = Date.now()): string {
   sequence = timeMs === lastMs && sequence < LAST ? sequence + 1 + (random % STEP) : random % FIRST;
   lastMs = timeMs;
   const tail = randomBytes.toString('hex', randomOffset + 6, (randomOffset += 10));
-  // 12 bits before the variant, 2 next to it, 28 after it.
+  // The sequence has 12 bits before the variant, 2 in the same digit and 28 after it.
   const [high, middle, low] = [
     Math.floor(sequence / 2 ** 30),
     Math.floor(sequence / 2 ** 28) % 4,

@@ -17,14 +17,17 @@ import type { Log } from '../logging/log.js';
 type MetricsAnswer = ReturnType<typeof metricsResponse>;
 
 interface MetricsPlace {
-  /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
+  /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every local address. */
   readonly address: string;
-  /** `server.pulladdr` or `agent.pulladdr`. */
+  /** The key of the setting: `server.pulladdr` or `agent.pulladdr`. */
   readonly key: string;
   readonly env: string;
 }
 
-/** Serves only /metrics, so scrapers need no access to other paths. Throws like `listen`. */
+/**
+ * Serves only /metrics, so that scrapers need no access to other paths. Throws the same errors as
+ * `listen`.
+ */
 export async function serveMetrics(
   place: MetricsPlace,
   answer: MetricsAnswer,
@@ -38,7 +41,7 @@ export async function serveMetrics(
   };
 }
 
-/** Returns the arguments of `listen` for an address. */
+/** Returns the `listen` arguments for an address setting. */
 export function metricsPlace({ address, key, env }: MetricsPlace) {
   const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
   return {
@@ -50,7 +53,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
   };
 }
 
-/** Answers a metrics request; Node.js omits the body for HEAD. */
+/** Responds to a metrics request. For HEAD, Node.js omits the body. */
 export async function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
@@ -85,15 +88,16 @@ export interface MetricsResponse {
 
 const compress = promisify(gzip);
 
-/** Smaller bodies fit in one packet. */
+/** The minimum body size to compress. Smaller bodies fit in one packet. */
 const COMPRESSED_BYTES_MIN = 1_400;
-/** The fastest level. Every level shrinks repeated labels to a twentieth. */
+/** The fastest gzip level. It already shrinks repeated labels to a twentieth of their size. */
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
 /**
- * Answers GET /metrics, gzipped if accepted. 401: missing or wrong token; 429: too many wrong
- * tokens; 500: the backend fails.
+ * Returns a handler for GET /metrics, which gzips the response if the client accepts it. The status
+ * is 401 for a missing or wrong token, 429 after too many wrong tokens, and 500 if the backend
+ * fails.
  */
 export function metricsResponse(of: {
   config: Config;
@@ -124,7 +128,9 @@ export function metricsResponse(of: {
   };
 }
 
-/** A turn of the event loop encodes this in half a millisecond. */
+/**
+ * The number of characters to encode per event loop turn. Encoding them takes half a millisecond.
+ */
 const PIECE = 512 * 1024;
 
 async function bytesOf(body: string): Promise<Buffer> {
@@ -152,14 +158,15 @@ interface Sent {
 type Verdict = 'admitted' | 'wrong' | 'locked_out';
 
 /**
- * Wrong tokens per address and `WRONG_MS`. Beyond, the right token is refused too, against
- * guessing, except on a connection that only ever sent the right token.
+ * The number of wrong tokens that an address may send within `WRONG_MS`. After that, even the right
+ * token is refused, so that guessing cannot succeed. Connections that have sent the right token and
+ * no wrong one since are exempt.
  */
 const WRONG_MAX = 10;
 const WRONG_MS = 60_000;
 const ADDRESSES_MAX = 1_000;
 
-/** Compares digests in constant time. */
+/** Returns a function that checks the bearer token by comparing digests in constant time. */
 function admission(token: string | undefined): (sent: Sent) => Verdict {
   if (token === undefined) return () => 'admitted';
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
@@ -184,7 +191,7 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
       if (socket) known.add(socket);
       return 'admitted';
     }
-    // A probe without a token is no guess.
+    // A request without a token, such as a probe, is not a guess.
     if (given === '') return 'wrong';
     its.count++;
     if (!before && wrong.size >= ADDRESSES_MAX) wrong.delete(wrong.keys().next().value!);
@@ -194,8 +201,9 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
 }
 
 /**
- * Decides whether a request may see the details of /healthz, which name resources of all tenants:
- * with the token of /metrics or, if none is set, from this machine without a proxy.
+ * Returns a function that decides whether a request may see the /healthz details, which name
+ * resources of all tenants. Requires the /metrics token or, if none is set, a direct request from
+ * this machine.
  */
 export function admitsToDetails({
   metrics: { bearer_token: token },
@@ -251,7 +259,10 @@ async function packed(
   };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding */
+/**
+ * Returns whether an Accept-Encoding header accepts gzip:
+ * https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding
+ */
 function takesGzip(accepted: string): boolean {
   return accepted.split(',').some((it) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(it));
 }

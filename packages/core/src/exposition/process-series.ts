@@ -3,14 +3,20 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Meter } from '../metrics/meter.js';
 import { VERSION } from '../process/version.js';
 
-/** Sampled by a libuv timer, which wakes no JavaScript. */
+/**
+ * The sampling interval of the event-loop delay. Sampling uses a libuv timer and runs no
+ * JavaScript.
+ */
 const LOOK_EVERY_MS = 20;
 const PERCENTILES = [50, 99, 100];
 
-/** Two parts in one process must not count its CPU time twice. */
+/**
+ * Meters that already include the process series. An agent and a server in one process share a
+ * meter, and CPU time must not be counted twice.
+ */
 const shown = new WeakSet<Meter>();
 
-/** Sets the process series at each exposition. Returns a function that stops this. */
+/** Updates the process series on each exposition. Returns a function that stops the updates. */
 export function showProcess(
   { meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>,
   part: 'agent' | 'server',
@@ -34,7 +40,7 @@ export function showProcess(
     meter.set('nodejs_heap_size_used_bytes', {}, heapUsed);
     meter.set('process_start_time_seconds', {}, startedAtSeconds);
     for (const percentile of PERCENTILES) {
-      // The histogram records the whole interval; only the excess is delay.
+      // The histogram records the time between samples; only the excess over the interval is delay.
       const seconds =
         delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
       meter.set(

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { certificatesIn, PemProblem, privateKeyIn } from './pem.js';
 
-/** A PEM chain, leaf first, and its PEM key. */
+/** A client certificate for TLS: a PEM chain that begins with the leaf, and the leaf's PEM key. */
 export interface ClientCertificate {
   readonly cert: string;
   readonly key: string;
@@ -10,11 +10,12 @@ export interface ClientCertificate {
 
 type CheckedCertificate =
   | { readonly cert: string; readonly expiresAt: Date }
-  /** The end of a sentence. */
+  /** The problem, as the predicate of a sentence about the certificate or key. */
   | { readonly part: 'cert' | 'key'; readonly problem: string };
 
 /**
- * Checks that a certificate is usable now. Returns its chain without other text. Takes about 1 ms.
+ * Checks that a certificate is usable now. Returns its chain without other text, and its expiry, or
+ * the problem. Takes about 1 ms.
  */
 export function checkClientCertificate(
   { cert, key }: ClientCertificate,
@@ -38,7 +39,7 @@ export function checkClientCertificate(
   }
 }
 
-/** OpenSSL rejects short keys, for example. */
+// OpenSSL may reject a key that matches the certificate, such as one that is too short.
 function checkForTls(cert: string, key: string): void {
   try {
     createSecureContext({ cert, key });

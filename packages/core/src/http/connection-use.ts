@@ -12,9 +12,12 @@ import {
 
 export interface ConnectionUse {
   readonly requests: number;
-  /** True once the peer has sent a byte since the latest request. */
+  /** Whether the peer has sent a byte since the latest request. */
   readonly hasAnswered: boolean;
-  /** Returns the head received so far, unless its status line is incomplete. */
+  /**
+   * Returns the response head received so far, or undefined if its status line is incomplete or
+   * informational (1xx).
+   */
   cutHead(): Head | undefined;
 }
 
@@ -28,14 +31,18 @@ subscribe('undici:client:sendHeaders', (message) => {
   latest = connections.get((message as { socket: Socket }).socket)?.begin();
 });
 
-/** Returns the connection in use, for `onBodySent`; undefined if its connector is not watched. */
+/**
+ * Returns the connection on which undici sent the latest headers. Call it in `onBodySent`. Returns
+ * undefined if the connector is not watched.
+ */
 export function connectionInUse(): ConnectionUse | undefined {
   return latest;
 }
 
 /**
- * Returns a connector whose connections record their use. undici sees no informational responses
- * (1xx), because it closes at `100 Continue`, and only heads that its strict parser accepts.
+ * Returns a connector whose connections record their use and rewrite response heads. Informational
+ * responses (1xx) are removed, because undici closes the connection on `100 Continue`. Other heads
+ * are rewritten for undici's strict parser.
  */
 export function watchedConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
@@ -46,8 +53,9 @@ export function watchedConnector(connect: buildConnector.connector): buildConnec
 }
 
 /**
- * SNI has no trailing dot (https://www.rfc-editor.org/rfc/rfc6066#section-3): servers reject it or
- * send another certificate.
+ * Removes the trailing dot of a host name, which SNI does not allow
+ * (https://www.rfc-editor.org/rfc/rfc6066#section-3). Servers would reject the name or send another
+ * certificate.
  */
 function withoutRootDot(options: buildConnector.Options): buildConnector.Options {
   return options.hostname.endsWith('.')
@@ -62,7 +70,7 @@ class WatchedConnection implements ConnectionUse {
   #informational = 0;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** The last two characters: the end of a head may be split across chunks. */
+  /** The last two characters received, because the end of a head may be split across two chunks. */
   #tail = '';
 
   constructor(private readonly socket: Socket) {
@@ -89,7 +97,7 @@ class WatchedConnection implements ConnectionUse {
     return head && head.status >= 200 ? head : undefined;
   }
 
-  /** Returns the bytes for undici: none while the head is incomplete. */
+  /** Returns the bytes to pass to undici, or none while the head is incomplete. */
   #readHead(chunk: Buffer): Buffer {
     this.hasAnswered = true;
     if (this.#heldBytes === 0 && isPlainHead(chunk)) {
@@ -97,7 +105,7 @@ class WatchedConnection implements ConnectionUse {
       return chunk;
     }
     for (let rest = chunk; ;) {
-      // Some servers send an empty line after a body.
+      // Skip the empty line that some servers send after a body.
       while (this.#heldBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a))
         rest = rest.subarray(1);
       if (rest.length === 0) return NOTHING;
@@ -119,7 +127,8 @@ class WatchedConnection implements ConnectionUse {
       this.#heldBytes = 0;
       this.#tail = '';
       rest = rest.subarray(length);
-      // Any number is allowed: https://www.rfc-editor.org/rfc/rfc9110#name-informational-1xx
+      // Any number of informational responses may precede the final one; skip them, up to a limit:
+      // https://www.rfc-editor.org/rfc/rfc9110#name-informational-1xx
       if (head.status >= 200) {
         this.#isAtHead = false;
         return Buffer.concat([isPlainHead(bytes) ? bytes : mendedHead(head), rest]);

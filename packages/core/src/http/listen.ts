@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { explainListenError } from '../errors/connection-errors.js';
 
-/** Grace period for requests in flight on close. */
+/** The grace period for requests in flight when the server closes. */
 const CLOSE_SECONDS = 10;
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Connections without traffic are closed, such as those of clients that do not read. */
+/** The timeout of an idle connection, such as one whose client does not read. */
 const STILL_MS = 120_000;
 
 /**
- * Defaults of every response, because a browser should not run, embed or store any.
+ * Default headers of every response, so that browsers do not run, embed or store it:
  * https://cheatsheetseries.owasp.org/cheatsheets/REST_Security_Cheat_Sheet.html#security-headers
  */
 const HEADERS = new Map([
@@ -19,12 +19,15 @@ const HEADERS = new Map([
   ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
   ['cache-control', 'no-store'],
 ]);
-/** Effective only over TLS: https://www.rfc-editor.org/rfc/rfc6797 */
+/**
+ * Default headers over TLS. Browsers ignore Strict-Transport-Security over plain HTTP:
+ * https://www.rfc-editor.org/rfc/rfc6797
+ */
 const TLS_HEADERS = new Map([...HEADERS, ['strict-transport-security', 'max-age=31536000']]);
 
 /**
- * Listens, with the security headers, and returns the port.
- * @throws GatewayError `port_in_use`, `port_refused`, which name the settings
+ * Starts listening and returns the port. Adds the security headers to every response.
+ * @throws GatewayError `port_in_use` or `port_refused`, which name the settings
  */
 export function listen(
   server: Server,
@@ -48,7 +51,7 @@ export function leaveConnections(server: Server): void {
   );
 }
 
-/** Accepts no more connections, closes idle ones, and aborts requests after the deadline. */
+/** Stops accepting connections, closes idle ones, and after `seconds` aborts requests in flight. */
 export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
   return new Promise((resolve) => {
     const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);

@@ -4,36 +4,43 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 const LOOKUP_MS = 5_000;
-/** Maximum wait for other lookups of the owner. */
+/** The maximum wait for other lookups of the same owner. */
 const WAIT_MS = 2_000;
 /**
- * The slower address family has this long. https://www.rfc-editor.org/rfc/rfc8305#section-3
- * suggests less, for interactive clients.
+ * The wait for the other address family after the first response.
+ * https://www.rfc-editor.org/rfc/rfc8305#section-3 recommends less, but for interactive clients.
  */
 const OTHER_FAMILY_MS = 500;
-/** c-ares in Node.js repeats a query after one or two seconds, then once more. */
+/**
+ * Resolver options. With these, c-ares in Node.js repeats a query after one or two seconds, and
+ * then once more.
+ */
 const PATIENCE = { timeout: 1_000, tries: 3 };
 
 /**
- * The name has no address, or no server answers. Has a code of getaddrinfo, as libraries expect.
+ * Thrown if a name has no address or no name server responds. Its code is a getaddrinfo code, as
+ * libraries expect.
  */
 export class LookupError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
 
-  /** @param code of c-ares */
+  /** @param code a c-ares error code */
   constructor(hostname: string, code: string, afterMs = LOOKUP_MS) {
     super(`${hostname} cannot be looked up: ${reasonOf(code, afterMs)}`);
     this.name = 'LookupError';
     this.code = ABSENT.has(code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   }
 
-  /** The caller's deadline passed first. */
+  /** Returns the error for a lookup that got no response by the caller's deadline. */
   static ofSilence(hostname: string, afterMs: number): LookupError {
     return new LookupError(hostname, SILENT, afterMs);
   }
 }
 
-/** The owner's limit prevented the lookup. Implies nothing about the name. */
+/**
+ * Thrown if a name was not looked up because its owner has too many lookups. The name itself may be
+ * valid.
+ */
 export class LookupsBusyError extends Error {
   readonly code = 'EAI_AGAIN';
 
@@ -62,14 +69,14 @@ const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
 
 interface OwnerLookups {
   readonly lookups: Map<string, Promise<LookupAddress[]>>;
-  /** Waiting lookups, oldest first. */
+  /** Queued lookups by name, oldest first. */
   readonly waiting: Map<string, () => void>;
 }
 
 /**
  * Resolves names with c-ares. `dns.lookup` (getaddrinfo) blocks one of two threads per name, so two
- * silent servers would stop all lookups. Each owner, such as a project, has a separate limit; its
- * concurrent lookups of a name are merged.
+ * silent servers would stop all lookups. Each owner, such as a project, has its own limit.
+ * Concurrent lookups of a name by one owner are merged.
  */
 export class Names {
   readonly #owners = new Map<unknown, OwnerLookups>();
@@ -85,7 +92,7 @@ export class Names {
     this.#search = parsed(files.resolv, parseSearch);
   }
 
-  /** Runs `work`. Lookups that begin before it returns belong to the owner. */
+  /** Runs `work`. Lookups started during the call belong to the owner. */
   askFor(owner: unknown, work: () => void): void {
     const before = this.#asker;
     this.#asker = owner;
@@ -97,9 +104,11 @@ export class Names {
   }
 
   /**
-   * Returns at least one address. Rejects with `LookupError`, or with `LookupsBusyError` if the
-   * owner's lookups take too long.
-   * @param owner by default that of `askFor`, else the name: undici reconnects by itself
+   * Returns at least one address.
+   * @param owner defaults to the owner given to `askFor`, else to the name itself, because undici
+   *   also reconnects outside of `askFor`
+   * @throws LookupError
+   * @throws LookupsBusyError if other lookups of the owner take too long
    */
   addresses(
     name: string,
@@ -155,11 +164,11 @@ function waitFor(name: string, { waiting }: OwnerLookups): Promise<void> {
 
 interface LookupOutcome {
   readonly addresses: LookupAddress[];
-  /** A c-ares code if there are none. */
+  /** The c-ares error code, if there are no addresses. */
   readonly code: string;
 }
 
-/** Applies the search list, which c-ares in Node.js ignores. */
+/** Looks up a name with the search list of resolv.conf, which c-ares in Node.js ignores. */
 async function find(name: string, { domains, ndots }: SearchList): Promise<LookupAddress[]> {
   const deadlineMs = performance.now() + LOOKUP_MS;
   const under = name.endsWith('.') ? [] : domains.map((domain) => `${name}.${domain}`);
@@ -174,10 +183,13 @@ async function find(name: string, { domains, ndots }: SearchList): Promise<Looku
   throw new LookupError(name, code);
 }
 
-/** Tries the next server after an error too; c-ares in Node.js only does after silence. */
+/**
+ * Queries the name servers in turn. Unlike c-ares in Node.js, also tries the next server after an
+ * error, not only after a timeout.
+ */
 async function askServers(name: string, deadlineMs: number): Promise<LookupOutcome> {
   for (let rest: string[] | undefined; ;) {
-    // One per query: c-ares adapts its timeouts to earlier queries and misses changes of
+    // A new resolver per query: c-ares adapts its timeouts to earlier queries and misses changes of
     // resolv.conf.
     const resolver = new Resolver(PATIENCE);
     if (rest) resolver.setServers(rest);
@@ -224,7 +236,9 @@ function askBothFamilies(
   });
 }
 
-/** The order of getaddrinfo: IPv6 first if the machine has a global address. */
+/**
+ * Returns the addresses in getaddrinfo order: IPv6 first if the machine has a global IPv6 address.
+ */
 function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   const of = (family: 4 | 6) => found[family]!.map((address) => ({ address, family }));
   const [four, six] = [of(4), of(6)];
@@ -237,7 +251,10 @@ function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   return isSixFirst ? [...six, ...four] : [...four, ...six];
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6761#section-6.3 */
+/**
+ * Returns the loopback addresses for localhost and its subdomains:
+ * https://www.rfc-editor.org/rfc/rfc6761#section-6.3
+ */
 function loopback(name: string): LookupAddress[] | undefined {
   if (!/(^|\.)localhost$/.test(plain(name))) return undefined;
   return [
@@ -250,7 +267,10 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** Parses a file again when it changes. A missing file counts as empty. */
+/**
+ * Returns a function that reads a file and reparses it only after changes. A missing file counts as
+ * empty.
+ */
 function parsed<T>(path: string, parse: (text: string) => T): () => T {
   let known: { readonly text: string; readonly value: T } | undefined;
   return () => {
@@ -268,7 +288,7 @@ function textOf(path: string): string {
   }
 }
 
-/** https://man7.org/linux/man-pages/man5/hosts.5.html */
+/** Parses a hosts file: https://man7.org/linux/man-pages/man5/hosts.5.html */
 function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
   const hosts = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {
@@ -287,7 +307,10 @@ interface SearchList {
   readonly ndots: number;
 }
 
-/** https://man7.org/linux/man-pages/man5/resolv.conf.5.html */
+/**
+ * Parses the search list of a resolv.conf file:
+ * https://man7.org/linux/man-pages/man5/resolv.conf.5.html
+ */
 function parseSearch(text: string): SearchList {
   const search = { domains: [] as string[], ndots: 1 };
   for (const line of text.split('\n')) {

@@ -6,15 +6,18 @@ import { fileReason } from '../errors/connection-errors.js';
 
 interface PemFile {
   readonly path: string;
-  /** The setting, or the part of it, that names the file. */
+  /** The setting, or the part of a setting, that names the file. */
   readonly setting: string;
   readonly flag: string;
 }
 
-/** Why a PEM text cannot be used: the end of a sentence about it. */
+/** The reason PEM text cannot be used, phrased as the end of a sentence about it. */
 export class PemProblem extends Error {}
 
-/** Returns the certificates in a text, at least one. Throws `PemProblem`. */
+/**
+ * Returns the certificates in PEM text.
+ * @throws PemProblem if there are none or one is damaged
+ */
 export function certificatesIn(text: string): string[] {
   const blocks =
     text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
@@ -28,7 +31,10 @@ export function certificatesIn(text: string): string[] {
   return blocks;
 }
 
-/** Returns the private key in a text. Throws `PemProblem`. */
+/**
+ * Returns the private key in PEM text.
+ * @throws PemProblem if there is none, or it is encrypted or damaged
+ */
 export function privateKeyIn(text: string): KeyObject {
   if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text))
     throw new PemProblem('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
@@ -43,12 +49,18 @@ export function privateKeyIn(text: string): KeyObject {
   }
 }
 
-/** Reads at least one certificate. All functions below throw GatewayError `tls_file`. */
+/**
+ * Reads a file with at least one certificate.
+ * @throws GatewayError `tls_file` if the file cannot be used
+ */
 export function readCertificates(file: PemFile): string[] {
   return readPem('certificate', file, certificatesIn);
 }
 
-/** Reads a certificate chain and its key. */
+/**
+ * Reads a certificate chain and its private key, and checks that they match.
+ * @throws GatewayError `tls_file` if a file cannot be used or they do not match
+ */
 export function readClientCertificate(
   certificate: PemFile,
   key: PemFile,
@@ -60,10 +72,13 @@ export function readClientCertificate(
   return { cert: chain.join('\n'), key: text };
 }
 
-/** Available since Node.js 22.15; includes NODE_EXTRA_CA_CERTS. */
+/** Available since Node.js 22.15. Its result includes NODE_EXTRA_CA_CERTS. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
-/** Returns the default authorities and those of `delivery.ca_file`. */
+/**
+ * Returns the default certificate authorities and those in the `delivery.ca_file` at `path`.
+ * @throws GatewayError `tls_file` if the file cannot be used
+ */
 export function authoritiesWith(path: string): string[] {
   const added = readCertificates({
     path,
@@ -73,7 +88,11 @@ export function authoritiesWith(path: string): string[] {
   return [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added];
 }
 
-/** Creates a TLS context with these authorities. Reuse it: creation is slow. */
+/**
+ * Creates a TLS context with the default authorities and those in the file. Slow, so reuse the
+ * result.
+ * @throws GatewayError `tls_file` if the file cannot be used
+ */
 export function withAuthorities(path: string): tls.SecureContext {
   return tls.createSecureContext({ ca: authoritiesWith(path) });
 }

@@ -6,7 +6,7 @@ import { withAuthorities } from './pem.js';
 import { openProxy, type OpenProxy } from './proxy.js';
 import { checkGuarded, guardFetch } from './ssrf-guard.js';
 
-/** The types of Node.js omit what is patched here. */
+/** The Node.js types omit the members that are patched here. */
 interface ProxiedAgent extends http.Agent {
   getName(options: ConnectOptions): string;
   readonly protocol: string;
@@ -20,22 +20,25 @@ type ProxiedRequest = http.ClientRequest & { _header: string | null };
 type ConnectOptions = http.ClientRequestArgs & { readonly socket?: Socket };
 type SocketCreated = (error: Error | null, socket?: Socket) => void;
 
-/** The source of this machine's AWS credentials. */
+/** Cloud metadata addresses, from which AWS clients get their credentials. */
 const METADATA = /^(169\.254\.\d+\.\d+|\[(fe80:|fd00:ec2:).*)$/i;
 const METADATA_URLS = ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'AWS_EC2_METADATA_SERVICE_ENDPOINT'];
 
-/** Less than the SQS client's timeout of 3 s, whose error would not name the proxy. */
+/**
+ * Shorter than the SQS client's timeout of 3 s, because the client's own error would not name the
+ * proxy.
+ */
 const CONNECT_TIMEOUT_MS = 2_500;
 
 let proxy: OpenProxy | undefined;
 
 /**
- * Sends every HTTP request of this process through a proxy: `fetch`, and all agents of `node:http`
- * and `node:https`. A per-client option would be forgotten in the next client. Cloud metadata
- * addresses stay direct. Clients with their own connections bypass this; the gateway's use
- * `dispatcherOf`.
- * @param delivery the settings `delivery.*`; without a proxy nothing changes
- * @returns a function that undoes this
+ * Sends every HTTP request of this process through a proxy, including those of `fetch` and of all
+ * `node:http` and `node:https` agents, because a per-client option is easily forgotten. Requests to
+ * cloud metadata addresses are sent directly. Clients that open their own connections are not
+ * affected; the gateway's clients use `dispatcherOf`.
+ * @param delivery the `delivery.*` settings; without a proxy, nothing changes
+ * @returns a function that undoes the change
  * @throws GatewayError `tls_file`
  */
 export function proxyProcess(delivery: {
@@ -83,8 +86,8 @@ function originOf({ protocol }: ProxiedAgent, { host: given, port }: ConnectOpti
 let isPatched = false;
 
 /**
- * Patches the prototype of all Node.js agents: they connect to the proxy, tunnel TLS, and send
- * absolute URLs otherwise. `proxyEnv` of Node.js 24 needs agents created with it.
+ * Patches the prototype of all Node.js agents to connect to the proxy, tunnelling TLS and sending
+ * absolute URLs otherwise. The Node.js 24 option `proxyEnv` affects only agents created with it.
  */
 function patchAgents(): void {
   if (isPatched) return;
@@ -98,7 +101,7 @@ function patchAgents(): void {
   ) {
     if (!proxy || !isProxied(this, options))
       return createSocket.call(this, request, options, created);
-    // Counts for `maxSockets` until the connection is open.
+    // A placeholder that counts towards `maxSockets` until the connection is open.
     const opening = new Socket();
     const sockets = (this.sockets[this.getName(options)] ??= []);
     sockets.push(opening);
@@ -116,13 +119,13 @@ function patchAgents(): void {
       },
       (error: Error) => {
         created(error);
-        // Another request may wait for a socket.
+        // Removing the placeholder unblocks a request that waits for a socket.
         this.removeSocket(opening, options);
       },
     );
   };
   const isProxied = (agent: ProxiedAgent, options: ConnectOptions) =>
-    // A different `createSocket` uses another proxy.
+    // An agent that overrides `createSocket` has its own proxy.
     agent.createSocket === createProxied &&
     /^https?:$/.test(agent.protocol) &&
     !options.socket &&
@@ -130,7 +133,7 @@ function patchAgents(): void {
     !isDirect(originOf(agent, options));
 
   agents.createSocket = createProxied;
-  // The one of `node:https` wraps the socket in TLS.
+  // `node:https` agents have their own `createConnection`, which wraps the socket in TLS.
   agents.createConnection = function (options: ConnectOptions, created) {
     return options.socket ?? createConnection.call(this, options, created);
   };
@@ -141,14 +144,17 @@ function patchAgents(): void {
   };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form */
+/**
+ * Sets the absolute-form URL that a proxy requires:
+ * https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
+ */
 function nameWholeUrl(request: ProxiedRequest, { origin }: URL, login: OpenProxy['login']): void {
   request.path = origin + request.path;
   if (request._header === null) {
     for (const [name, value] of Object.entries(login)) request.setHeader(name, value);
     return;
   }
-  // Headers from an array are already serialised.
+  // Headers given as an array are already serialised, so add the login to the string.
   const lines = Object.entries(login).map(([name, value]) => `${name}: ${value}\r\n`);
   request._header = request._header.replace(
     /^(\S+) \S+ (.*\r\n)/,

@@ -5,37 +5,40 @@ import { Agent, buildConnector, Pool, type Dispatcher } from 'undici';
 import { networkReason } from '../errors/connection-errors.js';
 import { watchedConnector } from './connection-use.js';
 
-/** The proxy fails, or rejects the request. */
+/** Thrown if the proxy fails or rejects the request. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
 }
 
 interface ProxyOptions {
-  /** `http://` or `https://`, with credentials if required. */
+  /** An `http://` or `https://` URL, with credentials if the proxy requires them. */
   readonly url: string;
   /**
-   * Checks the host of each connection, for plain http at most every ten seconds. Rejects for a
-   * forbidden host.
+   * Checks the host of each connection, and rejects if it is forbidden. For plain HTTP, checks a
+   * host at most once every ten seconds.
    */
   readonly check?: (host: string) => Promise<void>;
-  /** Authorities of hosts and proxy. */
+  /** The TLS context with the certificate authorities for the proxy and the hosts. */
   readonly secureContext?: SecureContext | undefined;
-  /** Replaces `secureContext` for the hosts. */
+  /** The TLS context for the hosts. Default: `secureContext`. */
   readonly hostContext?: SecureContext | undefined;
   readonly connectTimeoutMs: number;
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-/** `close` waits for requests in flight; `destroy` aborts all. */
+/** Sends requests. `close` waits for requests in flight; `destroy` aborts them. */
 export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & {
   close(): Promise<void>;
   destroy(): Promise<void>;
 };
 
-/** A proxy as an undici dispatcher. */
+/** An undici dispatcher that sends requests through a proxy. */
 export interface OpenProxy extends RequestDispatcher {
   readonly login: Readonly<Record<string, string>>;
-  /** Connects to the proxy, or through it. Rejects with `ProxyError`. */
+  /**
+   * Connects to the proxy or, with `to`, through it to that host. Rejects with `ProxyError` if the
+   * connection fails.
+   */
   connect(to?: URL): Promise<Socket>;
 }
 
@@ -44,14 +47,14 @@ interface Proxy {
   readonly login: Readonly<Record<string, string>>;
 }
 
-/** How long a check is valid for plain requests, whose connections serve any host. */
+/** How long a host check is valid for plain HTTP, where one proxy connection serves any host. */
 const CHECKED_MS = 10_000;
 const CHECKED_HOSTS = 1_000;
 
 /**
- * Creates a dispatcher, with the proxy if set. Clients with pools of `fetch` or Node.js agents need
- * none: see `proxyProcess`.
- * @param options.direct the connector without a proxy
+ * Creates a dispatcher that uses the proxy, if one is set. Clients based on `fetch` or Node.js
+ * agents do not need one, because `proxyProcess` applies to them.
+ * @param options.direct the connector used without a proxy
  */
 export function dispatcherOf({
   proxy,
@@ -66,9 +69,10 @@ export function dispatcherOf({
 }
 
 /**
- * Sends requests through an HTTP proxy: https by a CONNECT tunnel per connection, plain http with
- * absolute URLs, as proxies allow by default. Connections are pooled. The proxy resolves names.
- * undici's ProxyAgent has no host check, no CONNECT timeout, and one error for all statuses.
+ * Sends requests through an HTTP proxy: HTTPS through pooled CONNECT tunnels, plain HTTP with
+ * absolute URLs. The proxy resolves names.
+ * undici's ProxyAgent cannot check hosts, has no CONNECT timeout, and throws the same error for all
+ * statuses.
  */
 export function openProxy(options: ProxyOptions): OpenProxy {
   const {
@@ -121,6 +125,7 @@ export function openProxy(options: ProxyOptions): OpenProxy {
     dispatch(options, handler) {
       const target = new URL(String(options.origin));
       if (target.protocol === 'https:') return tunnels.dispatch(options, handler);
+      // A proxy requires the absolute URL:
       // https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
       const given = Array.isArray(options.headers)
         ? options.headers
@@ -159,7 +164,7 @@ function bare(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }
 
-/** An unencoded percent sign is kept. */
+/** Decodes percent-encoding. Returns malformed text unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -168,7 +173,7 @@ function decoded(text: string): string {
   }
 }
 
-/** A 407 is an error, because the proxy sends it and not the host. */
+/** Turns a 407 response into an error, because it comes from the proxy and not the host. */
 function failingAt407(
   handler: Dispatcher.DispatchHandler,
   proxy: Proxy,
@@ -188,7 +193,10 @@ function failingAt407(
   };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#name-connect */
+/**
+ * Opens a tunnel through the proxy with CONNECT:
+ * https://www.rfc-editor.org/rfc/rfc9110#name-connect
+ */
 async function openTunnel(
   pool: Pool,
   proxy: Proxy,
@@ -242,7 +250,7 @@ function unreachable({ place }: Proxy, error: Error): ProxyError {
   );
 }
 
-/** Remembers accepted hosts for `CHECKED_MS`. */
+/** Returns a version of `check` that caches accepted hosts for `CHECKED_MS`. */
 function remembering(check: (host: string) => Promise<void>): (host: string) => Promise<void> {
   const passed = new Map<string, number>();
   return async (host) => {

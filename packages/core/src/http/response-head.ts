@@ -1,13 +1,19 @@
-/** Maximum response head, as in curl. */
+/** The maximum size of a response head in bytes, as in curl. */
 export const HEAD_MAX = 300 * 1024;
-/** A larger head keeps its first and its significant fields. undici rejects heads above 16 KB. */
+/**
+ * The number of bytes to keep from a larger head, because undici rejects heads above 16 KB. The
+ * `DECIDING` fields have a separate budget, so that they are kept wherever they occur.
+ */
 const KEPT_BYTES = 12 * 1024;
 const DECIDING = /^(content-encoding|content-length|location|retry-after|transfer-encoding)$/;
 const DECIDING_BYTES = 3 * 1024;
 
 const TOKEN = 1;
 const TEXT = 2;
-/** https://www.rfc-editor.org/rfc/rfc9110#name-tokens */
+/**
+ * Whether each byte may occur in a token or a field value:
+ * https://www.rfc-editor.org/rfc/rfc9110#name-tokens
+ */
 const KINDS = new Uint8Array(256).map((_, byte) => {
   const isText = byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
   return (
@@ -16,11 +22,11 @@ const KINDS = new Uint8Array(256).map((_, byte) => {
 });
 
 /**
- * True for a complete, final head that undici can parse. Runs for every response without
- * allocating.
+ * Returns whether the bytes begin with a complete, final head that undici can parse. Runs for every
+ * response, so it does not allocate.
  */
 export function isPlainHead(bytes: Buffer): boolean {
-  // `HTTP/1.0 ` or `HTTP/1.1 `.
+  // Require `HTTP/1.0 ` or `HTTP/1.1 `.
   if (
     bytes.length < 16 ||
     bytes.readUInt32BE(0) !== 0x48545450 ||
@@ -36,7 +42,7 @@ export function isPlainHead(bytes: Buffer): boolean {
     while (KINDS[bytes[at]!]! & TEXT) at++;
     if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a || at > KEPT_BYTES) return false;
     at += 2;
-    // undici rejects a length in a response without a body.
+    // undici rejects a Content-Length in a response without a body, so such a head is not plain.
     if (bytes[at] === 0x0d)
       return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
     const start = at;
@@ -64,7 +70,10 @@ export function isPlainHead(bytes: Buffer): boolean {
 
 const CHUNKED = Buffer.from('chunked');
 
-/** Compares only bytes that distinguish the two names from others in use. */
+/**
+ * Recognises Content-Length and Transfer-Encoding by the bytes that distinguish them from other
+ * names in common use.
+ */
 function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'coding' | undefined {
   const length = end - start;
   if (length !== 14 && length !== 17) return undefined;
@@ -76,17 +85,17 @@ function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'codin
 
 export interface Head {
   readonly status: number;
-  /** Ordered fields with lower-case names. */
+  /** The fields in their original order, with lower-case names. */
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
-/** Some servers write `HTTP/2 200` in HTTP/1.1. */
+/** The beginning of a status line. Some HTTP/1.1 servers write `HTTP/2 200`. */
 const STATUS_LINE = /^HTTP\/(?:1\.[01]|2(?:\.0)?) +([1-9]\d\d)(?!\d)/;
 
 /**
- * Parses as leniently as curl: joins folded lines, replaces control characters with spaces, drops
- * malformed lines and an incomplete last line. Undefined if the status line is incomplete or not
- * HTTP.
+ * Parses a head as leniently as curl: joins folded lines, replaces control characters with spaces,
+ * and drops malformed lines and an incomplete last line. Returns undefined if the status line is
+ * incomplete or not HTTP.
  */
 export function readHead(text: string): Head | undefined {
   const [line = '', ...lines] = text.slice(0, text.lastIndexOf('\n') + 1).split(/\r?\n/);
@@ -98,6 +107,7 @@ export function readHead(text: string): Head | undefined {
     const kind = DECIDING.test(name) ? 'deciding' : 'other';
     if ((room[kind] -= name.length + value.length + 4) >= 0) fields.push([name, value]);
   };
+  // A line that begins with a space or tab continues the previous field:
   // https://www.rfc-editor.org/rfc/rfc9112#section-5.2
   for (const field of lines
     .join('\n')
@@ -112,8 +122,8 @@ export function readHead(text: string): Head | undefined {
 }
 
 /**
- * Rewrites a head for undici. The connection closes after the response: the end of a body announced
- * in two ways is a guess, and further bytes must not become the next response.
+ * Rewrites a head for undici, with `connection: close`: if the framing is ambiguous, the end of the
+ * body is a guess, and bytes after it must not be parsed as the next response.
  */
 export function mendedHead({ status, fields }: Head): Buffer {
   const kept = fields.filter(
@@ -126,7 +136,10 @@ export function mendedHead({ status, fields }: Head): Buffer {
   );
 }
 
-/** Returns the framing field: https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
+/**
+ * Returns the field that determines where the body ends:
+ * https://www.rfc-editor.org/rfc/rfc9112#section-6.3
+ */
 function framing(status: number, fields: Head['fields']): string {
   const given = (wanted: string) =>
     fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
@@ -137,14 +150,14 @@ function framing(status: number, fields: Head['fields']): string {
   if (codings.at(-1) === 'chunked') return 'transfer-encoding: chunked\r\n';
   const lengths = given('content-length');
   if (codings.length > 0 || lengths.length === 0) return '';
-  // The smallest of several lengths avoids waiting for missing bytes.
+  // Use the smallest length, so that the gateway does not wait for missing bytes.
   const length = Math.min(
     ...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)),
   );
   return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
 }
 
-/** Explains to a user why bytes are no HTTP/1.1 response. */
+/** Explains why bytes are not an HTTP/1.1 response. */
 export function otherProtocol(bytes: Buffer): string {
   // A SETTINGS or GOAWAY frame on stream 0: https://www.rfc-editor.org/rfc/rfc9113#section-4.1
   const isFrame =

@@ -15,15 +15,15 @@ import { watchedConnector } from './connection-use.js';
 import { LookupsBusyError, Names } from './names.js';
 
 /**
- * Networks refused by default: https://www.iana.org/assignments/iana-ipv4-special-registry and
- * iana-ipv6-special-registry
+ * Networks refused by default, from the registries
+ * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
  */
 const REFUSED_NETWORKS = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // The host of an Azure machine, with its metadata.
+  // An address of the Azure host, which serves virtual machine metadata.
   '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
@@ -36,7 +36,7 @@ const REFUSED_NETWORKS = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Unspecified, loopback, and deprecated IPv4-compatible addresses.
+  // The unspecified and loopback addresses, and the deprecated IPv4-compatible addresses.
   '::/96',
   '::ffff:0:0:0/96',
   '64:ff9b::/104',
@@ -70,7 +70,8 @@ export class RefusedAddressError extends Error {
 }
 
 /**
- * Returns a predicate for allowed addresses. `allowedNetworks` override the table.
+ * Returns a function that decides whether an address may be reached. `allowedNetworks` take
+ * precedence over `REFUSED_NETWORKS`.
  * @throws Error for an invalid CIDR block
  */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
@@ -99,8 +100,8 @@ function blockList(networks: readonly string[]): BlockList {
 }
 
 /**
- * Packets to IPv4-mapped (::ffff:0:0/96) and NAT64 (64:ff9b::/96) addresses go to their IPv4
- * address.
+ * Returns the IPv4 address in an IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address.
+ * Packets sent to the IPv6 address go to that IPv4 address.
  */
 function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
@@ -111,12 +112,12 @@ function embeddedIpv4(address: string): string | undefined {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
 }
 
-/** Resolves a name to at least one address (`Names`). */
+/** Resolves a name to at least one address, as `Names` does. */
 type FindAddresses = (name: string) => Promise<LookupAddress[]>;
 
 /**
- * A connector that checks an address and connects to exactly this one, so DNS cannot change it in
- * between.
+ * Returns a connector that checks an address and connects to exactly that address, to prevent DNS
+ * rebinding.
  */
 export function guardedConnector(
   mayReach: (address: string) => boolean,
@@ -125,7 +126,7 @@ export function guardedConnector(
   secureContext?: SecureContext,
   setting?: NetworksSetting,
 ): buildConnector.connector {
-  // The opening connection reads this synchronously, so its timeout excludes the lookup.
+  // The connection being opened reads this synchronously, so its timeout excludes the lookup.
   let reachable: readonly LookupAddress[] = [];
   const lookup: LookupFunction = (_, options, callback) => give(reachable, options, callback);
   const connect = watchedConnector(
@@ -152,7 +153,10 @@ export function guardedConnector(
   };
 }
 
-/** Rejects if no address is allowed. */
+/**
+ * Returns those of a name's addresses that may be reached.
+ * @throws RefusedAddressError if there are none
+ */
 async function findReachable(
   name: string,
   mayReach: (address: string) => boolean,
@@ -189,8 +193,8 @@ function give(
 }
 
 /**
- * Checks all addresses of a host, as a proxy may choose any. Names unknown to this machine are left
- * to the proxy's rules.
+ * Checks all addresses of a host, because a proxy may choose any. Names that this machine cannot
+ * resolve are left to the proxy's rules.
  */
 export async function checkHost(
   host: string,
@@ -207,7 +211,7 @@ export async function checkHost(
   if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses, setting);
 }
 
-/** Concurrent lookups of a source or connection test. */
+/** The maximum number of concurrent lookups per source or connection test. */
 const LOOKUPS_PER_SOURCE = 16;
 
 interface Guard {
@@ -215,15 +219,15 @@ interface Guard {
   readonly find: FindAddresses;
   readonly lookup: LookupFunction;
   readonly maxAnswerBytes: number;
-  /** The pools for `fetch`. */
+  /** The connection pools for `fetch` in guarded work. */
   readonly pools: Dispatcher;
 }
 
 const presentGuard = () => guardedWork.getStore() as Guard | undefined;
 
 /**
- * Rejects for a host that the current work may not reach. Needed before connecting to a proxy,
- * which chooses the address.
+ * Rejects if the current work may not reach the host. Call it before connecting to a proxy, which
+ * chooses the address.
  */
 export async function checkGuarded(host: string): Promise<void> {
   const guard = presentGuard();
@@ -237,10 +241,11 @@ export async function checkGuarded(host: string): Promise<void> {
 }
 
 /**
- * Guards sources. In work run by the returned function, and all it starts, the connections of every
- * library are checked when they connect, including to addresses named by a broker, and HTTP
- * responses above `maxAnswerBytes` are aborted. `asProcess` leaves the guard.
- * @param allowedNetworks the setting `source.allowed_networks`
+ * Returns a function that runs the work of a source under a guard. Connections opened by the work,
+ * or by anything it starts, are checked whichever library opens them, including those to addresses
+ * that a broker returns. HTTP responses above `maxAnswerBytes` are aborted. `asProcess` runs work
+ * without the guard.
+ * @param allowedNetworks the `source.allowed_networks` setting
  */
 export function sourceGuard(
   allowedNetworks: readonly string[],
@@ -261,7 +266,7 @@ export function sourceGuard(
   const guards = new Map<number, Guard>();
   const guardOf = (maxAnswerBytes: number) => {
     const connect = buildConnector({});
-    // The connection is guarded even if other work triggers the connect.
+    // Guard the connection even if other work opens it.
     const guarded: buildConnector.connector = (...given) =>
       guardedWork.run(presentGuard() ?? guard, () => connect(...given));
     const pools = new Agent({ connect: guarded, maxResponseSize: maxAnswerBytes });
@@ -269,7 +274,6 @@ export function sourceGuard(
     guards.set(maxAnswerBytes, guard);
     return guard;
   };
-  // Each run has a separate lookup limit.
   return (maxAnswerBytes, work) =>
     guardedWork.run(
       {
@@ -282,7 +286,7 @@ export function sourceGuard(
 
 type ConnectTarget = Partial<net.TcpNetConnectOpts & net.IpcNetConnectOpts>;
 type GuardedRequest = http.ClientRequestArgs & { readonly isGuarded?: boolean };
-/** Internals of Node.js, which its types omit. */
+/** Node.js internals that are patched here and missing from its types. */
 interface GuardedAgent extends http.Agent {
   addRequest(request: http.ClientRequest, options: GuardedRequest): void;
   getName(options?: GuardedRequest): string;
@@ -296,7 +300,7 @@ const { _normalizeArgs: normalizeArgs } = net as typeof net & {
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
 
-/** Every TCP and TLS connection of Node.js is opened by `Socket.connect`. */
+/** Patches `Socket.connect`, which opens every TCP and TLS connection in Node.js. */
 function patchConnections(): void {
   if (isPatched) return;
   isPatched = true;
@@ -316,14 +320,15 @@ function patchConnections(): void {
         [path || host],
         'source.allowed_networks',
       );
-      // Fails like a lookup: after listeners are attached, with the state that libraries expect.
+      // Fail the lookup, so that the error is emitted after listeners are attached and in the state
+      // that libraries expect.
       const lookup: LookupFunction = (_host, _options, found) => found(error, '');
       given = { ...target, host: 'refused', port, path: undefined, lookup };
     }
     guardedSockets.set(this, guard);
     return connect.call(this, given, ...(connected ? [connected] : []));
   };
-  // Guarded work must not reuse kept-alive connections of other work.
+  // Guarded work must not reuse the kept-alive connections of other work.
   const agents = http.Agent.prototype as GuardedAgent;
   const { addRequest, getName } = agents;
   agents.addRequest = function (request, options) {
@@ -353,8 +358,8 @@ function limitAnswer(response: IncomingMessage): void {
 let isFetchGuarded = false;
 
 /**
- * Shared pools of `fetch` connect for any work, so guarded work has separate ones. A process proxy
- * takes precedence.
+ * Gives guarded work its own pools for `fetch`, because shared pools open connections for any work.
+ * A process-wide proxy takes precedence.
  */
 export function guardFetch(): void {
   if (isFetchGuarded) return;

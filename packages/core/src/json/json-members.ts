@@ -1,12 +1,12 @@
 interface JsonMember {
-  /** Joined names and list indexes. */
+  /** The names and list indexes of the property, joined into one string. */
   readonly path: string;
   readonly line: number;
 }
 
 /**
- * Returns all members of a valid JSON text in order, including repeated ones.
- * @param joint separates the names of a path
+ * Returns all properties in valid JSON text in order, including repeated ones.
+ * @param joint the separator between the parts of a path
  */
 export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   const members: JsonMember[] = [];
@@ -36,7 +36,10 @@ export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   return members;
 }
 
-/** Returns repeated members, of which `JSON.parse` keeps the last. Omits members inside them. */
+/**
+ * Returns the repeated properties, of which `JSON.parse` keeps only the last. Omits those nested in
+ * another repeated property.
+ */
 export function repeatedMembers(
   text: string,
   joint = '.',

@@ -1,6 +1,6 @@
 /**
- * Explains to a user where and why a text is not JSON. Quotes at most one character, because the
- * text may hold secrets.
+ * Explains where and why text is not valid JSON. Quotes at most one character, because the text may
+ * contain secrets.
  */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
@@ -11,12 +11,15 @@ export function jsonMistake(text: string, error: Error): string {
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;
 }
 
-/** Returns V8's message without its excerpt of the text, which may hold secrets. */
+/** Returns V8's message without its excerpt of the input, which may contain secrets. */
 export function withoutExcerpt(error: unknown): string {
   return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** The end of the shortest prefix with an unexpected token. */
+/**
+ * Returns the position of the unexpected token: the last character of the shortest prefix that
+ * fails with this error.
+ */
 function firstBad(text: string): number {
   let good = 0;
   let bad = text.length;

@@ -2,7 +2,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
+/** Looks up an untrusted key, ignoring inherited names such as `constructor` and `__proto__`. */
 export function own<Value>(
   table: Readonly<Record<string, Value>>,
   word: string,
@@ -19,12 +19,15 @@ export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 
-/** The limit for untrusted texts: recursive readers fail on deeper ones. */
+/**
+ * The maximum nesting depth of untrusted JSON. Recursive functions overflow the stack on deeper
+ * values.
+ */
 export const NESTING_MAX = 200;
 
 /**
- * Returns the raw text of a member in a valid object: numbers keep their digits, and the last of
- * repeated names counts.
+ * Returns a property of a valid JSON object as raw text, so that numbers keep their digits. If the
+ * name is repeated, the last one wins.
  */
 export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;
@@ -44,7 +47,7 @@ export function rawJsonValue(text: string, name: string): string | undefined {
   }
 }
 
-/** Returns the raw elements of a valid JSON array. */
+/** Returns the elements of a valid JSON array as raw text. */
 export function rawJsonElements(text: string): string[] {
   const elements: string[] = [];
   let at = skipSpace(text, 0) + 1;
@@ -58,7 +61,7 @@ export function rawJsonElements(text: string): string[] {
   }
 }
 
-/** Returns the raw text at a path of names and indexes: numbers keep their digits. */
+/** Returns the raw text at a path of names and indexes, so that numbers keep their digits. */
 export function rawJsonAt(text: string, path: readonly string[]): string | undefined {
   let at: string | undefined = text.trim();
   for (const name of path) {
@@ -78,18 +81,18 @@ function spells(quoted: string, name: string): boolean {
 
 const STRUCTURE = /["[\]{}]/g;
 
-/** True if a text, valid or not, nests deeper than `NESTING_MAX`. */
+/** Returns whether text is nested deeper than `NESTING_MAX`, even if it is not valid JSON. */
 export function isTooDeep(text: string): boolean {
   let left = NESTING_MAX;
-  // Most texts have fewer brackets in total: a quick check.
+  // Counting brackets is fast, and most text has too few to be nested that deep.
   for (const bracket of ['{', '['])
     for (let at = -1; left >= 0 && (at = text.indexOf(bracket, at + 1)) !== -1;) left--;
   return left < 0 && nesting(text) > NESTING_MAX;
 }
 
 /**
- * Returns the depth of a text, valid or not; 0 for a scalar. A megabyte without structure takes 1
- * ms.
+ * Returns the nesting depth of text, even if it is not valid JSON; 0 for a scalar. A megabyte
+ * without structure takes 1 ms.
  */
 export function nesting(text: string): number {
   let depth = 0;
@@ -113,7 +116,10 @@ function skipSpace(text: string, at: number): number {
   }
 }
 
-/** Returns the position after the string at `at`. Linear: reads each backslash once. */
+/**
+ * Returns the position after the string that starts at `at`, in linear time: each backslash is read
+ * only once.
+ */
 export function skipString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = end;
@@ -144,7 +150,9 @@ function skipValue(text: string, at: number): number {
   return at;
 }
 
-/** Merges objects at every depth; any other value of `over` replaces that of `base`. */
+/**
+ * Merges two objects deeply. A value in `over` that is not an object replaces the one in `base`.
+ */
 export function merged(
   base: Readonly<Record<string, unknown>>,
   over: Readonly<Record<string, unknown>>,

@@ -8,29 +8,38 @@ import {
   skipString,
 } from './json-value.js';
 
-/** Characters per step, at most doubled: 1 ms. */
+/**
+ * The number of characters to parse per step, which takes about 1 ms. A step may be up to twice as
+ * long.
+ */
 const PIECE = 8 * 1024;
 
 interface OpenValue {
   readonly isArray: boolean;
   readonly at: number;
-  /** Start of the members not yet in `value`; beyond `memberAt` if the current one already is. */
+  /**
+   * The start of the properties not yet in `value`. Greater than `memberAt` if the current property
+   * is already in `value`.
+   */
   from: number;
   memberAt: number;
-  /** Undefined while it may be short enough to be parsed with its parent. */
+  /**
+   * The value parsed so far. Undefined while the text may still be short enough to be parsed with
+   * its parent.
+   */
   value: Record<string, unknown> | unknown[] | undefined;
   size: number;
 }
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Counting the members of large objects takes milliseconds. */
+  /** The property counts of large objects, because counting them later would take milliseconds. */
   readonly sizes: ReadonlyMap<object, number>;
 }
 
 /**
- * Parses valid JSON like `JSON.parse`, a few kilobytes per step: a megabyte of small members takes
- * 30 to 90 ms in total. Strings and numbers are never split.
+ * Parses valid JSON like `JSON.parse`, but yields every few kilobytes: a megabyte of small
+ * properties takes 30 to 90 ms. Strings and numbers are never split.
  */
 export function* parseInSteps(text: string, pieceLength = PIECE): Generator<void, ParsedJson> {
   const sizes = new Map<object, number>();
@@ -88,7 +97,7 @@ function take(text: string, open: OpenValue, end: number): void {
       put(open, name, member);
 }
 
-/** The last of repeated names counts. */
+/** Adds a property or an element. If a name is repeated, the last one wins. */
 function put(open: OpenValue, name: string, member: unknown): void {
   open.value ??= open.isArray ? [] : {};
   const { value } = open;

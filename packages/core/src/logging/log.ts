@@ -6,13 +6,14 @@ import { loggable, withoutSecrets } from './redaction.js';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
- * A log of JSON lines. Per-event lines are debug only; `warn`: unexpected but recovered; `error`:
- * data loss or manual action needed. Sentences are constant; variables are fields: `project_id`,
- * `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`, `trace_id`, `error`. Message
- * contents are never logged.
+ * A log of JSON lines.
+ * `debug` is for single events, `warn` for unexpected conditions that were recovered from, `error`
+ * for data loss or problems that need a person. Sentences are constant; variable parts are fields:
+ * `project_id`, `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`, `trace_id`, `error`.
+ * Message contents are never logged.
  */
 export interface Log extends PluginLog {
-  /** Check it before building a line per event. */
+  /** Whether debug lines are written. Check it before building a line per event. */
   readonly debugging: boolean;
   child(fields: object): Log;
 }
@@ -20,17 +21,19 @@ export interface Log extends PluginLog {
 const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
 
 /**
- * Creates a log with masked secrets. Repeated lines are limited, by default to 100 a minute, except
- * at debug.
+ * Creates a log that masks secrets and, except at the debug level, limits repeated lines, by
+ * default to 100 a minute.
  */
 export function createLog(given: {
   level: LogLevel;
   name: string;
-  /** The setting `env`. */
+  /** The `env` setting, added to every line. */
   environment?: string;
-  /** Default: standard error, because standard output is for the output of commands. */
+  /**
+   * Where to write lines. Default: standard error, because standard output is for command output.
+   */
   destination?: { write(line: string): void };
-  /** Does not apply at debug. */
+  /** The limit for repeated lines. Not applied at the debug level. */
   limit?: LogLimit;
 }): Log {
   const { level, name, environment, destination, limit = LIMIT } = given;
@@ -42,7 +45,7 @@ export function createLog(given: {
     formatters: { level: (label) => ({ level: label }), log: loggable },
     hooks: {
       logMethod([fields, sentence = ''], write) {
-        // Warnings of Node.js and plugins may hold secrets.
+        // Mask sentences too, because warnings from Node.js and plugins may contain secrets.
         write.call(this, fields, withoutSecrets(sentence));
       },
     },
@@ -60,7 +63,10 @@ export function createLog(given: {
 
 type LimitedLevel = 'info' | 'warn' | 'error';
 
-/** @param given the fields, from which pino does not remove secrets */
+/**
+ * Returns a log that limits its lines.
+ * @param given the log's fields before masking, from which the subject of a line is derived
+ */
 function logOf(
   logger: Logger,
   may: (level: LimitedLevel, sentence: string, subject: string) => boolean,
@@ -83,7 +89,9 @@ function logOf(
   };
 }
 
-/** Other sources, endpoints and errors count separately. */
+/**
+ * Returns the subject of a line. Different sources, endpoints and errors are counted separately.
+ */
 function subjectOf(fields: Readonly<Record<string, unknown>>): string {
   const { project_id, source_id, endpoint_id, error } = fields;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
@@ -99,19 +107,22 @@ export const silentLog: Log = {
   child: () => silentLog,
 };
 
-/** Lines per level, sentence and window, plus as many about new subjects. */
+/**
+ * The maximum number of lines per level and sentence in a window. Lines about subjects not yet seen
+ * in the window may exceed it, up to twice the number.
+ */
 export interface LogLimit {
   readonly lines: number;
   readonly windowMs: number;
 }
 
-/** Sentences beyond this number share one limit. */
+/** The number of sentences with their own limit. All others share one. */
 const SENTENCES_MAX = 500;
 const OTHERS = 'Lines of many kinds';
 
 /**
- * Keeps a frequent event from filling the disk. Returns a function that decides whether to write a
- * line about a subject. `tell` reports omitted lines when the window or the process ends.
+ * Returns a function that decides whether to write a line, so that frequent events do not fill the
+ * disk. When the window or the process ends, `tell` reports how many lines were omitted.
  */
 function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,

@@ -7,19 +7,20 @@ const SECRET =
   '(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|encryption|licen[cs]e|private)[_-]?key|credential|header_?value)';
 const SECRET_NAME = new RegExp(`${SECRET}|^pass$`, 'i');
 /**
- * `password=…` in queries, connection strings and flags, `"password":"…"` in JSON, and
- * `authorization` credentials.
+ * Secrets in text: `password=…` in queries, connection strings and flags, `"password":"…"` in JSON,
+ * and `authorization` credentials.
  */
 const SECRET_VALUES = [
   new RegExp(`(${SECRET}[\\w-]*=)[^\\s"'&;,]+`, 'gi'),
   new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
 ];
-/** `user:password@` without a scheme, as in a hand-written address. */
+/** Credentials as `user:password@` without a scheme, as in a hand-written address. */
 const BARE_CREDENTIALS = /[^\s"'/:@]*:[^\s"'@]+@/g;
 /**
- * Matches up to the last `@` of an authority, except in placeholders such as `<key>`. After `name:`
- * without a port, `/`, `?` and `#` are allowed, because passwords contain them.
+ * Credentials in a URL, up to the last `@` of the authority. Placeholders such as `<key>` do not
+ * match. After `name:`, `/`, `?` and `#` match too, because passwords may contain them, unless a
+ * port follows the colon.
  */
 const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"'<]*)@/g;
 const DEPTH = 4;
@@ -30,14 +31,14 @@ export function maskUrls(text: string): string {
 }
 
 /**
- * Masks credentials in an address, with or without a scheme. Not for other texts, where a colon
- * before an `@` means nothing.
+ * Masks credentials in an address, with or without a scheme. Do not use it for other text, which
+ * may have a colon before an `@` without credentials.
  */
 export function maskAddress(text: string): string {
   return maskUrls(text).replace(BARE_CREDENTIALS, `${MASK}@`);
 }
 
-/** Masks likely secrets in a text. */
+/** Masks likely secrets in text. */
 export function withoutSecrets(text: string): string {
   return SECRET_VALUES.reduce(
     (rest, pattern) => rest.replace(pattern, `$1${MASK}`),
@@ -45,7 +46,7 @@ export function withoutSecrets(text: string): string {
   );
 }
 
-/** Returns log fields with masked secrets and with errors as objects. */
+/** Returns log fields with secrets masked and errors as objects. */
 export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
   return cleaned(fields, DEPTH) as Record<string, unknown>;
 }
@@ -69,8 +70,8 @@ function cleaned(value: unknown, depth: number): unknown {
 }
 
 /**
- * Returns code, message, fix, cause, inner errors, and the stack of unexpected errors. Omits other
- * fields (`detail`, rows).
+ * Returns the code, message, fix, cause and inner errors of an error, and the stack of an
+ * unexpected one. Omits other properties (`detail`, rows), which may contain data.
  */
 function describe(
   error: Error & { code?: unknown; fix?: unknown; errors?: unknown },
@@ -91,17 +92,18 @@ function describe(
   };
 }
 
-/** Removes data that Postgres and the JSON parser quote. */
+/** Returns the message without the data that Postgres or the JSON parser quotes in it. */
 function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
   const message = withoutSecrets(error.message);
-  // Class 22 is about values, 23 names constraints only
-  // (https://www.postgresql.org/docs/current/errcodes-appendix.html). Quotes depend on lc_messages.
+  // Class 22 messages quote values; class 23 only names constraints
+  // (https://www.postgresql.org/docs/current/errcodes-appendix.html). The quotation marks depend on
+  // lc_messages.
   if (error.severity !== undefined && String(error.code).startsWith('22'))
     return message.replace(/["«»„“”][^]*["«»„“”]/, '"…"');
   return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
 }
 
-/** Skips the message, whose lines may look like frames. */
+/** Returns the frames of a stack, skipping the message, whose lines may look like frames. */
 function framesOf({ message, stack = '' }: Error): string[] {
   const at = stack.indexOf(message);
   return stack

@@ -2,35 +2,45 @@ import type { Labels, Series } from '@gateway/plugin';
 import { OTHER } from './series.js';
 
 /**
- * These labels are folded last: sums by project stay correct unless there are too many projects.
+ * Labels that identify a project. They are folded last, so that sums by project stay correct unless
+ * there are too many projects.
  */
 const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
-/** Resources within a project. Other labels have few values and are kept. */
+/**
+ * Labels that identify a resource within a project. Labels in neither set have few values and are
+ * kept.
+ */
 const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
 
-/** Folded label sets are counted up to this multiple of the shown ones. */
+/** Folded label sets are counted up to this multiple of the number of shown ones. */
 const HIDDEN_PER_SHOWN = 10;
-/** One in this many label sets may be an `other` set with its project. */
+/** The number of shown label sets per `other` set that may keep its project. */
 const SHOWN_PER_PROJECT = 10;
 
 interface ShownSet {
   readonly labels: Labels;
-  /** Sum or maximum of the gauges in an `other` set. */
+  /**
+   * The sum or maximum of the gauges in an `other` set. Undefined for a label set shown unchanged.
+   */
   value?: number;
-  /** The latest restart with this entry. */
+  /** The number of the latest restart after which this label set was used. */
   since: number;
 }
 
-/** A tree by label value. A lookup takes a tenth of the time of building a string key. */
+/**
+ * A tree with a level per label, keyed by label value. A lookup takes a tenth of the time needed to
+ * build a string key.
+ */
 type Tree = Map<string | undefined, Tree | ShownSet>;
 
-/** True if users can create any number of values of a label. */
+/** Returns whether a series has a label with user-defined, and therefore unlimited, values. */
 export function isUnbounded({ labels }: Series): boolean {
   return labels.some((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
 }
 
 /**
- * Bounds the label sets of a series: shows the first ones, and folds the others into `other` sets.
+ * Limits the label sets of a series: shows the first ones unchanged and folds the others into
+ * `other` sets.
  */
 export class LabelCardinality {
   readonly #row: Series;
@@ -38,14 +48,17 @@ export class LabelCardinality {
   readonly #tell: (hidden: number) => void;
   readonly #within: readonly string[];
   readonly #names: readonly string[];
-  /** Outlives restarts: most label sets recur, and rebuilding them caused most garbage. */
+  /**
+   * All label sets. Kept across restarts, because most label sets recur, and rebuilding the tree
+   * caused most of the garbage.
+   */
   #tree: Tree = new Map();
   #others: Tree = new Map();
   #restarts = 0;
   #count = { places: 0, used: 0, shown: 0, others: 0, hidden: 0 };
 
   /**
-   * @param max label sets shown unchanged
+   * @param max the number of label sets shown unchanged
    * @param tell receives the number of folded label sets
    */
   constructor(row: Series, max: number, tell: (hidden: number) => void) {
@@ -60,7 +73,10 @@ export class LabelCardinality {
     return this.#shownFor(labels).labels;
   }
 
-  /** Returns labels and value of a gauge. Put each label set once between two restarts. */
+  /**
+   * Returns the labels and value to set for a gauge. Put each label set at most once between
+   * restarts.
+   */
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
     if (shown.value === undefined) return { labels: shown.labels, value };
@@ -68,7 +84,10 @@ export class LabelCardinality {
     return { labels: shown.labels, value: shown.value };
   }
 
-  /** @param hidden label sets already folded by the caller */
+  /**
+   * Starts a new sample.
+   * @param hidden the number of label sets that the caller has already folded
+   */
   restart(hidden: number): void {
     const { places, used } = this.#count;
     const isWorthKeeping = places <= 2 * used;
@@ -82,7 +101,7 @@ export class LabelCardinality {
   #shownFor(labels: Labels): ShownSet {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
-    // The caller has already folded it.
+    // Already folded by the caller.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER))
       return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {

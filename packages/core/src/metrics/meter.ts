@@ -4,24 +4,25 @@ import type { Log } from '../logging/log.js';
 import { LabelCardinality, isUnbounded } from './label-cardinality.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 
-/** Records values of the series table. Does nothing without a backend. */
+/** Records values of the series in the series table. Without a backend, records nothing. */
 export interface Meter {
   add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
   /** Sets a gauge. If its label sets may be folded, `clear` it before each sample. */
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /** Observes seconds. */
+  /** Adds a value, in the unit of the series, to a histogram. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /**
-   * Clears a gauge before its next sample, set in the same turn.
-   * @param folded label sets already folded in the sample
+   * Clears a gauge. Set its next sample in the same turn of the event loop, so that no exposition
+   * lacks it.
+   * @param folded the number of label sets already folded in the sample
    */
   clear(name: SeriesName, folded?: number): void;
   /**
-   * Adds a collector, which sets gauges before every exposition; sample gauges that need I/O
-   * instead. Returns a function that removes it.
+   * Adds a collector, which sets gauges before every exposition. Sample gauges that need I/O at
+   * intervals instead. Returns a function that removes the collector.
    */
   collect(read: GaugeCollector): () => void;
-  /** Concurrent calls share one exposition. */
+  /** Returns all series in the backend's format. Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
 }
 
@@ -36,7 +37,10 @@ interface MeterOptions {
   readonly collectors?: Collectors;
 }
 
-/** Returns a meter. Without a backend, `expose` returns a comment with the reason. */
+/**
+ * Returns a meter. Without a backend, it records nothing, and `expose` returns the reason as a
+ * comment.
+ */
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
@@ -95,7 +99,10 @@ type GaugeCollector = () => void | Promise<void>;
 
 export type Collectors = ReturnType<typeof createCollectors>;
 
-/** A failing collector leaves its series unchanged. The first failure after a success is logged. */
+/**
+ * Returns a set of collectors. A failing collector leaves its series unchanged, and only the first
+ * of consecutive failures is logged.
+ */
 export function createCollectors(log: Pick<Log, 'warn'>) {
   const collectors = new Set<() => Promise<void>>();
   return {
@@ -117,12 +124,15 @@ export function createCollectors(log: Pick<Log, 'warn'>) {
       collectors.add(guarded);
       return () => void collectors.delete(guarded);
     },
-    /** Never rejects. */
+    /** Runs all collectors. Never rejects. */
     run: async () => void (await Promise.all([...collectors].map((read) => read()))),
   };
 }
 
-/** Counts messages or API events. Synchronous: totals always equal the sum of their parts. */
+/**
+ * Counts outcomes of messages or API events. Updates all counters synchronously, so that the total
+ * always equals the sum of its parts.
+ */
 export function countIngest(
   meter: Meter,
   labels: { readonly project: string; readonly source: string },
@@ -131,7 +141,7 @@ export function countIngest(
   const { accepted = 0, duplicate = 0, dropped = 0, failed = 0 } = counts;
   const success = accepted + duplicate + dropped;
   meter.add('gateway_ingest_total', labels, success + failed);
-  // Adds zeros too: otherwise the error rate would be absent, not 0.
+  // Add zeros too, because otherwise the error rate would be missing instead of 0.
   meter.add('gateway_ingest_success', labels, success);
   meter.add('gateway_ingest_error', labels, failed);
   if (duplicate > 0) meter.add('gateway_ingest_duplicate_total', labels, duplicate);

@@ -1,12 +1,12 @@
 import type { Series } from '@gateway/plugin';
 
-/** Label `source` of events created over the API. */
+/** The `source` label of events created over the API. */
 export const API_SOURCE = 'api';
 
-/** The Postgres sample uses it too. */
+/** The label value of folded label sets, also used by the Postgres sample. */
 export const OTHER = 'other';
 
-/** The range ends at a day, the longest retry schedule. */
+/** Bucket bounds for latencies, up to a day, which is the longest retry schedule. */
 const LATENCY_SECONDS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200,
   86_400,
@@ -16,10 +16,13 @@ const STEP_SECONDS = [
 ];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/** Every series. `fold` combines gauges beyond `metrics.max_label_sets`. */
+/**
+ * All series of the gateway. `fold` defines how gauges beyond `metrics.max_label_sets` are
+ * combined.
+ */
 // prettier-ignore
 export const series = {
-  // Ingest and latency
+  // Ingest and latency.
   gateway_ingest_total: { type: 'counter', labels: ['project', 'source'],
     help: 'Messages settled by the agent, and events created over the API (source api): success and error together.' },
   gateway_ingest_success: { type: 'counter', labels: ['project', 'source'],
@@ -35,13 +38,13 @@ export const series = {
   gateway_ingest_latency: { type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
     help: 'Seconds from reading a message, or a request that creates an event, to the commit that accepts it.' },
 
-  // Queues, from KV
+  // Queues, read from KV.
   gateway_event_queue_scheduled_total: { type: 'gauge', labels: ['status'],
     help: 'Tasks on the create-event queue: scheduled, or processing (taken by an agent); absent while KV is away.' },
   gateway_event_workflow_queue_match_subscriptions_total: { type: 'gauge', labels: ['status'],
     help: 'Tasks on the queue that matches subscriptions: scheduled, or processing (taken by an agent); absent while KV is away.' },
 
-  // Queues, from Postgres
+  // Queues, read from Postgres.
   gateway_event_queue_total: { type: 'gauge', labels: ['project', 'source', 'status'], fold: 'sum',
     help: 'Events by status: currently pending; processed and failed since the instance began, including what retention deleted. Events created over the API have the source api.' },
   gateway_event_queue_backlog_seconds: {
@@ -63,7 +66,7 @@ export const series = {
   },
   gateway_metrics_sample_seconds: { type: 'gauge', labels: [], help: 'Time that the last sample of Postgres took.' },
 
-  // The pipeline, step by step
+  // Pipeline steps.
   gateway_step_duration_seconds: { type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
     help: 'Time of one pipeline step. Per batch: throttle (the longest wait), transform, route (in memory), commit and record. Per delivery: wait (held until its request begins) and request.' },
   gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'Items per statement or call: transform, commit, route, record.' },
@@ -105,7 +108,7 @@ export const series = {
     help: 'Expired events, event deliveries and quarantined messages that this agent deleted row by row, because their day partition stays or they have none.' },
   gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Failed retention runs of this agent; the next one follows an hour later.' },
 
-  // The process
+  // The process.
   gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; the labels name the running version.' },
   gateway_api_requests_total: { type: 'counter', labels: ['method', 'route', 'status'], help: 'Requests that the management API answered.' },
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },

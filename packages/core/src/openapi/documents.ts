@@ -4,7 +4,7 @@ import { isObject } from '../json/json-value.js';
 import { maskUrls } from '../logging/redaction.js';
 
 export interface Document {
-  /** Absolute; the base of relative references. */
+  /** The absolute path of the file. Relative references are resolved against it. */
   readonly address: string;
   readonly name: string;
   readonly root: unknown;
@@ -12,22 +12,27 @@ export interface Document {
 
 export interface DocumentPlace {
   readonly document: Document;
-  /** RFC 6901; empty for the whole document. */
+  /** The JSON Pointer (RFC 6901) to the value. Empty for the whole document. */
   readonly pointer: string;
   readonly value: unknown;
 }
 
-/** Reads a file. Throws GatewayError `openapi_broken`, like all functions here. */
+/**
+ * Reads and parses a file.
+ * @throws GatewayError `openapi_broken` if it cannot be read or parsed
+ */
 export type ParseFile = (path: string, name: string) => Promise<unknown>;
 
 const IS_URL = /^https?:/i;
 const DOWNLOAD = 'download it, and name the file';
 
-/** Reads each file once. */
+/** Opens documents and resolves references between them. Reads each file only once. */
 export class Documents {
   readonly #read = new Map<string, Promise<Document>>();
 
-  /** @param parse receives the path, and the path for display */
+  /**
+   * @param parse returns the parsed content of a file, given its path and the path shown in errors
+   */
   constructor(private readonly parse: ParseFile) {}
 
   async open(path: string): Promise<Document> {
@@ -40,7 +45,10 @@ export class Documents {
     return this.#load(resolve(path), path);
   }
 
-  /** Resolves a `$ref`. */
+  /**
+   * Resolves a `$ref` of the document `from`.
+   * @throws GatewayError `openapi_broken` if it cannot be resolved
+   */
   async refer(ref: string, from: Document): Promise<DocumentPlace> {
     const broken = (reason: string, fix?: string) =>
       new GatewayError('openapi_broken', { file: from.name, reason, ...(fix ? { fix } : {}) });
@@ -60,8 +68,9 @@ export class Documents {
   }
 
   /**
-   * Follows references.
-   * @param alone stops at a reference with sibling keywords
+   * Follows references until the value is not one.
+   * @param alone whether to stop at a reference with sibling keywords
+   * @throws GatewayError `openapi_broken` if a reference cannot be resolved or is circular
    */
   async follow(place: DocumentPlace, { alone = false } = {}): Promise<DocumentPlace> {
     let at = place;
@@ -87,7 +96,7 @@ export class Documents {
   }
 }
 
-/** Keeps a percent sign that escapes nothing. */
+/** Decodes percent-encoding. Returns malformed text unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -11,9 +11,9 @@ export interface AnnouncedEventType {
   readonly deprecated: boolean;
   readonly content_type: string | null;
   readonly schema: StandaloneSchema | null;
-  /** The first example of the body. */
+  /** The first example of the request body. */
   readonly example: unknown;
-  /** File and JSON Pointer of the operation. */
+  /** The file and JSON Pointer of the operation. */
   readonly source: string;
 }
 
@@ -29,13 +29,18 @@ interface Gathering {
 
 interface ExtractOptions {
   readonly parse: ParseFile;
-  /** Limit of all schemas and examples as JSON. Each event type has a copy of its references. */
+  /**
+   * The maximum total size of schemas and examples, in characters of JSON. Each event type has its
+   * own copy of the schemas it references.
+   */
   readonly maxCharacters?: number;
 }
 
 /**
- * Returns the event types in document order: `webhooks` (3.1), `x-webhooks` (3.0), and callbacks.
- * @throws GatewayError `openapi_broken` if a file is no OpenAPI 3 document, `event_type_twice`
+ * Returns the event types in document order, from `webhooks` (3.1), `x-webhooks` (3.0) and
+ * callbacks.
+ * @throws GatewayError `openapi_broken` if a file is not a usable OpenAPI 3 document or
+ *   `maxCharacters` is exceeded; `event_type_twice` if two event types have the same name
  */
 export async function extractEventTypes(
   files: readonly string[],
@@ -80,7 +85,7 @@ function versionOf({ name, root }: Document): '3.0' | '3.1' {
     throw broken(`it is Swagger ${JSON.stringify(swagger)}, which has no webhooks`, fix);
   }
   if (openapi === undefined) throw broken('it is not an OpenAPI document: it has no field openapi');
-  // YAML parses 3.1 as a number.
+  // YAML parses the version 3.1 as a number.
   const version = typeof openapi === 'number' ? openapi.toFixed(1) : text(openapi);
   if (/^3\.0(\.|$)/.test(version)) return '3.0';
   if (/^3\.[1-9]/.test(version)) return '3.1';
@@ -138,7 +143,10 @@ async function addCallbacks(
   }
 }
 
-/** All operations but one get their method appended. */
+/**
+ * Adds an event type for each operation of a path item. The first operation with a request body, or
+ * else the first one, gets the plain name; the others get their method appended.
+ */
 async function addPathItem(
   name: string,
   place: DocumentPlace,
@@ -196,7 +204,11 @@ async function announced(
   };
 }
 
-/** Falls back to the schema: https://spec.openapis.org/oas/v3.1.1.html#media-type-object */
+/**
+ * Returns the first example of a body or, failing that, of its schema. Returns null if there is
+ * none:
+ * https://spec.openapis.org/oas/v3.1.1.html#media-type-object
+ */
 async function exampleOf(media: DocumentPlace, { documents }: Gathering): Promise<unknown> {
   const { example, examples, schema } = media.value as Record<string, unknown>;
   if (example !== undefined) return example;

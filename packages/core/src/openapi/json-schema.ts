@@ -1,10 +1,13 @@
 import { isObject } from '../json/json-value.js';
 import type { Document, Documents, DocumentPlace } from './documents.js';
 
-/** JSON Schema 2020-12. */
+/** A JSON Schema 2020-12 without references to other documents. */
 export type StandaloneSchema = Readonly<Record<string, unknown>>;
 
-/** Keywords with schemas. Other values are copied: a property may be named `nullable` or `$ref`. */
+/**
+ * Keywords whose values contain schemas. Other values are copied unchanged, because a property may
+ * be named `nullable` or `$ref`.
+ */
 const MAPS = new Set([
   'properties',
   'patternProperties',
@@ -17,12 +20,17 @@ const SINGLES = new Set([
   ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
   ...['unevaluatedItems', 'unevaluatedProperties', 'contentSchema'],
 ]);
-/** Unknown to validators; `$id` would change the base of the new references. */
+/**
+ * Omitted keywords. Validators do not know them, and `$id` would change the base URI of the new
+ * references.
+ */
 const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nullable', '$id']);
 
 /**
- * Converts a schema to a standalone one. Referenced schemas move to `$defs`, so recursion is kept.
- * @param version 3.0 schemas are an older dialect
+ * Converts a schema to a standalone one. Moves referenced schemas to `$defs`, so that recursive
+ * schemas stay recursive.
+ * @param version the OpenAPI version; 3.0 uses an older schema dialect
+ * @throws GatewayError `openapi_broken` if a reference cannot be resolved
  */
 export async function standaloneSchema(
   schema: DocumentPlace,
@@ -50,7 +58,7 @@ export async function standaloneSchema(
   async function converted(value: unknown, from: Document): Promise<unknown> {
     if (!isObject(value)) return value;
     const { $ref: ref } = value;
-    // Siblings of a reference have no effect in 3.0.
+    // In OpenAPI 3.0, siblings of a reference have no effect.
     if (typeof ref === 'string' && version === '3.0') return { $ref: await referred(ref, from) };
     const result: Record<string, unknown> = {};
     for (const [word, it] of Object.entries(value)) {
@@ -66,7 +74,7 @@ export async function standaloneSchema(
     return version === '3.0' ? modernised(result, value['nullable'] === true) : result;
   }
 
-  // Sequential, so that names in $defs do not depend on load order.
+  // Convert in sequence, so that names in $defs do not depend on the order in which files load.
   async function each<Key>(
     schemas: Iterable<readonly [Key, unknown]>,
     from: Document,
@@ -95,7 +103,7 @@ const ENCODINGS: Readonly<Record<string, object>> = {
 };
 
 /**
- * Translates keywords that differ in 2020-12:
+ * Translates OpenAPI 3.0 keywords that differ in JSON Schema 2020-12:
  * https://spec.openapis.org/oas/v3.0.4.html#schema-object
  */
 function modernised(schema: Record<string, unknown>, nullable: boolean): Record<string, unknown> {

@@ -23,8 +23,9 @@ export interface ActiveSource {
   readonly connectionSchema: Readonly<Record<string, unknown>>;
   readonly settings: Readonly<Record<string, unknown>>;
   /**
-   * Imports the plugin once. Adds the defaults of the connection schema, and restricts the plugin
-   * to `source.allowed_networks`. Throws `plugin_import`.
+   * Imports the plugin once, completes connections with the defaults of their schema, and restricts
+   * the plugin to `source.allowed_networks`.
+   * @throws GatewayError `plugin_import` if the import fails
    */
   load(): Promise<SourcePlugin>;
 }
@@ -33,7 +34,10 @@ export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
-  /** Does nothing without a metrics plugin; a comment in `/metrics` then gives the reason. */
+  /**
+   * The meter of the process. Without a metrics plugin, it records nothing, and `/metrics` gives
+   * the reason in a comment.
+   */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
   readonly gates: PluginGates;
@@ -43,22 +47,22 @@ export interface ActivatedPlugins {
 interface ActivationOptions extends PluginGates {
   readonly serviceName: string;
   readonly log: Log;
-  /** The limit for a plugin's import, and again for its start. */
+  /** The time limit for importing a plugin, and separately for starting it. */
   readonly deadlineMs?: number;
 }
 
-/** The interval for a backend without the setting `sample_time`. */
+/** The sampling interval for a backend without a `sample_time` setting. */
 const SAMPLE_TIME_SECONDS = 5;
 const CLOSE_METRICS_MS = 3_000;
 
 const PULLMETRICS = 'pullmetrics';
 
-/** A second tracer would silently receive nothing. */
+/** The active tracer. Only one is allowed, because a second one would silently receive nothing. */
 let activeTracer: string | undefined;
 
 /**
- * Starts the plugins that `previewPlugins` calls active. A failing one becomes inactive with the
- * reason.
+ * Starts the plugins that `previewPlugins` lists as active. A plugin that fails becomes inactive,
+ * with the reason.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
@@ -121,7 +125,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   };
 }
 
-/** Lets a push backend send its last values. Never rejects. */
+/** Closes the backend. If it pushes metrics, it sends its last values first. Never rejects. */
 async function closeMetrics(
   backend: Metrics | undefined,
   collectors: Collectors,
@@ -143,7 +147,7 @@ async function closeMetrics(
 interface Loading {
   readonly deadlineMs: number;
   readonly allowedNetworks: readonly string[];
-  /** Receives the error of an import, or nothing after a later success. */
+  /** Receives an import error, or nothing once a later import succeeds. */
   readonly tell: (error?: GatewayError) => void;
 }
 
@@ -156,7 +160,7 @@ function lazySource(
   let loading: Promise<SourcePlugin> | undefined;
   const load = async () => {
     loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
-      // Loads the HTTP client, so only for the first source.
+      // Import the guard, and with it the HTTP client, only when the first source is loaded.
       const { sourceGuard } = await import('../http/ssrf-guard.js');
       return guardedSource(imported, connectionSchema, sourceGuard(allowedNetworks));
     });
@@ -165,7 +169,8 @@ function lazySource(
       tell();
       return loaded;
     } catch (error) {
-      // A slow import may have ended by the next call; Node.js caches a failed one.
+      // Let the next call retry, because a slow import may have finished by then. A failed import
+      // fails again, because Node.js caches it.
       loading = undefined;
       tell(error as GatewayError);
       throw error;
@@ -197,7 +202,10 @@ async function startTracer(
   }
 }
 
-/** Closes a plugin that starts too late. Throws GatewayError `plugin_start`. */
+/**
+ * Waits for a plugin to start. One that starts too late is closed.
+ * @throws GatewayError `plugin_start` if it does not start in time
+ */
 async function inTime<Started extends { close?(): Promise<void> }>(
   started: Started | Promise<Started>,
   deadlineMs: number,

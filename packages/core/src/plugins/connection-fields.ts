@@ -1,7 +1,10 @@
 import type { ConnectionSchema, ConnectionValue } from '../crypto/sealing.js';
 import { isObject } from '../json/json-value.js';
 
-/** Normalises a connection: `enum` values in any case, `Enabled` and `Disabled` for booleans. */
+/**
+ * Normalises a connection: `enum` values match case-insensitively, and `Enabled` and `Disabled` are
+ * accepted as booleans.
+ */
 export function canonicalConnection(
   given: ConnectionValue,
   schema: ConnectionSchema,
@@ -22,14 +25,20 @@ export function canonicalConnection(
   });
 }
 
-/** Defaults are not stored, so a new default applies to every source. */
+/**
+ * Returns a connection with the defaults of its schema. Defaults are not stored, so that a new one
+ * applies to every source.
+ */
 export function withDefaults(stored: ConnectionValue, schema: ConnectionSchema): ConnectionValue {
   return mapFields(stored, schema, (value, field) =>
     value === undefined ? field['default'] : value,
   );
 }
 
-/** Includes nested objects; undefined omits a field. */
+/**
+ * Replaces each field in the schema, at any depth, with the result of `change`. Fields for which it
+ * returns undefined are unchanged.
+ */
 function mapFields(
   value: ConnectionValue,
   schema: ConnectionSchema,

@@ -20,17 +20,17 @@ import {
   type SettingsTable,
 } from '../config/settings.js';
 
-/** The installed plugins, from their manifests: no plugin code is imported. */
+/** The installed plugins, as described by their manifests. No plugin code is imported. */
 export interface Discovery {
   readonly plugins: readonly InstalledPlugin[];
-  /** Unusable with any configuration. */
+  /** Plugins that no configuration can make usable. */
   readonly refused: readonly RefusedPlugin[];
   readonly rows: SettingsTable;
   readonly flags: FlagTable;
 }
 
 interface RefusedPlugin {
-  /** The plugin, or the package if its manifest is unreadable. */
+  /** The plugin name, or the package name if the manifest is unreadable. */
   readonly name: string;
   readonly package: string;
   readonly kind?: InstalledPlugin['kind'];
@@ -40,11 +40,11 @@ interface RefusedPlugin {
 }
 
 /**
- * Reads the manifests of the plugins that are installed with the gateway and in the plugin folder,
- * if it exists.
+ * Reads the manifests of the plugins installed with the gateway and, if it exists, in the plugin
+ * folder.
  *
- * @param root folder of the command: the dependencies in its `package.json`, and in that of the
- *   folder in which it is installed, are candidates
+ * @param root the folder of the command; candidates are the dependencies in its `package.json` and
+ *   in that of the folder where the command is installed
  */
 export function discover({
   root,
@@ -107,7 +107,10 @@ export function discover({
   return { plugins: found, refused, rows: withFlags(rows, flags), flags };
 }
 
-/** Returns a duplicate declaration and its first owner. */
+/**
+ * Returns what the plugin declares that is already taken, such as a setting, and its owner, or
+ * undefined if nothing is.
+ */
 function clash(
   plugin: InstalledPlugin,
   found: readonly InstalledPlugin[],
@@ -139,7 +142,7 @@ function clash(
   return undefined;
 }
 
-/** Returns the names of possible plugins, each with the folder that names it. */
+/** Returns the packages that may be plugins, each with the folder whose `package.json` lists it. */
 function candidates(root: string, pluginsDir: string | undefined) {
   const own = dependencies(root);
   const host = hostOf(root);
@@ -151,7 +154,7 @@ function candidates(root: string, pluginsDir: string | undefined) {
   ];
 }
 
-/** Returns the folder in which the command is installed: the nearest above with a `package.json`. */
+/** Returns the folder where the command is installed: the nearest parent with a `package.json`. */
 function hostOf(root: string): string | undefined {
   for (let folder = dirname(root); ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json'))) return folder;
@@ -173,7 +176,7 @@ function packageJson(folder: string): PackageJson | undefined {
   }
 }
 
-/** Resolves like Node.js, but ignores `exports`. */
+/** Finds a package folder like Node.js, but ignores `exports`. */
 function locate(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);

@@ -4,12 +4,18 @@ import type { ConnectionSchema } from '../crypto/sealing.js';
 import type { sourceGuard } from '../http/ssrf-guard.js';
 import { withDefaults } from './connection-fields.js';
 
-/** Maximum HTTP response in a connection test. */
+/** The maximum HTTP response size in a connection test. */
 const CHECK_ANSWER_BYTES = 1024 * 1024;
-/** Maximum HTTP response while reading: ten SQS messages of 1 MB each, escaped. */
+/**
+ * The maximum HTTP response size when reading a source. Enough for ten 1 MB SQS messages with
+ * escapes.
+ */
 const READ_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** Returns a source that completes connections and may reach the allowed networks only. */
+/**
+ * Wraps a source plugin, so that it gets connections with defaults and can reach only allowed
+ * networks.
+ */
 export function guardedSource(
   plugin: SourcePlugin,
   schema: ConnectionSchema,
@@ -42,7 +48,10 @@ export function guardedSource(
   };
 }
 
-/** Core functions called by a plugin run unguarded; the plugin's abort listeners run guarded. */
+/**
+ * Returns the context for a plugin. Core functions that the plugin calls run unguarded, and the
+ * plugin's abort listeners run guarded.
+ */
 function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
   context: Context,
 ): Context {
@@ -62,7 +71,10 @@ function asCore<Context extends { readonly log: PluginLog; readonly signal: Abor
   return { ...functions, log, signal: abortingHere(context.signal) };
 }
 
-/** Listeners run in the current async context instead of core's, which aborts. */
+/**
+ * Returns a signal that aborts with `signal`, but runs its listeners in the current async context
+ * and not that of the core.
+ */
 function abortingHere(signal: AbortSignal): AbortSignal {
   const here = new AbortController();
   const abort = AsyncResource.bind(() => here.abort(signal.reason));

@@ -7,8 +7,8 @@ import { withTimeout } from '../process/timing.js';
 import type { InstalledPlugin } from './manifest.js';
 
 /**
- * The limit for an import, and again for a start: a top-level await that never settles must not
- * block the process.
+ * The time limit for an import, and separately for a start. A top-level await that never settles
+ * must not block the process.
  */
 export const PLUGIN_DEADLINE_MS = 10_000;
 
@@ -19,8 +19,8 @@ const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = {
 };
 
 /**
- * Imports a plugin, which runs its code, and checks its functions. Throws GatewayError
- * `plugin_import`.
+ * Imports a plugin, which runs its code, and checks that it exports the functions of its kind.
+ * @throws GatewayError `plugin_import` if the import fails or a function is missing
  */
 export async function importPlugin<Plugin>(
   plugin: InstalledPlugin,
@@ -36,7 +36,10 @@ export async function importPlugin<Plugin>(
   return exported;
 }
 
-/** Returns a default export of a plugin's package. Throws GatewayError `plugin_import`. */
+/**
+ * Returns the default export of a file in a plugin's package.
+ * @throws GatewayError `plugin_import` if the import fails or there is no default export
+ */
 export async function importDefault<Export = unknown>(
   plugin: InstalledPlugin,
   file = plugin.manifest.module,
@@ -57,7 +60,7 @@ export async function importDefault<Export = unknown>(
   }
 }
 
-/** Messages of Node.js about a missing export and a missing subpath. */
+/** Node.js messages for a missing export and a missing subpath. */
 const NOT_EXPORTED = [
   /requested module '(?<module>@gateway\/plugin[^']*)' does not provide an export named '(?<name>[^']+)'/,
   /Package subpath '\.(?<subpath>\/[^']+)' is not defined by "exports" in .*@gateway[\\/](?<folder>plugin[^\\/]*)[\\/]package\.json/,

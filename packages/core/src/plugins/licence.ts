@@ -3,7 +3,9 @@ import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** Sources, transforms, filters and the dashboard need no entitlement. */
+/**
+ * Entitlements of the community licence. Sources, transforms, filters and the dashboard need none.
+ */
 export const COMMUNITY_ENTITLEMENTS: readonly string[] = ['otel', 'errtrack', 'pullmetrics'];
 
 export interface Licence {
@@ -12,30 +14,33 @@ export interface Licence {
   readonly entitlements: ReadonlySet<string>;
   readonly issuedAt?: Date;
   readonly expiresAt?: Date;
-  /** The reason why the token is not in force. */
+  /** Why the token is not valid. Undefined if it is valid or there is none. */
   readonly problem?: GatewayError;
 }
 
 export interface LicenceFields {
   readonly organisation: string;
   readonly entitlements: readonly string[];
-  /** Needed to detect a slow clock. */
+  /** When the token was issued, which reveals a slow clock on this machine. */
   readonly issued_at?: string;
   readonly expires_at: string;
-  /** Distinguishes a wrong key (`publicKeyId`) from a forged token. */
+  /**
+   * The id of the signing key (`publicKeyId`). Distinguishes a token signed with another key from a
+   * forged one.
+   */
   readonly key_id?: string;
 }
 
-/** Tolerates a clock behind the issuer's. */
+/** The maximum time that this machine's clock may be behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
 const PUBLIC_KEY_FIX =
   'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
 
 /**
- * Reads a token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of its
- * Ed25519 signature. Never throws: without a valid token it returns the community licence, with the
- * problem if any.
+ * Reads a token offline: the base64url of `LicenceFields` as JSON, a dot, and the base64url of its
+ * Ed25519 signature. Never throws: without a valid token, returns the community licence, with the
+ * problem if there is one.
  */
 export function readLicence(given: {
   token: string | undefined;
@@ -57,12 +62,12 @@ export function readLicence(given: {
 
 type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
 
-/** Returns the declared entitlements, sorted. */
+/** Returns the entitlements that the plugins require, sorted. */
 export function knownEntitlements(plugins: Plugins): readonly string[] {
   return [...new Set(plugins.flatMap(({ manifest }) => manifest.entitlement ?? []))].sort();
 }
 
-/** Returns the entitlements that no installed plugin declares, sorted. */
+/** Returns the licence's entitlements that no installed plugin requires, sorted. */
 export function unknownEntitlements(
   { kind, entitlements }: Licence,
   plugins: Plugins,
@@ -73,14 +78,14 @@ export function unknownEntitlements(
 
 const DAY_MS = 86_400_000;
 
-/** Returns a licence as JSON. `problem` says why the token is not in force. */
+/** Returns a licence as JSON. `problem` explains why the token is not valid, or is null. */
 export function licenceRecord(licence: Licence, plugins: Plugins) {
   const { kind, organisation, entitlements, issuedAt, expiresAt, problem } = licence;
   return {
     kind,
     organisation: organisation ?? null,
     entitlements: [...entitlements].sort(),
-    /** No installed plugin declares them, so they have no effect. */
+    /** Entitlements without effect, because no installed plugin requires them. */
     unknown_entitlements: unknownEntitlements(licence, plugins),
     issued_at: issuedAt?.toISOString() ?? null,
     expires_at: expiresAt?.toISOString() ?? null,
@@ -89,12 +94,12 @@ export function licenceRecord(licence: Licence, plugins: Plugins) {
   };
 }
 
-/** Returns the 32 bytes of an Ed25519 key in base64, as in `license_public_key`. */
+/** Returns an Ed25519 public key as its 32 bytes in base64, as in `license_public_key`. */
 export function publicKeyText(key: KeyObject): string {
   return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
 }
 
-/** Returns a short id of a public key. */
+/** Returns a short id of a public key: the first 8 hex digits of a SHA-256 hash. */
 export function publicKeyId(key: KeyObject): string {
   return createHash('sha256').update(publicKeyText(key)).digest('hex').slice(0, 8);
 }
@@ -111,7 +116,10 @@ function invalid(reason: string, fix?: string, cause?: unknown): GatewayError {
   return new GatewayError('licence_invalid', { reason, ...(fix ? { fix } : {}) }, { cause });
 }
 
-/** Verifies a token. Throws `licence_invalid`: damaged, wrong key or forged. */
+/**
+ * Returns the fields of a token with a valid signature.
+ * @throws GatewayError `licence_invalid` if the token is damaged, forged or signed with another key
+ */
 function verified(token: string, key: KeyObject): Record<string, unknown> {
   const [body = '', signature = '', ...rest] = token.split('.');
   if (!body || !signature || rest.length > 0) throw invalid('it is not a token of two parts');
@@ -130,7 +138,7 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
   throw invalid('its signature is wrong');
 }
 
-/** Untrusted until the signature is verified. */
+/** Decodes the fields of a token, which are untrusted until the signature is verified. */
 function contentOf(body: string): Record<string, unknown> | undefined {
   try {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
@@ -140,7 +148,10 @@ function contentOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** PEM, or 32 bytes in base64 (https://www.rfc-editor.org/rfc/rfc8037#section-2). */
+/**
+ * Reads a public key in PEM or as 32 bytes in base64
+ * (https://www.rfc-editor.org/rfc/rfc8037#section-2).
+ */
 function keyOf(publicKey: string): KeyObject {
   try {
     const x = Buffer.from(publicKey, 'base64').toString('base64url');

@@ -16,28 +16,31 @@ export { API_VERSION, type PluginKind, type PluginManifest };
 
 export type PackageJson = Readonly<Record<string, unknown>>;
 
-/** A plugin as described by its package, not imported. */
+/** A plugin as described by its package. Its code is not imported. */
 export interface InstalledPlugin {
   readonly kind: PluginKind;
   readonly name: string;
-  /** Semver range of the plugin API. */
+  /** The semver range of the supported plugin API. */
   readonly api: string;
   readonly manifest: PluginManifest;
   readonly package: string;
   readonly version: string;
-  /** `the installation`, or the plugin folder. */
+  /** `the installation`, or the path of the plugin folder. */
   readonly from: string;
   readonly folder: string;
-  /** All below `home`. */
+  /** The plugin's settings, all below `home`. */
   readonly rows: SettingsTable;
-  /** `tracer.<name>`, `metrics.<name>_metrics` or `source.<name>`. */
+  /**
+   * The key above the plugin's settings: `tracer.<name>`, `metrics.<name>_metrics` or
+   * `source.<name>`.
+   */
   readonly home: string;
   readonly flags: FlagTable;
-  /** Sources only. */
+  /** The JSON Schema of connections. Only for sources. */
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** The message gives the reason. */
+/** Thrown if a manifest is invalid, with the reason as its message. */
 export class BrokenManifest extends Error {}
 
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
@@ -80,12 +83,15 @@ const ROW_FIELDS = [
   'required',
 ];
 
-/** True for lower-case letters, digits and hyphens after a letter. */
+/**
+ * Returns whether the name is a lower-case letter followed by lower-case letters, digits and
+ * hyphens.
+ */
 export function isPluginName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** True for a package with a `gateway` object or the keyword `gateway-plugin`. */
+/** Returns whether the package has a `gateway` object or the keyword `gateway-plugin`. */
 export function isPluginPackage(json: PackageJson): boolean {
   const keywords = json['keywords'];
   return (
@@ -94,7 +100,7 @@ export function isPluginPackage(json: PackageJson): boolean {
   );
 }
 
-/** Empty if the package has no version. */
+/** Returns the version of a package, or an empty string if there is none. */
 export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
@@ -103,7 +109,10 @@ function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
 
-/** Returns the plugins of a package. Throws BrokenManifest. */
+/**
+ * Returns the plugins that a package declares.
+ * @throws BrokenManifest if the manifest is invalid
+ */
 export function readPlugins(folder: string, json: PackageJson, from: string): InstalledPlugin[] {
   const gateway = object(json['gateway'], 'gateway');
   const api = text(gateway['api'], 'gateway.api');
@@ -111,8 +120,9 @@ export function readPlugins(folder: string, json: PackageJson, from: string): In
   if (!Array.isArray(plugins) || plugins.length === 0)
     throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
   const common = { api, package: String(json['name']), version: versionOf(json), from, folder };
-  // Another API version may have other fields, and its range rejects it. In this version an unknown
-  // field is a mistake: `featureflag` would leave a gate open.
+  // A plugin for another API version may have other fields, and its range excludes it anyway. In
+  // this version, an unknown field is a mistake: a misspelt `featureflag` would leave the plugin
+  // without its feature flag.
   const isOurs = satisfies(API_VERSION, api);
   if (isOurs) refuseUnknown(gateway, PACKAGE_FIELDS, 'gateway', 'manifests');
   return plugins.map((value: unknown, i) => {
@@ -223,8 +233,8 @@ function refuseUnknown(
 }
 
 /**
- * Rejects files outside the package, also behind symbolic links. Missing files are reported when
- * read.
+ * Rejects a path that is outside the package, directly or through a symbolic link. A missing file
+ * is reported only when it is read.
  */
 function requireInside(folder: string, file: string | undefined, at: string): void {
   if (file === undefined) return;

@@ -11,7 +11,7 @@ import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** Determines which plugins become active. */
+/** The inputs that determine which plugins become active. */
 export interface PluginGates {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
@@ -20,19 +20,19 @@ export interface PluginGates {
 
 export interface PluginState {
   readonly name: string;
-  /** `unknown` if the manifest is unreadable; `name` is then the package's. */
+  /** `unknown` if the manifest is unreadable. `name` is then the package name. */
   readonly kind: PluginKind | 'unknown';
   readonly version: string;
-  /** `the installation`, or the plugin folder. */
+  /** `the installation`, or the path of the plugin folder. */
   readonly from: string;
   readonly state: 'active' | 'inactive';
-  /** Error code if inactive. */
+  /** The error code, if inactive. */
   readonly code?: string;
   readonly reason?: string;
   readonly fix?: string;
 }
 
-/** Returns the state: inactive with an error, else active. */
+/** Returns the state of a plugin: inactive if there is an error, else active. */
 export function pluginState(
   it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind },
   error?: GatewayError,
@@ -43,8 +43,8 @@ export function pluginState(
 }
 
 /**
- * Decides which plugins become active, without importing them: refused, installed (as in
- * `discovery`), missing.
+ * Decides which plugins become active, without importing them. Lists the refused plugins, the
+ * installed ones in the order of `discovery`, then the missing ones.
  */
 export function previewPlugins({ discovery, resolved, licence }: PluginGates): PluginState[] {
   return [
@@ -57,7 +57,8 @@ export function previewPlugins({ discovery, resolved, licence }: PluginGates): P
 }
 
 /**
- * Previews plugins, then imports the active ones without starting them. A failed one is inactive.
+ * Previews the plugins, and imports the active ones without starting them. A plugin that fails to
+ * import becomes inactive.
  */
 export async function importedPlugins(gates: PluginGates): Promise<PluginState[]> {
   const { refused, plugins } = gates.discovery;
@@ -101,7 +102,7 @@ function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): Plug
   });
 }
 
-/** The configuration does not request the plugin. */
+/** Error codes of plugins that are inactive because the configuration does not request them. */
 const IDLE = [
   'plugin_not_selected',
   'plugin_flag_off',
@@ -110,7 +111,10 @@ const IDLE = [
   'metrics_closed',
 ];
 
-/** True if an inactive plugin is selected by the configuration, or can never become active. */
+/**
+ * Returns whether a plugin is inactive although it is selected, or for a reason other than not
+ * being requested.
+ */
 export function isMissed(
   { name, kind, state, code = '' }: PluginState,
   { tracer, metrics }: Config,
@@ -123,8 +127,9 @@ export function isMissed(
 }
 
 /**
- * Returns why a plugin may not become active, without importing it. Checks API range, selection,
- * feature flag, licence and settings, in order. A metrics backend lists all closed gates.
+ * Returns why a plugin cannot become active, without importing it. Checks, in order, the API range,
+ * selection, feature flag, licence and settings. For metrics backends, lists all unmet conditions
+ * except the settings.
  */
 export function whyInactive(
   plugin: InstalledPlugin,
@@ -186,7 +191,7 @@ function closedGates(
   return closed;
 }
 
-/** Returns required settings without a value, not even an invalid one. */
+/** Returns the required settings that have no value. Invalid values are reported elsewhere. */
 export function missingSettings(
   { rows }: InstalledPlugin,
   { config, pluginProblems }: Resolved,
@@ -204,14 +209,17 @@ export function missingSettings(
 interface FlagState {
   readonly name: string;
   readonly enabled: boolean;
-  /** A flag, variable or file, or `default`. */
+  /**
+   * Where the flag was enabled: a command-line flag, an environment variable or the file. `default`
+   * if it was not.
+   */
   readonly origin: string;
   readonly stability: FeatureFlag['stability'];
   readonly declared_by: string;
   readonly summary: string;
 }
 
-/** Returns the flags of installed plugins. */
+/** Returns the feature flags of the installed plugins, and whether each is enabled. */
 export function flagStates({
   discovery,
   resolved: { config, origins },

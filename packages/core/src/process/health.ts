@@ -9,11 +9,11 @@ export interface HealthComponent {
   readonly since: Date;
 }
 
-/** Reported states of a process's components. */
+/** The health of a process: the latest state of each component. */
 export class Health {
   readonly #components = new Map<string, HealthComponent>();
 
-  /** Returns true if the state or the reason changed. */
+  /** Records the state of a component. Returns whether the state or reason changed. */
   report(name: string, state: ComponentState, given?: string, since: Date = new Date()): boolean {
     const reason = given && maskUrls(given);
     const known = this.#components.get(name);
@@ -36,7 +36,7 @@ export class Health {
     return this.#components.get(name);
   }
 
-  /** The worst state; `ok` without components. */
+  /** The worst state of all components; `ok` if there are none. */
   get state(): ComponentState {
     const states = new Set([...this.#components.values()].map(({ state }) => state));
     return states.has('down') ? 'down' : states.has('degraded') ? 'degraded' : 'ok';
@@ -47,7 +47,7 @@ export class Health {
   }
 }
 
-/** Returns the worst state per kind of component, without source names, reasons and times. */
+/** Returns the worst state of each kind of component, without source names, reasons or times. */
 export function statesOnly(
   components: readonly HealthComponent[],
 ): Pick<HealthComponent, 'name' | 'state'>[] {
@@ -59,7 +59,10 @@ export function statesOnly(
   return [...worst].map(([name, state]) => ({ name, state }));
 }
 
-/** Returns a line for readiness probes: `ready`, or the failing components, `down` first. */
+/**
+ * Returns a line for readiness probes: whether the process is ready, and which components are
+ * failing, starting with those that are down.
+ */
 export function readySentence(
   ready: boolean,
   isDraining: boolean,
@@ -79,14 +82,14 @@ export function readySentence(
   return `${ready ? 'ready' : 'not ready'}${all === '' ? '' : `${ready ? ', but ' : ': '}${all}`}`;
 }
 
-/** Failing statements: since when, the latest error and its time. */
+/** A failure that has not ended: its start, its latest error, and the time of that error. */
 export interface OngoingFailure {
   readonly since: Date;
   readonly error: unknown;
   readonly at: Date;
 }
 
-/** Adds a failure. */
+/** Adds an error to a failure, or starts a new failure. */
 export function failAgain(
   before: OngoingFailure | null | undefined,
   error: unknown,
@@ -95,7 +98,7 @@ export function failAgain(
   return { since: before?.since ?? at, error, at };
 }
 
-/** Returns the latest failure. */
+/** Returns the failure with the latest error. */
 export function latestOf(all: readonly OngoingFailure[]): OngoingFailure | undefined {
   return all.reduce<OngoingFailure | undefined>(
     (latest, one) => (latest && latest.at > one.at ? latest : one),

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../logging/log.js';
 
-/** Closes the parts of a process in reverse order. */
+/** Closes the parts of a process in the reverse order in which they were added. */
 export class Lifecycle {
   readonly #log: Log;
   readonly #parts: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
@@ -16,8 +16,8 @@ export class Lifecycle {
   }
 
   /**
-   * Closes the parts, the last started first. Does not wait beyond the deadline. Logs failures. A
-   * second call waits for the first.
+   * Closes the parts, last added first. After the deadline, closes the remaining ones without
+   * waiting. Failures are logged. Later calls return the same promise.
    */
   close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
     return (this.#closing ??= this.#closeAll(deadlineMs));

@@ -1,21 +1,21 @@
-/** Burst of an idle project. */
+/** The burst allowed to an idle project, in seconds of its share. */
 const BURST_SECONDS = 1 / 10;
-/** Each 16 KB of a message counts as one event. */
+/** Each 16 KB counts as one more event. */
 const BYTES_PER_EVENT = 16 * 1024;
 
-/** Returns the work of events. */
+/** Returns the number of small events that these events count as. */
 export function workOfEvents(events: number, bytes: number): number {
   return events + Math.floor(bytes / BYTES_PER_EVENT);
 }
 
-/** A token bucket per project. Work over the share waits, so other projects' work does not. */
+/** A token bucket per project, so that a project over its share does not delay the others. */
 export class ProjectPace {
-  /** Monotonic time when the counted work is done at the share's pace. */
+  /** The monotonic time at which each project's counted work is done, at the pace of its share. */
   readonly #doneAtMs = new Map<string, number>();
 
   /**
-   * @param perSecond work of one project in this process; 0: unlimited
-   * @param burstSeconds maximum burst of an idle project
+   * @param perSecond the work allowed per project and second in this process; 0 means unlimited
+   * @param burstSeconds the burst allowed to an idle project, in seconds of its share
    */
   constructor(
     private readonly perSecond: number,
@@ -30,14 +30,14 @@ export class ProjectPace {
     return this.waitMs(projectId) > 0;
   }
 
-  /** Returns the time until the counted work is within the share. */
+  /** Returns the milliseconds until the project's counted work is within its share. */
   waitMs(projectId: string, nowMs = performance.now()): number {
     return Math.max(0, (this.#doneAtMs.get(projectId) ?? 0) - nowMs - this.burstSeconds * 1000);
   }
 
   /**
-   * Counts work, or cancels undone work if negative. Returns the milliseconds until this work may
-   * run: when earlier work is within the share.
+   * Counts work; a negative amount refunds work that was not done. Returns the milliseconds until
+   * earlier work is within the share, so that this work may run.
    */
   add(projectId: string, work: number): number {
     if (this.perSecond === 0 || work === 0) return 0;

@@ -4,8 +4,8 @@ interface OwnerTurns {
 }
 
 /**
- * A concurrency limit per owner, such as a project. Further work waits in order, independently of
- * other owners.
+ * Limits the concurrent work of each owner, such as a project. Work beyond the limit waits in
+ * order, independently of other owners.
  */
 export class ProjectTurns {
   readonly #owners = new Map<string, OwnerTurns>();
@@ -17,7 +17,7 @@ export class ProjectTurns {
     return this.#owners.get(owner)?.waiting.length ?? 0;
   }
 
-  /** Resolves when work may begin. Call the returned function once, when it ends. */
+  /** Resolves when work of the owner may begin. Call the returned function once, when it ends. */
   async take(owner: string): Promise<() => void> {
     let its = this.#owners.get(owner);
     if (!its) this.#owners.set(owner, (its = { running: 0, waiting: [] }));
@@ -37,7 +37,7 @@ export class ProjectTurns {
     }
   }
 
-  /** Resolves when no work runs or waits. */
+  /** Resolves when no work is running or waiting. */
   async idle(): Promise<void> {
     if (this.#owners.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
@@ -45,7 +45,7 @@ export class ProjectTurns {
   #release(owner: string): void {
     const its = this.#owners.get(owner)!;
     const next = its.waiting.shift();
-    // Passes the slot on.
+    // The next work takes over the slot, so `running` stays the same.
     if (next) return next();
     if (--its.running === 0) this.#owners.delete(owner);
     if (this.#owners.size === 0) for (const idle of this.#onIdle.splice(0)) idle();

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Time after which long work yields to the event loop. */
+/** The time after which long work yields to the event loop. */
 export const SLICE_MS = 2;
 
 /**
- * Runs a generator, and yields to the event loop at its first `yield` after each 2 ms. Yields
- * should be less than 1 ms apart. Settles like the generator.
- * @param onSlice receives the milliseconds of each slice
- * @param pause precedes further slices; at least one turn
+ * Runs a generator, and yields to the event loop at the first `yield` after every 2 ms. The
+ * generator should yield at least every millisecond. Settles like the generator.
+ * @param onSlice receives the duration of each slice in milliseconds
+ * @param pause runs between slices, and must take at least one turn of the event loop
  */
 export async function inSlices<Result>(
   steps: Generator<unknown, Result>,

@@ -1,14 +1,17 @@
 interface RepeatOptions {
   readonly afterMs?: number;
   readonly retryMs: number;
-  /** @param isFirst first of consecutive failures */
+  /**
+   * Reports a failure.
+   * @param isFirst whether it is the first of consecutive failures
+   */
   failed(error: unknown, isFirst: boolean): void;
   recovered?(): void;
 }
 
 /**
- * Repeats `work`, which returns the milliseconds until the next run. The returned function aborts
- * and waits for it.
+ * Repeats `work`, which returns the milliseconds until its next run. Returns a function that aborts
+ * `work` and waits for it to end.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<number>,
@@ -32,7 +35,7 @@ export function repeat(
     if (!stop.signal.aborted) schedule(Math.max(1, nextMs));
   };
   const schedule = (ms: number) => {
-    // A process that failed to start must be able to exit.
+    // Unref the timer: a process that failed to start must be able to exit.
     timer = setTimeout(() => void (working = once()), ms).unref();
   };
   if (afterMs > 0) schedule(afterMs);
@@ -44,15 +47,18 @@ export function repeat(
   };
 }
 
-/** Returns the back-off after consecutive failures: doubles, with jitter over the upper half. */
+/**
+ * Returns the back-off after consecutive failures. It doubles with each failure; its upper half is
+ * random.
+ */
 export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {}): number {
   const full = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(full / 2 + Math.random() * (full / 2));
 }
 
 /**
- * Waits for `work` without cancelling it. After `ms`, throws an Error with code ETIMEDOUT and this
- * sentence.
+ * Waits for `work` without cancelling it. After `ms`, rejects with an ETIMEDOUT error whose message
+ * is `sentence`.
  */
 export function withTimeout<T>(
   work: Promise<T>,

@@ -4,5 +4,5 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/** Version of the gateway and of all its packages. */
+/** The version of the gateway and all its packages. */
 export const VERSION = version;

@@ -1,4 +1,4 @@
-/** The array of a queue is cut after this many removals. */
+/** The number of removals after which a queue's array is trimmed to release memory. */
 const GONE_MAX = 1024;
 
 interface OwnerQueue<Item> {
@@ -7,11 +7,11 @@ interface OwnerQueue<Item> {
 }
 
 /**
- * A queue per owner, such as a project. Owners take turns, so none waits behind another's backlog.
- * Items of an owner keep their order.
+ * A queue per owner, such as a project. Owners take turns, so that none waits behind another's
+ * backlog. Items of an owner keep their order.
  */
 export class FairQueue<Item> {
-  /** Queues in turn order; owners without items have no entry. */
+  /** The queues in turn order. Owners without items have no entry. */
   readonly #queues = new Map<string, OwnerQueue<Item>>();
   #size = 0;
 
@@ -33,12 +33,12 @@ export class FairQueue<Item> {
 
   /**
    * Removes and returns up to `most` items, one per owner in turn.
-   * @param fits true takes an owner's next item, false skips it and keeps the turn, `full` ends the
-   *   call
+   * @param fits decides whether to take an owner's next item: true takes it, false skips the owner,
+   *   which keeps its turn, and `full` ends the call
    */
   take(most: number, fits: (item: Item) => boolean | 'full' = () => true): Item[] {
     let taken: Item[] = [];
-    // Owners with more items move to the end, where this loop reaches them again.
+    // An owner with more items moves to the end of the map, where this loop reaches it again.
     for (const [owner, queue] of this.#queues) {
       const { items, head } = queue;
       let fit = taken.length < most ? fits(items[head]!) : 'full';
@@ -46,7 +46,7 @@ export class FairQueue<Item> {
       if (!fit) continue;
       this.#queues.delete(owner);
       let end = head + 1;
-      // An only owner also has the next turns.
+      // The only owner with items gets all remaining turns.
       if (this.#queues.size === 0)
         while (
           end < items.length &&

@@ -2,48 +2,54 @@ import { failAgain, latestOf, type OngoingFailure } from '../process/health.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface StageOptions<Item> {
-  /** Maximum batches in progress. */
+  /** The maximum number of batches in progress. */
   readonly concurrency: number;
-  /** Maximum sum of `sizeOf` in a batch. A larger item is a batch by itself. */
+  /** The maximum sum of `sizeOf` in a batch. A larger item forms a batch by itself. */
   readonly capacity: number;
-  /** Returns the size when a batch is taken. Default: 1. */
+  /** Returns the size of an item when a batch is taken. Default: 1. */
   readonly sizeOf?: (item: Item) => number;
-  /** Owners take turns. Default: one owner. */
+  /** Returns the owner of an item. Owners take turns. By default, all items have the same owner. */
   readonly ownerOf?: (item: Item) => string;
   /**
-   * Items wait this long, or until this many wait. Default: until the end of the current turn of
-   * the event loop.
+   * How long to wait for other items, unless this many are already waiting. Default: until the end
+   * of the current turn of the event loop.
    */
   readonly linger?: { readonly ms: number; readonly items: number };
-  /** Returns whether an item may join the batch of `first`. Default: true. */
+  /** Returns whether an item may join the batch that begins with `first`. Default: true. */
   readonly together?: (first: Item, item: Item) => boolean;
   /**
-   * Decides on an owner's next item, if it fits in a batch, whenever the stage takes. Returns 0 to
-   * take the item, or the milliseconds until the next call; Infinity: until `wake`. Default: 0.
+   * Decides whether to take an owner's next fitting item, whenever the stage takes items. Returns 0
+   * to take the item, or the milliseconds until the next call; Infinity waits for `wake`. Default:
+   * takes every item.
    */
   readonly gate?: (item: Item, underWay: ReadonlySet<readonly Item[]>) => number;
   /**
-   * Processes a batch or a part of it. A rejection fails all its items; with `backoffMs` they are
-   * retried.
+   * Processes all or part of a batch. A rejection fails all the items, which are retried if
+   * `backoffMs` is set.
    */
   readonly work: (items: readonly Item[]) => Promise<void>;
   /**
    * Reports a failure before the retry.
-   * @param isFirst no other batch is failing
+   * @param isFirst whether no other batch is failing
    */
   readonly failed?: (error: unknown, items: readonly Item[], isFirst: boolean) => void;
   /**
-   * Returns the back-off after this many failures. Without it work must not fail: an unexpected
+   * Returns the back-off after this many failures. Without it, `work` must not fail: an unexpected
    * error ends the process.
    */
   readonly backoffMs?: (failures: number) => number;
-  /** Returns whether the items cause the error, so that a retry is useless. Default: false. */
+  /**
+   * Returns whether the items themselves cause the error, so that a retry is useless. Default:
+   * false.
+   */
   readonly refuses?: (error: unknown) => boolean;
-  /** Replaces an item refused alone; undefined (the default) gives it up. */
+  /**
+   * Returns a replacement for an item refused on its own, or undefined (the default) to drop it.
+   */
   readonly replace?: (item: Item, error: Error) => Item | undefined;
   /**
-   * Receives each item once, when the work of its batch ends or when it waits at `stop`.
-   * @param left items, or their replacements, not done because of `stop`
+   * Receives each item once, when the work of its batch ends, or at `stop` if it is still waiting.
+   * @param left the items, or their replacements, that were not processed because of `stop`
    */
   readonly ended?: (items: readonly Item[], left: readonly Item[]) => void;
 }
@@ -51,23 +57,23 @@ export interface StageOptions<Item> {
 /**
  * Processes the items of a queue in batches. An item is in one of these states:
  *
- * - **Waiting** behind its owner's items. At the end of the turn of its push, or after `linger`,
- *   the stage takes one item per owner in turn, as far as they fit in a batch (`capacity`,
- *   `together`) and pass `gate`, until no item remains or `concurrency` batches are in progress. It
- *   takes again when a batch ends, on `wake`, and after the gate's delay. It neither polls nor
- *   waits for a batch to fill.
- * - **Under way**: `work` runs. While it fails for lack of a dependency, the batch backs off, is
+ * - **Waiting** behind other items of its owner. At the end of the turn in which it was pushed, or
+ *   after `linger`, the stage takes one item per owner in turn, if it fits in the batch
+ *   (`capacity`, `together`) and passes `gate`, until no items remain or `concurrency` batches are
+ *   in progress. It also takes items when a batch ends, on `wake`, and after the gate's delay. It
+ *   neither polls nor waits for a batch to fill.
+ * - **Under way** while `work` runs. If a dependency is unavailable, the batch backs off, is
  *   retried, and keeps its slot. A batch refused for its content is halved until the faulty item is
- *   alone; it is then replaced or given up.
- * - **Ended**: done, given up or left. `ended` is called once.
+ *   alone, which is then replaced or dropped.
+ * - **Ended** when it is done, dropped or left. `ended` is called once.
  *
- * `stop` immediately leaves waiting and failing items and later pushes. Running work is not
- * cancelled: `settled` resolves when it has ended. Cost per item: one push, one turn in the queue,
- * no promise.
+ * `stop` immediately leaves waiting and failing items, and any item pushed later. Running work is
+ * not cancelled; `settled` resolves when it has ended. An item costs one push and one turn in the
+ * queue, but no promise.
  */
 export class Stage<Item> {
   readonly #queue = new FairQueue<Item>();
-  /** The errors of batches being retried, oldest first. */
+  /** Failures of the batches being retried, oldest first. */
   readonly #failing = new Map<readonly Item[], OngoingFailure>();
   readonly #waits = new Set<() => void>();
   readonly #underWay = new Set<readonly Item[]>();
@@ -79,13 +85,16 @@ export class Stage<Item> {
 
   constructor(private readonly options: StageOptions<Item>) {}
 
-  /** The start of the oldest batch's failures, and the latest error of any batch. */
+  /**
+   * When the oldest failing batch began to fail, and the latest error of any batch. Undefined if no
+   * batch is failing.
+   */
   get failing(): OngoingFailure | undefined {
     const all = [...this.#failing.values()];
     return all[0] && { ...latestOf(all)!, since: all[0].since };
   }
 
-  /** True while batches being retried occupy all slots. */
+  /** Whether batches being retried occupy all slots. */
   get isStuck(): boolean {
     return this.#failing.size >= this.options.concurrency;
   }
@@ -113,7 +122,7 @@ export class Stage<Item> {
     this.wake();
   }
 
-  /** Takes as after a push, which calls the gate again. */
+  /** Takes items as if one had been pushed, so that the gate is called again. */
   wake(): void {
     const { concurrency, linger } = this.options;
     if (linger && this.#queue.size < linger.items) {
@@ -126,7 +135,7 @@ export class Stage<Item> {
     setImmediate(this.#take);
   }
 
-  /** Resolves when the stage is idle. Nothing lingers meanwhile. */
+  /** Resolves when the stage is idle. Until then, items do not linger. */
   async settled(): Promise<void> {
     while (!this.isIdle) {
       this.#take();
@@ -155,8 +164,8 @@ export class Stage<Item> {
   };
 
   /**
-   * The stage retries after the gate's delay if the gate blocks all items, because no batch may be
-   * in progress to trigger it.
+   * Takes the next batch. If the gate blocks all items, a timer triggers the next attempt after the
+   * gate's delay, because there may be no batch in progress whose end would do so.
    */
   #next(): Item[] {
     const { capacity, sizeOf, together, gate } = this.options;
@@ -210,14 +219,17 @@ export class Stage<Item> {
     try {
       return this.options.replace?.(item, error);
     } catch (defect) {
-      // A defect in `replace` affects only this item.
+      // A bug in `replace` affects only this item.
       this.options.failed?.(defect, [item], this.#failing.size === 0);
       left.push(item);
       return undefined;
     }
   }
 
-  /** @returns the error for which the items are refused, else their outcome */
+  /**
+   * Works on the items until they are done, refused or left because of `stop`.
+   * @returns the error if the items are refused, else the outcome
+   */
   async #workUntilAnswered(items: readonly Item[]): Promise<'done' | 'stopped' | Error> {
     const { work, failed, refuses, backoffMs } = this.options;
     try {

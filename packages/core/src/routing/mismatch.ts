@@ -9,14 +9,14 @@ export type SubscriptionMismatch =
   | { readonly part: 'endpoint' }
   | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
-  /** The filter does not compile or needs too much work: it matches nothing. */
+  /** The filter matches nothing, because it does not compile or exceeds the budget. */
   | { readonly part: 'filter'; readonly sentence: string };
 
 interface FilterMismatch {
-  /** The path, for example `order.amount`; empty for the value itself. */
+  /** The path of the value, such as `order.amount`. Empty for the headers or body as a whole. */
   readonly path: string;
   readonly operator: string;
-  /** The operand; for `$or`, alternatives that all fail. */
+  /** The operand. For `$or`, the alternatives, none of which matches. */
   readonly wanted: unknown;
   readonly found: unknown;
 }
@@ -26,7 +26,10 @@ interface CandidateSubscription extends StoredSubscription {
   readonly deleted_at: Date | null;
 }
 
-/** Returns why a subscription does not match, if so. `data` is parsed. */
+/**
+ * Returns why a subscription does not match an event, or null if it matches. `data` is the parsed
+ * body.
+ */
 export function subscriptionMismatch(
   { event_types: patterns, filter, is_disabled, deleted_at }: CandidateSubscription,
   {
@@ -53,7 +56,8 @@ export function subscriptionMismatch(
 }
 
 /**
- * Returns why a filter does not match, if so. Throws if it does not compile or exhausts the budget.
+ * Returns why a filter does not match a value, or undefined if it matches. Throws if the filter
+ * does not compile or exceeds the budget.
  */
 export function filterMismatch(
   document: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** The stored reasons for the routing of an event. */
+/** The routing outcomes stored with an event, each with the resulting event status. */
 export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
@@ -31,13 +31,14 @@ export const routingOutcomes = {
 export type RoutingOutcome = keyof typeof routingOutcomes;
 
 /**
- * True if a newer configuration may change the outcome: the recipient may be as new as the event.
+ * Returns whether a newer configuration may change the outcome, because a recipient may have been
+ * created at about the same time as the event.
  */
 export function mayChange(outcome: RoutingOutcome): boolean {
   return outcome !== 'routed' && outcome !== 'filter_budget';
 }
 
-/** Returns the sentence of a stored code; an unknown code unchanged. */
+/** Returns the sentence for a stored outcome. Returns an unknown one unchanged. */
 export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code)
     ? routingOutcomes[code as RoutingOutcome].sentence
@@ -63,14 +64,16 @@ export interface Addressed {
   readonly ownerId: string | null;
 }
 
-/** Returns the routing rule (docs/decisions/0004-endpoint-id-wins-over-owner-id.md). */
+/**
+ * Returns the rule that routes an event (docs/decisions/0004-endpoint-id-wins-over-owner-id.md).
+ */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
   if (messageType === 'broadcast') return 'broadcast';
   if (endpointId !== null) return 'endpoint_id';
   return ownerId === null ? 'subscriptions' : 'owner_id';
 }
 
-/** True if the event needs the match-subscriptions queue. */
+/** Returns whether the event must be matched with subscriptions. */
 export function needsMatching(event: Addressed): boolean {
   return routingRule(event) === 'subscriptions';
 }

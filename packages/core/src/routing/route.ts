@@ -2,17 +2,19 @@ import { FilterBudget, FilterBudgetError } from '../events/filter.js';
 import { type Addressed, type RoutingOutcome, routingRule } from './outcomes.js';
 import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from './routed-project.js';
 
-/** `data` is parsed only if a filter needs the body. */
+/** The part of an event that routing needs. `data` is parsed only if a filter needs the body. */
 export interface RoutableEvent extends Addressed {
   readonly eventType: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text. */
+  /** The body of the event, as JSON text. */
   readonly data: string;
 }
 
 export interface Target<Endpoint> {
   readonly endpoint: Endpoint;
-  /** Null if the message named its endpoints. */
+  /**
+   * The matching subscription, or null if the endpoint was chosen without one, such as by its id.
+   */
   readonly subscriptionId: string | null;
 }
 
@@ -22,9 +24,11 @@ export interface EventRoute<Endpoint> {
 }
 
 /**
- * Returns the endpoints of an event, whatever their status; without any, `outcome` has the reason.
- * @param budget of all subscriptions: many filters delay other projects as much as a large one
- * @param bodyOf called at most once, if a filter needs the body
+ * Returns the endpoints of an event, regardless of their status. If there are none, `outcome` gives
+ * the reason.
+ * @param budget shared by all subscriptions, because many small filters delay other projects as
+ *   much as one large filter
+ * @param bodyOf returns the parsed body; called at most once, and only if a filter needs the body
  */
 export function route<Endpoint extends RoutedEndpoint>(
   project: RoutedProject<Endpoint> | undefined,
@@ -85,7 +89,7 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
 }
 
 const REMEMBERED_TYPES_MAX = 10_000;
-/** Approximate total of a project's remembered types. */
+/** The approximate number of subscriptions cached for all event types of a project. */
 const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
 
 function subscriptionsOf(project: RoutedProject, eventType: string): readonly RoutedSubscription[] {
@@ -104,7 +108,10 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
   return subscriptions;
 }
 
-/** `*` matches all event types, `order.*` those that begin with `order.`, others themselves. */
+/**
+ * Returns whether a pattern matches an event type. `*` matches all, `order.*` those that begin with
+ * `order.`, and any other pattern only itself.
+ */
 export function matchesType(pattern: string, eventType: string): boolean {
   if (pattern === '*') return true;
   return pattern.endsWith('.*')

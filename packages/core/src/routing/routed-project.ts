@@ -13,12 +13,12 @@ export interface RoutedSubscription {
   readonly headers: Filter | null;
 }
 
-/** Prepared for routing. */
+/** A project's configuration, prepared for routing. */
 export interface RoutedProject<Endpoint extends RoutedEndpoint = RoutedEndpoint> {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
   readonly subscriptions: readonly RoutedSubscription[];
-  /** Matching subscriptions by event type, filled on first use. */
+  /** The subscriptions matching each event type, filled on first use. */
   readonly subscriptionsOfType: Map<string, readonly RoutedSubscription[]>;
 }
 
@@ -33,7 +33,7 @@ export interface StoredSubscription {
 }
 
 /**
- * Compiles filters and indexes endpoints.
+ * Prepares a project for routing: compiles its filters and indexes its endpoints.
  * @param onInvalid see `routedSubscription`
  */
 export function routedProject<Endpoint extends RoutedEndpoint, Row extends StoredSubscription>(
@@ -47,7 +47,7 @@ export function routedProject<Endpoint extends RoutedEndpoint, Row extends Store
   );
 }
 
-/** Indexes endpoints. */
+/** Prepares a project whose filters are already compiled for routing, by indexing its endpoints. */
 export function routedOf<Endpoint extends RoutedEndpoint>(
   endpoints: readonly Endpoint[],
   subscriptions: readonly RoutedSubscription[],
@@ -68,8 +68,9 @@ export function routedOf<Endpoint extends RoutedEndpoint>(
 }
 
 /**
- * Compiles filters.
- * @param onInvalid called if they do not compile: matching nothing is safer than everything
+ * Compiles the filters of a subscription. Returns undefined if one does not compile: matching
+ * nothing is safer than matching everything.
+ * @param onInvalid called if a filter does not compile
  */
 export function routedSubscription<Row extends StoredSubscription>(
   row: Row,
@@ -92,7 +93,7 @@ export function routedSubscription<Row extends StoredSubscription>(
   }
 }
 
-/** Lower-cases header names in a filter, as in events. */
+/** Lower-cases the header names in a filter, as they are in events. */
 export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [

@@ -10,10 +10,10 @@ import {
 } from '@opentelemetry/api';
 import { VERSION } from '../process/version.js';
 
-/** Names without `gateway.` are OpenTelemetry's semantic conventions. */
+/** A span attribute. Names without `gateway.` are OpenTelemetry semantic conventions. */
 export interface SpanAttribute {
   readonly meaning: string;
-  /** The condition; by default always set. */
+  /** When the attribute is set. Undefined means always. */
   readonly when?: string;
 }
 
@@ -50,7 +50,7 @@ export interface SpanRow {
   readonly attributes: readonly SpanAttributeName[];
 }
 
-/** Every span of the gateway, in pipeline order. */
+/** All spans of the gateway, in pipeline order. */
 // prettier-ignore
 export const spans = {
   'ingest.message': { kind: 'consumer',
@@ -95,13 +95,14 @@ type SpanAttributes<Name extends SpanName> = Partial<
 >;
 
 /**
- * The span of an event's creation. `dynamic`: its endpoints are found by matching subscriptions.
+ * Returns the span name for creating an event. `dynamic` means that its endpoints are found by
+ * matching subscriptions.
  */
 export function creationSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
-/** The span of a failed creation. */
+/** Returns the span name for an event that could not be created. */
 export function creationErrorSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }
@@ -109,7 +110,7 @@ export function creationErrorSpan(dynamic: boolean) {
 interface SpanStart {
   /** Epoch milliseconds. */
   readonly startedAtMs: number;
-  /** A span of this process or from headers; undefined starts a new trace. */
+  /** A span of this process, or a span context from headers. Undefined starts a new trace. */
   readonly parent?: OpenSpan | SpanContext | undefined;
   /** Earlier spans that led to this one. */
   readonly links?: readonly SpanContext[];
@@ -122,21 +123,20 @@ interface SpanEnd<Name extends SpanName> {
   readonly error?: SpanError | undefined;
 }
 
-/** Neither text may quote a message, a function or an endpoint. */
+/** The error of a failed span. Its strings must not quote a message, function or endpoint. */
 export interface SpanError {
-  /** A class of errors. */
   readonly type: string;
   readonly sentence: string;
-  /** Another span of the trace records the exception. */
+  /** Whether another span of the trace already records the exception. */
   readonly told?: boolean;
 }
 
-/** A started span, sent when it ends. */
+/** A started span. It is sent when it ends. */
 export interface OpenSpan<Name extends SpanName = SpanName> {
   readonly name: Name;
   readonly span: Span;
   readonly context: SpanContext;
-  /** If false, the span is dropped: skip its attributes. */
+  /** If false, the span is dropped, and callers need not build its attributes. */
   readonly recording: boolean;
 }
 
@@ -145,7 +145,7 @@ export type SpanTracer = ReturnType<typeof openSpanTracer>;
 const { INTERNAL: internal, CLIENT: client, PRODUCER: producer, CONSUMER: consumer } = SpanKind;
 const KINDS = { internal, client, producer, consumer };
 
-/** Call it after the tracer plugin has started. */
+/** Returns a tracer for the gateway's spans. Call it after the tracer plugin has started. */
 export function openSpanTracer() {
   const tracer = trace.getTracer('gateway', VERSION);
   return {
@@ -155,7 +155,7 @@ export function openSpanTracer() {
     ): OpenSpan<Name> {
       const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
       if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
-      // The active context is empty, but some tracers only find parents in contexts of their own.
+      // The active context is empty, but some tracers find parents only in their own contexts.
       const from = context.active();
       const span = tracer.startSpan(
         name,
@@ -171,7 +171,7 @@ export function openSpanTracer() {
   };
 }
 
-/** Check `recording` before building attributes. */
+/** Ends a span. Callers should check `recording` before they build the attributes. */
 export function endSpan<Name extends SpanName>(
   { span }: OpenSpan<Name>,
   { attributes, endedAtMs, error }: SpanEnd<Name>,

@@ -2,14 +2,14 @@ import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useCallback, useRef, useState } from 'preact/hooks';
 
 export interface Action<Args extends unknown[]> {
-  /** Does nothing while the action runs. */
+  /** Starts the action. No effect while it is running. */
   readonly run: (...args: Args) => void;
   readonly isRunning: boolean;
   readonly error: Error | undefined;
   readonly clear: () => void;
 }
 
-/** Runs a change that a button makes; one run at a time. */
+/** Runs a button's action, one call at a time. */
 export function useAction<Args extends unknown[]>(
   work: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
@@ -42,7 +42,7 @@ export function useAction<Args extends unknown[]>(
 
 export interface Draft<Values> {
   readonly values: Values;
-  /** Returns a field's handler: `onChange={draft.set('name')}`. */
+  /** Returns the change handler of a field, as in `onChange={draft.set('name')}`. */
   readonly set: <Field extends keyof Values>(field: Field) => (value: Values[Field]) => void;
   readonly replace: (values: Values) => void;
 }
@@ -70,27 +70,28 @@ interface Versioned {
 
 export interface Edit<Resource, Changes> {
   /**
-   * The version that the changes apply to: the one read when the edit began, or another user's
-   * newer version.
+   * The version that the changes apply to: the one read when the edit began, or a newer one that
+   * another user saved.
    */
   readonly base: Resource;
   readonly save: (changes: Changes) => void;
   readonly isRunning: boolean;
-  /** Why saving failed; undefined for a conflict. */
+  /** Why saving failed. Undefined for a conflict. */
   readonly error: Error | undefined;
-  /** The newer version that another user saved meanwhile; nothing was saved here. */
+  /** A newer version saved by another user, which prevented the save. */
   readonly conflict: Resource | undefined;
-  /** Applies the changes on top of the newer version. */
+  /** Saves the changes on top of the newer version. */
   readonly saveAnyway: () => void;
   /** Discards the changes and continues from the newer version. */
   readonly takeTheirs: () => void;
 }
 
 /**
- * Edits a resource under optimistic locking: saves only if it has not changed since it was read.
+ * Edits a resource with optimistic locking: saves the changes only if the resource has not changed
+ * since it was read.
  *
- * @param resource as first read; later values are ignored
- * @param edit.write sends the changes with the options and returns the saved resource
+ * @param resource the resource as first read; later values are ignored
+ * @param edit.write sends the changes with the given options and returns the saved resource
  * @param edit.read returns the current resource
  */
 export function useEdit<Resource extends Versioned, Changes>(

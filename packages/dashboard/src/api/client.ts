@@ -2,7 +2,7 @@ import { GatewayClient, type ClientOptions } from '@gateway/client';
 import { signal } from '@preact/signals';
 import { projectId, root } from '../router/location.js';
 
-/** Incremented when the server answers 401: the session has ended or never existed. */
+/** The number of 401 responses, each of which means that the session has ended or never existed. */
 export const refusals = signal(0);
 
 export const isConnected = signal(true);
@@ -22,7 +22,7 @@ const options: ClientOptions = {
       const response = await fetch(...request);
       isConnected.value = true;
       if (response.status === 401) refusals.value++;
-      // Keeps the exact digits of numbers in payloads.
+      // Parse payloads so that numbers keep their digits.
       response.json = () => response.text().then(parseExactly);
       return response;
     } catch (error) {
@@ -38,17 +38,20 @@ export function setKey(key: string): void {
   account = new GatewayClient({ ...options, key });
 }
 
-/** The API outside projects. */
+/** Returns the client for the API outside projects. */
 export function accountApi(): GatewayClient {
   return account;
 }
 
-/** The API of the shown project, or of the given one. */
+/** Returns the client for a project, by default the one shown. */
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
 }
 
-/** TypeScript has no types for it yet: https://github.com/tc39/proposal-json-parse-with-source. */
+/**
+ * The part of `JSON` that has no TypeScript types yet:
+ * https://github.com/tc39/proposal-json-parse-with-source
+ */
 interface Exact {
   parse(
     text: string,
@@ -58,7 +61,7 @@ interface Exact {
 }
 
 /**
- * Parses JSON so that `JSON.stringify` prints every number with its original digits: `1.10` and
+ * Parses JSON so that `JSON.stringify` prints every number with its original digits. `1.10` and
  * integers beyond 2^53 keep their source text.
  */
 function parseExactly(text: string): unknown {
@@ -72,7 +75,7 @@ function parseExactly(text: string): unknown {
   );
 }
 
-/** Drops undefined, null and `''`, which a request leaves out. */
+/** Removes values that are undefined, null or `''`, so that the request omits them. */
 export function given<Values extends object>(
   values: Values,
 ): { [Name in keyof Values]?: Exclude<Values[Name], undefined | null | ''> } {

@@ -3,25 +3,27 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { projectId } from '../router/location.js';
 
 export interface Resource<Data> {
-  /** The last data read; kept during the next read. */
+  /** The data last read, kept during the next read. */
   readonly data: Data | undefined;
-  /** Why the last read failed; undefined if it succeeded. */
+  /** Why the last read failed. Undefined if it succeeded. */
   readonly error: Error | undefined;
-  /** True until the first read succeeds or fails. */
+  /** Whether the first read is pending and no cached data is available. */
   readonly isLoading: boolean;
   readonly refresh: () => void;
 }
 
-/** A cache of shown data: the back button shows it immediately while it is read again. */
+/**
+ * A cache of data shown by pages, so that the back button shows it at once, while it is read again.
+ */
 const shownBefore = new Map<string, unknown>();
 const KEPT = 60;
 
 /**
- * Reads data of the API for a page.
+ * Reads API data for a page.
  *
- * @param name with the project identifies everything that `load` depends on: a new name reads
- * again, undefined reads nothing
- * @param options.everyMs poll interval while the page is visible
+ * @param name identifies, with the project, everything that `load` depends on; a new name triggers
+ *   another read, undefined reads nothing
+ * @param options.everyMs the poll interval while the page is visible
  */
 export function useResource<Data>(
   name: string | undefined,
@@ -73,17 +75,17 @@ function remember(key: string, data: unknown): void {
   if (shownBefore.size > KEPT && !oldest.done) shownBefore.delete(oldest.value);
 }
 
-/** Clears the cache: another user may sign in. */
+/** Clears the cache, because another user may sign in next. */
 export function forgetResources(): void {
   shownBefore.clear();
 }
 
 export interface List<Row> {
-  /** Newest first; undefined until the first page is read. */
+  /** The rows, newest first. Undefined until the first page is read. */
   readonly rows: readonly Row[] | undefined;
   readonly hasMore: boolean;
   readonly error: Error | undefined;
-  /** The number of new rows that `showFresh` will show. */
+  /** The number of new rows held back until `showFresh`. */
   readonly freshCount: number;
   readonly loadMore: () => void;
   readonly showFresh: () => void;
@@ -103,16 +105,17 @@ export interface PageQuery {
   readonly next_page_cursor?: string;
 }
 
-/** A small first page arrives quickly; further pages are larger. */
+/** A small first page arrives quickly. Further pages are larger. */
 const FIRST: PageQuery = { perPage: 50 };
 const FURTHER = 200;
 
 /**
- * Reads a list of the API page by page and polls its first page.
+ * Reads a list page by page, and polls its first page.
  *
- * @param name with the project identifies the list and its filters: a new name starts again
- * @param options.everyMs poll interval, while the browser shows the page
- * @param options.isHeld holds new rows back until `showFresh`: the user reads further down
+ * @param name identifies, with the project, the list and its filters; a new name starts over
+ * @param options.everyMs the poll interval while the page is visible
+ * @param options.isHeld returns whether to hold back new rows until `showFresh`, because the user
+ *   is reading further down
  */
 export function useList<Row extends { readonly uid: string }>(
   name: string,
@@ -133,7 +136,7 @@ export function useList<Row extends { readonly uid: string }>(
   latest.current = { load, isHeld };
   const isLoadingMore = useRef(false);
   const state = stored.key === key ? stored : empty;
-  /** Ignores the change if another list is shown meanwhile. */
+  /** Applies a change to the list, or ignores it if the list is no longer shown. */
   const update = useCallback(
     (change: (before: ListState<Row>) => ListState<Row>) =>
       setState((before) => change(before.key === key ? before : { ...empty, key })),
@@ -195,7 +198,7 @@ function freshOf<Row extends { readonly uid: string }>(
 }
 
 /**
- * Replaces the rows that a new first page covers. While new rows are held back, only updates known
+ * Replaces the rows covered by a new first page. While new rows are held back, only updates known
  * rows.
  */
 export function withFirstPage<Row extends { readonly uid: string }>(
@@ -215,7 +218,7 @@ export function withFirstPage<Row extends { readonly uid: string }>(
   }
   const last = page.content.at(-1)?.uid;
   const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
-  // A first page that is also the last is the whole list: drops removed rows.
+  // A first page without a next one is the whole list, so removed rows are dropped.
   if (!rows || end < 0 || page.pagination.next_page_cursor === null)
     return {
       ...state,
@@ -233,10 +236,10 @@ export function withFirstPage<Row extends { readonly uid: string }>(
 }
 
 /**
- * Reads immediately, when a dependency changes, and periodically while the browser shows the page.
- * An aborted `read` must change nothing.
+ * Reads at once, when a dependency changes, and periodically while the page is visible. An aborted
+ * `read` must change nothing.
  *
- * @param everyMs pause between the end of a read and the next one; undefined reads once
+ * @param everyMs the pause between the end of a read and the next; undefined reads once
  */
 function usePolling(
   read: (signal: AbortSignal) => Promise<void>,
@@ -268,7 +271,7 @@ function usePolling(
   }, [...dependencies, everyMs, isWanted]);
 }
 
-/** Returns the value once it has not changed for `ms` milliseconds. */
+/** Debounces a value: returns it once it has not changed for `ms`. */
 export function useDebounced<Value>(value: Value, ms: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

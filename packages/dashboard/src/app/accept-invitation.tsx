@@ -13,8 +13,8 @@ import { begin, session } from '../session/session.js';
 import { Provider } from './sign-in.js';
 
 /**
- * The page of an invitation link: the user creates an account, or signs in to an existing one, and
- * joins.
+ * The page of an invitation link, where a user joins an organisation with a new or an existing
+ * account.
  */
 export function AcceptInvitation({ token }: { token: string }) {
   const invitation = useResource(`invitation ${token}`, async (signal) => {
@@ -48,7 +48,10 @@ export function AcceptInvitation({ token }: { token: string }) {
   );
 }
 
-/** Accepts through the provider, which knows the address, or with a password. */
+/**
+ * The ways to accept an invitation: through the provider, which knows the e-mail address, or with a
+ * password.
+ */
 function Ways({
   token,
   it,
@@ -119,7 +122,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
   );
 }
 
-/** The token of the link that opened the dashboard: `#invitation=<token>`. */
+/** The token of the invitation link that opened the dashboard (`#invitation=<token>`). */
 export const invitationToken = signal(read());
 
 function read(): string | undefined {

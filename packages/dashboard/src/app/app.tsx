@@ -7,7 +7,10 @@ import { PortalApp } from './portal.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
 
-/** Portal and dashboard are separate documents: only the portal may be framed. */
+/**
+ * Whether this document is the portal. Portal and dashboard are separate documents, because only
+ * the portal may be framed.
+ */
 const isPortalDocument = isPortal.peek();
 
 export function App() {

@@ -11,7 +11,7 @@ interface Destination {
   readonly to: string;
 }
 
-/** Pages to navigate to: those of the current or last project, and those outside projects. */
+/** Returns the navigation: the pages of the current or last project, and those outside projects. */
 function destinations(
   routes: readonly PageRoute[],
 ): readonly (readonly [name: string, pages: readonly Destination[]])[] {
@@ -77,7 +77,7 @@ export function Navigation({ routes }: { routes: readonly PageRoute[] }) {
 
 export const isHelpShown = signal(false);
 
-/** Lists the available shortcuts; opened with `?`. */
+/** Lists the available shortcuts. Opened with `?`. */
 export function Help() {
   useShortcuts([{ keys: '?', label: 'Show this list', run: () => (isHelpShown.value = true) }]);
   if (!isHelpShown.value) return null;

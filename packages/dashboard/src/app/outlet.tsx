@@ -10,7 +10,10 @@ type LoadedPage = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
 );
 
-/** A newer server has other asset files: reload the page, once. */
+/**
+ * The storage key that records that the page was reloaded. A newer server has different asset
+ * files, so a page that fails to load is reloaded once.
+ */
 const RELOADED = 'gateway-reloaded';
 const store = storeOf('sessionStorage');
 
@@ -69,6 +72,6 @@ export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
     );
   }
   const Shown = loaded.page;
-  // A new path remounts the page, which drops its old state.
+  // Remount the page on a new path, to discard its state.
   return <Shown key={path.value} params={found.params} />;
 }

@@ -56,7 +56,7 @@ export function Shell() {
   );
 }
 
-/** `/`: opens the project shown last, or the form for the first one. */
+/** The page at `/`: opens the last project or, if there is none, the form to create one. */
 function Home() {
   const preferred = preferredProject();
   useEffect(() => {
@@ -73,7 +73,7 @@ function Home() {
   );
 }
 
-/** Switches to another project and opens the same page there, or its list. */
+/** Switches to another project, and opens the same page there or the list above it. */
 function ProjectSwitch() {
   const id = useId();
   const shown = projectId.value ?? preferredProject()?.uid;

@@ -78,7 +78,7 @@ function Password({ hasFocus }: { hasFocus: boolean }) {
   );
 }
 
-/** The redirect address registered at the OpenID Connect provider. */
+/** The path of the redirect URI registered at the OpenID Connect provider. */
 export const RETURN_PATH = '/sign-in/callback';
 
 export function SignInReturn() {

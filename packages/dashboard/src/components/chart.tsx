@@ -6,10 +6,10 @@ import { Time } from './data.js';
 const HEIGHT_PX = 180;
 
 /**
- * Lines over time. Accessible without seeing them: the legend has the last values, and `summary`
+ * A line chart over time. For screen readers, the legend shows the last values, and `summary`
  * describes the chart.
  *
- * @param props.atMs times of the values, ascending
+ * @param props.atMs the times of the values, in ascending order
  */
 export function TimeChart({
   title,
@@ -73,7 +73,7 @@ export function TimeChart({
   );
 }
 
-/** The lines of a chart with their values at the pointer, or the last ones. */
+/** The lines of a chart with their values at the pointer, otherwise their last values. */
 function Legend({
   lines,
   at,
@@ -114,7 +114,7 @@ export interface Line {
   readonly values: readonly (number | null)[];
 }
 
-/** Resolves a colour for the current theme: a canvas does not know CSS variables. */
+/** Resolves a colour in the current theme, because a canvas cannot use CSS variables. */
 function resolved(element: Element, name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;
@@ -126,7 +126,7 @@ function resolved(element: Element, name: string): string {
 
 const HOUR_SECONDS = 3_600;
 
-/** `14:30`, or `25 Nov` for daily ticks. */
+/** Formats the time of a tick, such as `14:30`, or `25 Nov` if it marks a day. */
 function tickTime(seconds: number, stepSeconds: number): string {
   const date = new Date(seconds * 1000);
   const isDay =

@@ -10,11 +10,11 @@ import { Button } from './layout.js';
 const SHOWN_CHARACTERS = 80;
 
 /**
- * Shown when another user has changed the edited resource: who, what, and the two ways to resolve
- * it.
+ * Shown when another user has changed the edited resource. Names the user and the changes, and
+ * offers two ways to resolve the conflict.
  *
- * @param props.what `endpoint`
- * @param props.ignored fields that change without a user
+ * @param props.what the kind of resource, such as `endpoint`
+ * @param props.ignored the fields that change without user action
  * @param props.onTheirs shows the other version
  */
 export function Conflict<Resource extends { readonly uid: string; readonly updated_at: string }>({
@@ -71,7 +71,7 @@ interface Difference {
   readonly after: string;
 }
 
-/** Returns the differing fields, with both values as short JSON. */
+/** Returns the fields that differ, with both values as truncated JSON. */
 function differences<Resource extends object>(
   before: Resource,
   after: Resource,
@@ -90,7 +90,8 @@ function differences<Resource extends object>(
 }
 
 /**
- * The newest change of a resource since a time; undefined unless the user can read the audit log.
+ * Returns the latest change to a resource since a time, or undefined if the user may not read the
+ * audit log.
  */
 async function lastChange(resourceId: string, since: string): Promise<AuditEntry | undefined> {
   const project = projects.value?.find(({ uid }) => uid === projectId.value);

@@ -33,7 +33,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   pending: 'info',
 };
 
-/** A coloured status, in the API's word unless `label` is given. */
+/** A coloured status. Its text is the API's word unless `label` is given. */
 export function Badge({
   status,
   tone = own(TONES, status) ?? 'plain',
@@ -47,7 +47,8 @@ export function Badge({
 }
 
 /**
- * Longer texts are cut until the user expands them: a browser needs seconds to lay out a megabyte.
+ * Longer text is truncated until the user expands it, because a browser needs seconds to lay out a
+ * megabyte.
  */
 const SHOWN_MAX = 50_000;
 
@@ -59,8 +60,8 @@ interface CodeProps {
 }
 
 /**
- * Text of a message, header or body; never rendered as HTML. JSON is indented unless `isRaw`; the
- * lines of a table do not wrap.
+ * The text of a message, header or body, never rendered as HTML. JSON is indented unless `isRaw` is
+ * set. With `isTable`, lines do not wrap.
  */
 export function Code({ text, label, isRaw = false, isTable = false }: CodeProps) {
   const [isWhole, setWhole] = useState(false);
@@ -106,7 +107,10 @@ function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
-/** `navigator.clipboard` exists only on HTTPS and localhost. */
+/**
+ * Copies text. Falls back to `execCommand`, because `navigator.clipboard` exists only on HTTPS and
+ * localhost.
+ */
 async function copyText(text: string): Promise<void> {
   if ('clipboard' in navigator) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -145,7 +149,7 @@ export function NewSecret({
   );
 }
 
-/** Names with values; omits rows with a value of null or undefined. */
+/** A list of names and values, omitting rows whose value is null or undefined. */
 export function Facts({
   rows,
 }: {
@@ -165,7 +169,7 @@ export function Facts({
   );
 }
 
-/** A usually short list: its first page and a button for more. */
+/** A usually short list: its first page, and a button that loads more. */
 export function Paged<Row>({
   list: { rows, error, hasMore, refresh, loadMore },
   lines = 4,
@@ -195,8 +199,8 @@ export interface TableColumn<Row> {
 }
 
 /**
- * A table of rows that fit on a page; `Log` is for long lists. On phones a row is a card that
- * labels each value with its column.
+ * A table of rows that fit on a page; long lists use `Log`. On phones, each row is a card that
+ * labels its values.
  */
 export function Table<Row extends { readonly uid: string }>({
   label,
@@ -241,12 +245,12 @@ export function Table<Row extends { readonly uid: string }>({
   );
 }
 
-/** Ticks every second, for relative times. */
+/** The current time for relative times, updated every second. */
 const now = signal(Date.now());
 if (typeof document !== 'undefined')
   setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
 
-/** A time in the browser's zone, with UTC as tooltip. */
+/** A time in the browser's time zone, with UTC in the tooltip. */
 export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' | 'relative' }) {
   const text =
     look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
@@ -261,7 +265,7 @@ export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' 
   );
 }
 
-/** A column of times; `otherwise` replaces a time that is null. */
+/** Returns a column of times. `otherwise` replaces null. */
 export function timeColumn<Field extends string>(
   name: string,
   field: Field,
@@ -274,7 +278,7 @@ export function timeColumn<Field extends string>(
   };
 }
 
-/** A time as read in an incident: local, UTC and relative. */
+/** A time for incidents: local, UTC and relative to now. */
 export function FullTime({ at }: { at: string }) {
   return (
     <>

@@ -5,7 +5,7 @@ import type { Resource } from '../api/read.js';
 import { capital } from '../format/text.js';
 import { Button } from './layout.js';
 
-/** Replaces an empty list: says why it is empty and what to do. */
+/** Replaces an empty list. States why it is empty and what to do. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -15,7 +15,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Grey lines that reserve the space of loading content. */
+/** Grey lines that reserve space for content that is loading. */
 export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
@@ -26,7 +26,10 @@ export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   );
 }
 
-/** The content once read, the error if reading failed, and a placeholder until then. */
+/**
+ * Shows the content of a resource once read, a placeholder until then, and the error if reading
+ * failed.
+ */
 export function Loaded<Data>({
   resource,
   lines,
@@ -76,14 +79,17 @@ export function Problem({
   );
 }
 
-/** The refused fields are listed below; the message would repeat the first. */
+/**
+ * Returns the message of an error without its fix. If fields were rejected, returns only their
+ * number: they are listed below, and the message would repeat them.
+ */
 function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): string {
   if (code === 'invalid_request' && errors.length > 0)
     return errors.length === 1 ? 'one field is refused' : `${errors.length} fields are refused`;
   return message.slice(0, -(fix.length + 3));
 }
 
-/** The message of an error in one line, for toasts. */
+/** Returns the message of an error as one sentence, for toasts. */
 function sentenceOf(error: Error): string {
   return error instanceof GatewayApiError ? capital(error.message) : unreachable(error);
 }
@@ -94,7 +100,10 @@ function unreachable(error: Error): string {
     : error.message;
 }
 
-/** @param props.value from 0 to 1 */
+/**
+ * A progress bar with its percentage.
+ * @param props.value from 0 to 1
+ */
 export function Progress({ label, value }: { label: string; value: number }) {
   const percent = Math.round(Math.min(Math.max(value, 0), 1) * 100);
   return (

@@ -8,14 +8,14 @@ interface FieldProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly hint?: ComponentChildren;
-  /** Why the value is refused; see `fieldError`. */
+  /** Why the value was rejected, from `fieldError`. */
   readonly error?: string | undefined;
   readonly name?: string;
   readonly isRequired?: boolean;
   readonly isDisabled?: boolean;
 }
 
-/** The API's sentence about a field such as `url`; undefined if there is none. */
+/** Returns the API's error for a field such as `url`, or undefined. */
 export function fieldError(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   return error.errors.find((it) => it.field === field)?.sentence;
@@ -27,8 +27,8 @@ type TextName<Values> = {
   string;
 
 /**
- * Returns the value, handler and error of a draft's text: `<TextField label="Name"
- * {...field('name')} />`. `path` names the field in the API.
+ * Returns a function that gets the value, handler and error of a text field in a draft, as in
+ * `<TextField label="Name" {...field('name')} />`. `path` is the field's name in the API.
  */
 export function textsOf<Values extends object>(
   { values, set }: Pick<Draft<Values>, 'values' | 'set'>,
@@ -42,8 +42,8 @@ export function textsOf<Values extends object>(
 }
 
 /**
- * The API's sentence about a field or a part of it, with the path of the part: `event_types.0`,
- * `json_schema.properties`.
+ * Returns the API's error for a field or a part of it, such as `event_types.0` or
+ * `json_schema.properties`. For a part, the error includes its path.
  */
 export function errorBelow(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
@@ -59,7 +59,7 @@ interface InputAttributes {
   readonly 'aria-invalid': boolean | undefined;
 }
 
-/** Label, hint and error around a custom input. */
+/** The label, hint and error around a custom input. */
 export function Field({
   label,
   hint,
@@ -204,12 +204,12 @@ export function Checkbox({
   );
 }
 
-/** Selectable values and their labels. */
+/** Selectable values with their labels. */
 export type Choices = readonly (readonly [value: string, label: string, ...more: unknown[]])[];
 
 /**
- * The options of a select. `other` labels a chosen value that is not among them, for example from a
- * link.
+ * The options of a select. `other` labels a selected value that is not among them, such as one set
+ * by a URL parameter.
  */
 export function Options({
   options,
@@ -237,7 +237,7 @@ export function Options({
   );
 }
 
-/** Resources of the API as choices, sorted by name. */
+/** Returns resources as choices, sorted by name. */
 export function byName(
   things: readonly { readonly uid: string; readonly name: string }[],
 ): Choices {

@@ -5,16 +5,18 @@ import { Problem, toastError } from './feedback.js';
 import { Button } from './layout.js';
 
 export interface FormProps {
-  /** The form's submission: calls `run`. */
+  /** Run on submit. Its error is shown above the buttons. */
   readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
-  /** The submit button: `Create the key`. Undefined makes the form read-only. */
+  /**
+   * The text of the submit button, such as `Create the key`. Undefined makes the form read-only.
+   */
   readonly verb: string | undefined;
   readonly kind?: 'main' | 'danger' | 'plain';
-  /** False until the required fields are filled in. */
+  /** Whether the form can be submitted: false until the required fields are filled in. */
   readonly isReady?: boolean;
-  /** Marks required fields, for a form with many optional ones. */
+  /** Whether required fields are marked, for forms with many optional ones. */
   readonly marksRequired?: boolean;
-  /** Shown with an error: another way to continue. */
+  /** Shown with an error, to offer another way to continue. */
   readonly remedy?: ComponentChildren;
   readonly onCancel?: () => void;
   readonly actions?: ComponentChildren;
@@ -22,8 +24,8 @@ export interface FormProps {
 }
 
 /**
- * A form. Its error appears above the buttons, and the focus moves to the first field that the
- * error names, even if it is folded.
+ * A form. Its error is shown above the buttons, and the first invalid field gets the focus, even in
+ * a closed section.
  */
 export function Form({
   action,
@@ -71,7 +73,7 @@ export function Form({
   );
 }
 
-/** A modal dialog, open while rendered. Escape, a click outside and `onClose` close it. */
+/** A modal dialog, open while rendered. Escape and a click outside call `onClose`. */
 export function Dialog({
   title,
   children,
@@ -129,12 +131,12 @@ export function FormDialog({
 /**
  * A button that asks for confirmation.
  *
- * @param props.label text of the button: `Delete…`
- * @param props.spoken accessible name where the label depends on its surroundings: `Delete the key
- * ci`
+ * @param props.label the text of the button, such as `Delete…`
+ * @param props.spoken the accessible name if the label depends on its surroundings, such as `Delete
+ *   the key ci`
  * @param props.isReady false until the required fields are filled in
- * @param props.verb confirms: `Delete`
- * @param props.children consequences of the action
+ * @param props.verb the text of the button that confirms, such as `Delete`
+ * @param props.children the consequences of the action
  */
 export function ConfirmButton({
   label,
@@ -187,7 +189,7 @@ export function ConfirmButton({
   );
 }
 
-/** A button that acts without asking. Errors appear in a toast. */
+/** A button that acts without confirmation and shows errors in a toast. */
 export function ActionButton({
   work,
   ...look

@@ -4,19 +4,22 @@ import { isPortal, projectHref, query, setQuery } from '../router/location.js';
 import { useShortcuts } from './shortcuts.js';
 
 interface Look {
-  /** `main` is the primary action of a page or dialog, `danger` deletes, `quiet` has no border. */
+  /**
+   * `main` is for the primary action of a page or dialog, `danger` for deletions; `quiet` has no
+   * border.
+   */
   readonly kind?: 'main' | 'danger' | 'quiet' | 'plain';
   readonly children: ComponentChildren;
-  /** The accessible name, if the content is not one. */
+  /** The accessible name, if the content cannot serve as one. */
   readonly label?: string | undefined;
   /**
-   * The key that presses the button while it is shown. The help names it by `label`, or by a text
-   * content.
+   * The key that presses the button while it is shown. The shortcut help describes it with `label`
+   * or the text content.
    */
   readonly keys?: string | undefined;
 }
 
-/** A button. While `isRunning` it cannot be pressed, and keeps its size. */
+/** A button. While `isRunning`, it is disabled and keeps its size. */
 export function Button({
   kind = 'plain',
   children,
@@ -30,7 +33,7 @@ export function Button({
 }: Look & {
   isRunning?: boolean;
   isDisabled?: boolean;
-  /** State of a toggle button. */
+  /** Whether a toggle button is pressed. */
   isPressed?: boolean;
   type?: 'button' | 'submit';
   onPress?: (() => void) | undefined;
@@ -82,7 +85,7 @@ function titleOf({ keys, label }: Omit<LabelledKey, 'children'>): string | undef
   return label ?? (keys ? `Key: ${keys}` : undefined);
 }
 
-/** Returns the ref of the element that the key presses. */
+/** Registers the key, and returns the ref for the element that it clicks. */
 function usePress<Pressed extends HTMLElement>({ keys, label, children }: LabelledKey) {
   const pressed = useRef<Pressed>(null);
   const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');
@@ -91,8 +94,8 @@ function usePress<Pressed extends HTMLElement>({ keys, label, children }: Labell
 }
 
 /**
- * Links to a form that creates a resource, as the key `n` does: `<NewLink what="endpoint"
- * path="/endpoints/new" />`.
+ * A link to the form for a new resource, also opened by the key `n`, as in `<NewLink
+ * what="endpoint" path="/endpoints/new" />`.
  */
 export function NewLink({ what, path }: { what: string; path: string }) {
   return (
@@ -103,9 +106,10 @@ export function NewLink({ what, path }: { what: string; path: string }) {
 }
 
 /**
- * The frame of every page: heading (also the title of the window), actions and content.
+ * The frame of every page: heading, actions and content. The heading is also the window title.
  *
- * @param props.isFull fills the height of the window, for a list that scrolls itself
+ * @param props.isFull whether the page fills the window height, for a list that scrolls
+ *   independently
  */
 export function Page({
   title,
@@ -115,7 +119,7 @@ export function Page({
   children,
 }: {
   title: string;
-  /** The parent of the page, for example a link to its list. */
+  /** The parent of the page, such as a link to the list. */
   above?: ComponentChildren;
   actions?: ComponentChildren;
   isFull?: boolean;
@@ -159,7 +163,10 @@ export function Panel({
   );
 }
 
-/** Links that switch the content of a page; the query parameter `name` holds the shown tab. */
+/**
+ * Buttons that switch the content of a page. The query parameter called `name` contains the
+ * selected tab.
+ */
 export function Tabs({
   name,
   label,

@@ -2,9 +2,9 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 interface Shortcut {
-  /** A key (`j`, `?`) or a sequence of two: `g e`. */
+  /** A key, such as `j` or `?`, or a sequence of two, such as `g e`. */
   readonly keys: string;
-  /** Text for the help: `Next row`. */
+  /** The text in the help, such as `Next row`. */
   readonly label: string;
   readonly run: () => void;
 }
@@ -12,11 +12,11 @@ interface Shortcut {
 /** The available shortcuts, newest first. */
 export const shortcuts = signal<readonly Shortcut[]>([]);
 
-/** The maximum pause between two keys of a sequence. */
+/** The longest pause between two keys of a sequence. */
 const PAUSE_MS = 1_000;
 let first: { readonly key: string; readonly atMs: number } | undefined;
 
-/** Listens to the keyboard. The newest of equal shortcuts wins. */
+/** Listens for shortcuts. Of several with the same keys, the newest is used. */
 export function startShortcuts(): void {
   addEventListener('keydown', (event) => {
     if (
@@ -40,7 +40,8 @@ export function startShortcuts(): void {
 }
 
 /**
- * Keys belong to a field with the focus, also in a shadow root; a dialog handles its keys itself.
+ * Returns whether a key press belongs to the focused element. Dialogs and fields, even in a shadow
+ * root, handle their own keys.
  */
 function isTyping(target: EventTarget | undefined): boolean {
   return (
@@ -69,11 +70,11 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
 }
 
 /**
- * `j` and `k` move through rows.
+ * Registers the keys `j` and `k`, which move through rows.
  *
- * @param count number of rows
+ * @param count the number of rows
  * @param focus scrolls to a row and focuses it
- * @returns records that a row received the focus otherwise
+ * @returns a function to call when a row is focused in another way
  */
 export function useRowKeys(count: number, focus: (index: number) => void): (index: number) => void {
   const at = useRef(-1);

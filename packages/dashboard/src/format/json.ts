@@ -1,7 +1,4 @@
-/**
- * Indents JSON text by two spaces; returns other text unchanged. Works on the text, not on parsed
- * values, so numbers keep their digits.
- */
+/** Indents JSON text by two spaces, keeping the digits of numbers. Returns other text unchanged. */
 export function pretty(text: string): string {
   try {
     JSON.parse(text);
@@ -31,7 +28,7 @@ export function pretty(text: string): string {
     .join('');
 }
 
-/** Formats headers as lines: `content-type: application/json`. */
+/** Formats headers as lines, such as `content-type: application/json`. */
 export function headerLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
@@ -40,11 +37,11 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A parsed value, or a problem that ends a sentence. */
+/** A parsed value, or the problem, worded as the end of a sentence. */
 type Parsed<Value> =
   { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
-/** Parses JSON; an empty text is null. */
+/** Parses JSON. An empty string yields null. */
 export function valueOf(text: string): Parsed<unknown> {
   if (text.trim() === '') return { value: null };
   try {
@@ -54,7 +51,7 @@ export function valueOf(text: string): Parsed<unknown> {
   }
 }
 
-/** Parses a JSON object; an empty text is `{}`. */
+/** Parses a JSON object. An empty string yields `{}`. */
 export function objectOf(text: string): Parsed<JsonObject> {
   const parsed = valueOf(text);
   if (parsed.problem !== undefined) return parsed;

@@ -1,4 +1,4 @@
-/** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
+/** Looks up an untrusted key, ignoring inherited names such as `constructor` and `__proto__`. */
 export function own<Value>(
   table: Readonly<Record<string, Value>>,
   word: string,
@@ -6,7 +6,7 @@ export function own<Value>(
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
-/** Capitalises a sentence of the API and adds a full stop. */
+/** Capitalises a sentence from the API and adds a missing full stop. */
 export function capital(text: string): string {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;

@@ -1,6 +1,9 @@
 import { computed, signal } from '@preact/signals';
 
-/** The prefix of all pages. The bundle is in `<root>/assets`, wherever the server is mounted. */
+/**
+ * The path prefix of all pages. Derived from the location of the bundle, `<root>/assets`, so it is
+ * correct wherever the server is mounted.
+ */
 export const root = new URL('..', import.meta.url).pathname.replace(/\/$/, '');
 
 interface Address {
@@ -12,15 +15,16 @@ const place = signal<Address>(
   typeof location === 'undefined' ? { path: '/', search: '' } : current(),
 );
 
-/** The path of the shown page, without the root. */
+/** The path of the current page, without the root. */
 export const path = computed(() => place.value.path);
 
 /**
- * The query of the shown page: it holds filters, so that links and the back button restore them.
+ * The query of the current page. It contains the filters, so that links and the back button restore
+ * them.
  */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
-/** A query parameter, such as a filter; empty if absent. */
+/** Returns a query parameter, or an empty string if it is missing. */
 export function param(name: string): string {
   return query.value.get(name) ?? '';
 }
@@ -30,17 +34,17 @@ function current(): Address {
   return { path: pathname.slice(root.length) || '/', search };
 }
 
-/** The address of a page, for a link: `href('/projects/…')`. */
+/** Returns the address of a page for a link, as in `href('/projects/…')`. */
 export function href(to: string): string {
   return root + to;
 }
 
-/** True for the path of a page; false for another host, as in `//host`. */
+/** Returns whether a path stays on this host, unlike `//host`. */
 export function isOwnPath(to: string): boolean {
   return /^\/(?![/\\])/.test(to);
 }
 
-/** Opens a page. `replace` adds no entry to the browser's history. */
+/** Opens a page. With `replace`, adds no entry to the browser's history. */
 export function navigate(to: string, { replace = false } = {}): void {
   const before = place.value.path;
   history[replace ? 'replaceState' : 'pushState'](null, '', href(to));
@@ -48,7 +52,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (place.value.path !== before) scrollTo(0, 0);
 }
 
-/** Sets query parameters of the current page; removes undefined and empty ones. */
+/** Sets query parameters of the current page. Undefined or empty ones are removed. */
 export function setQuery(
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
   { replace = false } = {},
@@ -63,7 +67,7 @@ export function setQuery(
     navigate(place.value.path + (search ? `?${search}` : ''), { replace });
 }
 
-/** Follows the address bar and the links of pages. */
+/** Follows the browser's history and links on pages. */
 export function startRouter(): void {
   addEventListener('popstate', () => (place.value = current()));
   document.addEventListener('click', (event) => {
@@ -75,7 +79,8 @@ export function startRouter(): void {
       `${pathname}/`.startsWith(`${root}/`) &&
       !pathname.startsWith(`${root}/api/`) &&
       !hash;
-    // The document's policy allows framing of the portal only.
+    // Links between dashboard and portal reload the document, because only the portal's policy
+    // allows framing.
     const isOtherPart =
       pathname.startsWith(`${root}/portal/`) !== location.pathname.startsWith(`${root}/portal/`);
     if (!isPage || isOtherPart || link.getAttribute('href')?.startsWith('#')) return;
@@ -95,16 +100,18 @@ function isPlainClick(event: MouseEvent): boolean {
   );
 }
 
-/** A project page: of the dashboard, or of the portal for an endpoint owner. */
+/** The start of a project page's path, in the dashboard or in an endpoint owner's portal. */
 const PROJECT_PLACE = /^\/(projects|portal)\/([^/]+)/;
 const projectPlace = computed(() => PROJECT_PLACE.exec(path.value));
 
-/** Id of the shown project; undefined outside projects. */
+/** The id of the current project. Undefined outside projects. */
 export const projectId = computed(() => projectPlace.value?.[2]);
 
 export const isPortal = computed(() => projectPlace.value?.[1] === 'portal');
 
-/** Path of a page of the shown project or its portal: `projectPath('/events')`. */
+/**
+ * Returns the path of a page in the current project or its portal, as in `projectPath('/events')`.
+ */
 export function projectPath(to: string): string {
   return `/${isPortal.value ? 'portal' : 'projects'}/${projectId.value ?? ''}${to}`;
 }

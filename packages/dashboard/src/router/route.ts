@@ -7,8 +7,8 @@ export interface PageProps {
 }
 
 /**
- * Matches a path such as `/projects/:project/events/:id`. Returns its parameters; undefined for
- * another path.
+ * Matches a path with a pattern such as `/projects/:project/events/:id`. Returns the path
+ * parameters, or undefined if it does not match.
  */
 export function match(pattern: string, path: string): Params | undefined {
   const wanted = pattern.split('/');
@@ -32,15 +32,18 @@ function decode(text: string): string {
 }
 
 export interface PageRoute {
-  /** Below the dashboard's root. Paths below `/projects/:project` are pages of a project. */
+  /**
+   * The path pattern, relative to the dashboard root. Patterns that begin with `/projects/:project`
+   * are pages of a project.
+   */
   readonly path: string;
-  /** A page is a separate chunk of the bundle, loaded on first use. */
+  /** Imports the page, a chunk of the bundle that is loaded on first use. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
-  /** An entry of the navigation, with the key that follows `g`. */
+  /** The navigation entry, with the key that opens the page after `g`. */
   readonly nav?: {
     readonly label: string;
     readonly key: string;
-    /** True if omitted. */
+    /** Returns whether the entry is shown. Default: always. */
     readonly isShown?: () => boolean;
   };
 }

@@ -1,11 +1,14 @@
-/** Browser storage, which can be refused in a frame. */
+/** Browser storage, or its replacement in memory. */
 interface Store {
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;
 }
 
-/** The browser's storage; if it is refused, memory that lasts as long as the page. */
+/**
+ * Returns browser storage. If the browser denies access, as it may in a frame, values are kept in
+ * memory while the page is open.
+ */
 export function storeOf(kind: 'localStorage' | 'sessionStorage'): Store {
   const memory = new Map<string, string>();
   const attempt = <Result>(work: (it: Storage) => Result, otherwise: () => Result): Result => {

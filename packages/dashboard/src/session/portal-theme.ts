@@ -4,12 +4,12 @@ import { storeOf } from '../router/storage.js';
 
 const PORTAL_PLACE =
   /\/portal\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\/|$)/;
-/** Per tab: another tab needs the link again. */
+/** Links that opened the portal. Stored per tab, so that another tab needs the link again. */
 const links = storeOf('sessionStorage');
 
 /**
- * Token and theme from the fragment of the portal link, current or stored. Undefined outside the
- * portal.
+ * Returns the token and theme from the fragment of the current or stored portal link. Returns
+ * undefined outside the portal.
  */
 export function portalLink(): URLSearchParams | undefined {
   const [, project] = PORTAL_PLACE.exec(location.pathname) ?? [];
@@ -29,20 +29,23 @@ const FONTS: Readonly<Record<string, string>> = {
   serif: "Georgia, 'Times New Roman', serif",
   rounded: "ui-rounded, 'SF Pro Rounded', 'Nunito', system-ui, sans-serif",
 };
-/** Colours with less contrast between text and background are ignored. */
+/** The minimum contrast between text and background. Colours with less are ignored. */
 const CONTRAST_MIN = 7;
 
 interface PortalTheme {
-  /** Undefined follows the browser. */
+  /** The colour scheme. If undefined, the browser's. */
   readonly scheme: 'light' | 'dark' | undefined;
-  /** Custom properties, built from parsed numbers: no text of a link reaches CSS. */
+  /**
+   * Custom CSS properties, built from parsed values, so that no text of a link is inserted into
+   * CSS.
+   */
   readonly properties: Readonly<Record<string, string>>;
 }
 
 /**
- * The theme that a link requests: `theme` (light, dark), the colours `accent`, `background`,
- * `surface` and `text` (six hexadecimal digits), `radius` (0 to 16 pixels) and `font` (serif,
- * rounded). Ignores invalid and unreadable values.
+ * Returns the theme set by these parameters: `theme` (light or dark), the colours `accent`,
+ * `background`, `surface` and `text` (six hexadecimal digits), `radius` (0 to 16 pixels) and `font`
+ * (serif or rounded). Ignores invalid values, and colours that would make text unreadable.
  */
 export function themeOf(link: URLSearchParams): PortalTheme {
   const asked = link.get('theme');
@@ -70,8 +73,8 @@ type Colour = NonNullable<ReturnType<typeof colourOf>>;
 type Grounds = Readonly<Record<keyof (typeof BASE)['light'], Colour>>;
 
 /**
- * Background, surface, text and colours mixed from them; undefined if none is given, or if the text
- * would be unreadable.
+ * Returns background, surface, text and the colours mixed from them. Returns undefined if none of
+ * the three is given, or the text would be unreadable.
  */
 function groundsOf(link: URLSearchParams) {
   const given = Object.fromEntries(
@@ -106,8 +109,8 @@ function groundsOf(link: URLSearchParams) {
 }
 
 /**
- * The accent as background of buttons, and as readable text, which needs a darker or lighter shade
- * on most backgrounds.
+ * Returns the accent as the background of buttons and as readable text, which needs a darker or
+ * lighter shade on most backgrounds.
  */
 function accentOf(link: URLSearchParams, own: Grounds | undefined): Record<string, string> {
   const accent = colourOf(link.get('accent'));

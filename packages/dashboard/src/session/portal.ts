@@ -5,8 +5,8 @@ import { forgetResources } from '../api/read.js';
 import { portalLink } from './portal-theme.js';
 
 /**
- * The owner whose portal is shown, and the link's permissions; undefined until the server answers,
- * null if the link has expired or is missing.
+ * The owner whose portal is shown, with the link's permissions. Undefined until the server
+ * responds; null if the link has expired or is missing.
  */
 export const portal = signal<Portal | null | undefined>(undefined);
 
@@ -30,7 +30,7 @@ export async function openPortal(): Promise<void> {
   }
 }
 
-/** The framing page can reopen the portal with another link. */
+/** Ends the portal and notifies the framing page, which can reopen it with another link. */
 function end(): void {
   forgetResources();
   portal.value = null;
@@ -41,7 +41,7 @@ effect(() => {
   if (refusals.value > 0 && portal.peek()) end();
 });
 
-/** A new link in a frame only changes the fragment. */
+/** Reloads the portal on a new link: in a frame, this changes only the fragment. */
 export function followLinks(): void {
   addEventListener('hashchange', () => {
     if (new URLSearchParams(location.hash.slice(1)).has('token')) location.reload();

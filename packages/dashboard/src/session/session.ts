@@ -6,7 +6,7 @@ import { isOwnPath, isPortal, path, projectId } from '../router/location.js';
 import { storeOf } from '../router/storage.js';
 import { portal } from './portal.js';
 
-/** The session; null if signed out, undefined until the server answers. */
+/** The user's session. Null if signed out, undefined until the server responds. */
 export const session = signal<Session | null | undefined>(undefined);
 
 export const sessionProblem = signal<Error | undefined>(undefined);
@@ -20,12 +20,12 @@ export async function readSession(): Promise<void> {
   }
 }
 
-/** Rejects with the API's error. */
+/** Signs in with a password. Rejects with the API's error. */
 export async function signIn(email: string, password: string): Promise<void> {
   begin(await accountApi().auth.login({ email, password }));
 }
 
-/** Key of the page to return to after signing in at the provider, per tab. */
+/** The storage key, per tab, for the page to return to after signing in at the provider. */
 const LEFT = 'gateway-left';
 
 /** Redirects to the OpenID Connect provider. Rejects with the API's error. */
@@ -36,8 +36,8 @@ export async function leaveForProvider(): Promise<void> {
 }
 
 /**
- * Signs in with the query of the provider's redirect. Returns the page to continue with. Rejects
- * with the API's error.
+ * Signs in with the query of the provider's redirect. Returns the path of the page that the user
+ * had left. Rejects with the API's error.
  */
 export async function returnFromProvider(): Promise<string> {
   begin(await accountApi().auth.completeOidc({ query: location.search }));
@@ -53,7 +53,7 @@ export async function signOut(): Promise<void> {
   end();
 }
 
-/** Starts a new session, for example after an invitation. */
+/** Starts a session, for example after an invitation. */
 export function begin(begun: Session): void {
   setCsrfToken(begun.csrf_token);
   sessionProblem.value = undefined;
@@ -67,17 +67,20 @@ function end(): void {
   session.value = null;
 }
 
-/** Shows the sign-in page once the server refuses the session. */
+/** Ends the session once the server rejects it, which shows the sign-in page. */
 effect(() => {
   if (refusals.value > 0 && session.peek()) end();
 });
 
-/** A key just created here. The API returns it once; it is kept until the dashboard reloads. */
+/**
+ * An API key just created here. The API returns it only once, so it is kept until the dashboard is
+ * reloaded or the session ends.
+ */
 export const newKey = signal<{ readonly projectId: string; readonly key: string } | undefined>(
   undefined,
 );
 
-/** The user's projects, at most 100; undefined until they are read. Links open the others. */
+/** The user's projects, at most 100. Undefined until read. Links can open others. */
 export const projects = signal<readonly Project[] | undefined>(undefined);
 export const projectsProblem = signal<Error | undefined>(undefined);
 
@@ -99,7 +102,7 @@ export function rememberedProject(): string | undefined {
   return store.get(LAST) ?? undefined;
 }
 
-/** The project shown last in this browser, if it still exists, or the first. */
+/** Returns the project last shown in this browser if it still exists, otherwise the first. */
 export function preferredProject(): Project | undefined {
   const last = rememberedProject();
   return projects.value?.find(({ uid }) => uid === last) ?? projects.value?.[0];
@@ -112,12 +115,12 @@ export function rememberProject(id: string): void {
 export type MemberRole = Session['organisations'][number]['role'];
 const RANK: Readonly<Record<MemberRole, number>> = { viewer: 0, member: 1, admin: 2, owner: 3 };
 
-/** The user's role in an organisation; undefined if unknown. */
+/** Returns the user's role in an organisation, or undefined if unknown. */
 export function roleIn(organisationId: string | undefined): MemberRole | undefined {
   return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
 }
 
-/** The user's role in the organisation of the shown project; undefined while unknown. */
+/** The user's role in the current project's organisation. Undefined while unknown. */
 const role = computed<MemberRole | undefined>(() =>
   isPortal.value
     ? 'viewer'
@@ -125,19 +128,22 @@ const role = computed<MemberRole | undefined>(() =>
 );
 
 /**
- * True if a role, by default the user's role in the shown project, includes another. Only hides
- * controls: the server decides.
+ * Returns whether a role, by default the user's in the current project, includes another. True
+ * while the role is unknown: this only hides controls, and the server enforces permissions.
  */
 export function may(wanted: MemberRole, own = role.value): boolean {
   return own === undefined || RANK[own] >= RANK[wanted];
 }
 
-/** True if the user can change endpoints and subscriptions; in the portal, the link decides. */
+/**
+ * Returns whether the user can change endpoints and subscriptions; in the portal, whether the link
+ * allows it.
+ */
 export function mayManage(): boolean {
   return isPortal.value ? portal.value?.can_manage_endpoint === true : may('member');
 }
 
-/** True if the user can resend deliveries and send test events. */
+/** Returns whether the user can resend deliveries and send test events. */
 export function maySend(): boolean {
   return isPortal.value || may('member');
 }

@@ -6,7 +6,7 @@ export type Theme = 'system' | 'light' | 'dark';
 const KEY = 'gateway-theme';
 const store = storeOf('localStorage');
 
-/** The chosen theme; `system` follows the browser. */
+/** The selected theme. `system` follows the browser. */
 export const theme = signal<Theme>((store.get(KEY) as Theme | null) ?? 'system');
 
 /** Applies a theme and stores the choice in this browser. */

@@ -38,10 +38,13 @@ interface CommitBatch {
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
 
-/** Routes and commits a batch of messages, or puts them in quarantine, and counts what is new. */
+/**
+ * Routes and commits a batch of messages, or quarantines them, and counts new events and
+ * quarantined messages.
+ */
 export class BatchCommitter {
   readonly #debugLog: DebugLog;
-  /** Messages put in quarantine here. */
+  /** Quarantined messages stored by this process. */
   readonly #stored = new WeakSet<QuarantinedMessage>();
 
   constructor(private readonly options: BatchCommitterOptions) {
@@ -49,10 +52,11 @@ export class BatchCommitter {
   }
 
   /**
-   * Commits messages, and settles each that is decided. Returns the others, which have new ids or a
-   * rejection and must be committed again.
+   * Commits messages and settles each one that is decided. Returns the others, which have new ids
+   * or a rejection and must be committed again.
    *
-   * @param hasRoom false leaves the events to the queues
+   * @param hasRoom whether the events are routed in the commit; otherwise they are left to the
+   *   queues
    */
   async commit(
     messages: readonly ReadyMessage[],
@@ -70,7 +74,10 @@ export class BatchCommitter {
     }
   }
 
-  /** Dates messages by their first arrival, which is stored before any of their data. */
+  /**
+   * Dates messages by their first arrival, stored before any of their data so that a redelivery
+   * gets the same time.
+   */
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
     const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
       quarantined ? [quarantined] : events;
@@ -88,7 +95,8 @@ export class BatchCommitter {
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
-    // Repeatable statements: after a failure between them, rows of the first still count as new.
+    // Both statements can be repeated. After a failure between them, the rows stored by the first
+    // still count as new.
     const left =
       quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
@@ -132,7 +140,7 @@ export class BatchCommitter {
     return again;
   }
 
-  /** Yields after each event: filters of large bodies take milliseconds. */
+  /** Routes the events of a batch. Yields after each, because filters on large bodies are slow. */
   *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, CommitBatch> {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
@@ -166,7 +174,7 @@ export class BatchCommitter {
   }
 }
 
-/** Returns the kept messages with their own events in the batch. */
+/** Returns the kept messages of the batch, each with the ids of its own events. */
 function keptOf(messages: readonly ReadyMessage[], { owners }: CommitBatch): MessageOfEvents[] {
   return messages.flatMap((message) => {
     const { kept, events } = message;

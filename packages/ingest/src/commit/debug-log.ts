@@ -3,7 +3,7 @@ import { traceIdOf } from '@gateway/core/tracing';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 
-/** Writes one line per message. Undefined unless the log writes debug lines. */
+/** Writes one debug line per message. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
 
 export function debugLog(log: Log) {
@@ -26,7 +26,10 @@ export function debugLog(log: Log) {
   };
 }
 
-/** Identifies a quarantined message; omits the reason, which may quote its content. */
+/**
+ * Returns the log fields that identify a quarantined message. The reason is omitted, because it may
+ * quote the content.
+ */
 export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
   return {
     project_id: message.projectId,
@@ -38,7 +41,7 @@ export function quarantineFields(message: QuarantinedMessage): Record<string, un
   };
 }
 
-/** Returns the trace field of a log line; empty without a trace. */
+/** Returns the trace field of a log line, or no field if there is no trace. */
 export function traceField(traceId: string | undefined): { trace_id?: string } {
   return traceId === undefined ? {} : { trace_id: traceId };
 }

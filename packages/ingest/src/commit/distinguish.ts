@@ -5,9 +5,9 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
 
 export interface Committed {
-  /** Whether the commit created this event of the message. */
+  /** Whether the commit created this event for this message. */
   isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
-  /** Why a message is not new in quarantine; undefined if it is new. */
+  /** Returns why a message was not added to quarantine, or undefined if it was added. */
   leftAs(message: QuarantinedMessage): 'same' | 'other' | undefined;
 }
 
@@ -18,8 +18,9 @@ const COORDINATES_REUSED: Rejection = {
 };
 
 /**
- * Finds messages refused because another has their coordinates and time, as after a topic was
- * recreated. They get new ids, or are rejected if undecidable, and are committed again.
+ * Finds messages that were not stored because a different message has their coordinates and time,
+ * such as after a topic was recreated. They get new ids, or are rejected if it cannot be determined
+ * whether they differ. Returns the messages to commit again.
  */
 export async function distinguish(
   pool: Database['pool'],
@@ -48,7 +49,10 @@ export async function distinguish(
   return again;
 }
 
-/** 'same' also if none is stored: its idempotency key exists. */
+/**
+ * Compares an event with the stored event of the same id. The result is also `same` if none is
+ * stored, because its idempotency key is then already in use.
+ */
 export function compare(
   event: Pick<ReadyEvent, 'digest' | 'eventType' | 'data'>,
   stored: StoredMessage | undefined,

@@ -13,47 +13,62 @@ import { quarantineFields } from './debug-log.js';
 
 export interface EventWriterOptions extends BatchCommitterOptions {
   readonly pace: ProjectPace;
-  /** Concurrent commits. */
   readonly committers: number;
 }
 
-/** A commit waits for capacity until nothing was recorded for this long; queues then route it. */
+/**
+ * A commit waits for capacity until no attempt has been recorded for this long. Its events are then
+ * left to the queues.
+ */
 const PATIENCE_MS = 500;
 /**
- * A project that holds most of its share commits at this interval, or once it holds less.
- * Deliveries committed without capacity are written again when claimed, which takes the capacity of
+ * How long a project that uses most of its share waits before each commit, unless its usage drops
+ * earlier. Deliveries committed without capacity are written again when claimed, which slows down
  * the next commit.
  */
 const BUSY_MS = 250;
-/** Interval of checks on waiting projects; messages accumulate meanwhile. */
+/** The interval at which waiting projects are checked. Their messages accumulate meanwhile. */
 const LOOK_MS = 20;
-/** Content of a commit, unless one message exceeds it: its few parameters have limited lengths. */
+/**
+ * The maximum bytes of a commit, except for a single larger message, because a commit has few
+ * parameters and their lengths are limited.
+ */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Bytes or events of a large message. Large ones share commits, so small ones need not wait. */
+/**
+ * A message with more bytes or events is large. Large messages share commits, so that small ones do
+ * not wait for them.
+ */
 const LARGE_BYTES = 64 * 1024;
 const LARGE_EVENTS = 100;
-/** Content of large messages in a commit, unless one exceeds it; 1 or 2 ms of socket writes. */
+/**
+ * The maximum bytes of a commit of large messages, except for a single larger one. Writing them to
+ * the socket takes 1 or 2 ms.
+ */
 const LARGE_BATCH_BYTES = 1024 * 1024;
 
 interface WaitingMessage {
   readonly message: ReadyMessage;
-  /** The weight in a commit: commits are short even if a function makes many events. */
+  /**
+   * The share of a commit's capacity that the message takes, by its events or bytes. Keeps commits
+   * short even if a function creates many events.
+   */
   readonly size: number;
   readonly isLarge: boolean;
-  /** When its project's pace admits it, on the monotonic clock; 0: immediately. */
+  /** When the project's pace admits the message, on the monotonic clock; 0 if immediately. */
   readonly dueAtMs: number;
-  /** Whether its commit routes, decided when the commit is first tried. */
+  /** Whether the commit routes the message's events. Undefined until the first try. */
   hasRoom: boolean | undefined;
 }
 
 /**
- * Commits micro-batches of accumulated messages, projects in turn, without waiting to fill them.
+ * Commits accumulated messages in micro-batches, without waiting for a batch to fill. Projects take
+ * turns.
  */
 export class EventWriter {
   readonly #stage: Stage<WaitingMessage>;
   readonly #committer: BatchCommitter;
-  /** Start of the time without a commit for each busy project, on the monotonic clock. */
+  /** When each busy project began to wait for a commit, on the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   readonly #failed = new WeakSet<ReadyMessage>();
 
@@ -68,7 +83,7 @@ export class EventWriter {
       together: (first, { isLarge }) => first.isLarge === isLarge,
       gate: (waiting, underWay) => this.#waitMs(waiting, underWay),
       work: (waiting) => this.#commitWaiting(waiting),
-      // Health logs the state of Postgres; one line here states the consequence.
+      // Health logs the state of Postgres; this one warning states the consequence.
       failed: (error, { length: messages }, isFirst) =>
         log[isFirst ? 'warn' : 'debug'](
           { error, messages },
@@ -87,15 +102,15 @@ export class EventWriter {
     });
   }
 
-  /** See `Stage.failing`. */
+  /** The ongoing failure to commit, if any. */
   get failing(): OngoingFailure | undefined {
     return this.#stage.failing;
   }
 
   /**
-   * Returns immediately. The message is settled after its commit, which is retried until the writer
-   * stops. A message with `failed` fails immediately while all commits fail: its caller must not
-   * wait for Postgres.
+   * Queues a message and returns immediately. It is settled after its commit, which is retried
+   * until the writer stops. While all commits fail, a message with `failed` fails immediately: its
+   * caller must not wait for Postgres.
    */
   push(message: ReadyMessage): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
@@ -113,12 +128,12 @@ export class EventWriter {
     this.#stage.push({ message, size, isLarge, dueAtMs, hasRoom: undefined });
   }
 
-  /** Settles uncommitted messages as `later`: the broker keeps them. */
+  /** Stops committing and settles uncommitted messages as `later`: the broker keeps them. */
   stop(): void {
     this.#stage.stop();
   }
 
-  /** Milliseconds until a commit. One committer is reserved for small messages. */
+  /** Returns the delay before a message may be committed. Reserves a committer for small ones. */
   #waitMs(
     { message, isLarge, dueAtMs }: WaitingMessage,
     underWay: ReadonlySet<readonly WaitingMessage[]>,
@@ -156,7 +171,12 @@ export class EventWriter {
     );
   }
 
-  /** @returns false: the message is given up */
+  /**
+   * Rejects a message that Postgres does not accept, so that it is quarantined.
+   *
+   * @returns false if Postgres does not accept the quarantined message either; it is then settled
+   *   as `later`
+   */
   #quarantineRefused(message: ReadyMessage, error: Error): boolean {
     if (message.quarantined === null) {
       message.reject(databaseRefused(error));
@@ -171,7 +191,12 @@ export class EventWriter {
     return false;
   }
 
-  /** @param hasRoom false leaves the events to the queues */
+  /**
+   * Commits messages. On failure, the messages whose callers wait fail too.
+   *
+   * @param hasRoom whether the events are routed in the commit; otherwise they are left to the
+   *   queues
+   */
   async #commit(given: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const messages = given.filter((message) => !this.#failed.has(message));
     try {
@@ -188,7 +213,10 @@ export class EventWriter {
   }
 }
 
-/** Bytes committed for a message: its events, or itself when quarantined or kept. */
+/**
+ * Returns the bytes that a message adds to a commit: its events and, if quarantined or kept, the
+ * message itself.
+ */
 function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
   let bytes = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
   for (const event of events) {

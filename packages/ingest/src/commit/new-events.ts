@@ -2,19 +2,23 @@ import { type RoutingOutcome, routingOutcomes } from '@gateway/core/routing';
 import type { NewEvent } from '@gateway/store/events';
 import type { ReadyEvent } from '../message/ready-message.js';
 
-/** Returns an event as stored. Without an outcome it is pending. */
+/** Returns an event as stored. Without an outcome, its status is `pending`. */
 export function newEvent(event: ReadyEvent, outcome: RoutingOutcome | null = null): NewEvent {
   const status = outcome === null ? 'pending' : routingOutcomes[outcome].status;
   return { ...event, headers: JSON.stringify(event.headers), status, outcome };
 }
 
-/** The lock order of all processes with the same events, as after a rebalance. */
+/**
+ * Orders events by id. All processes lock events in this order, because several may have the same
+ * events, such as after a rebalance.
+ */
 export function byId(one: NewEvent, other: NewEvent): number {
   return one.id < other.id ? -1 : 1;
 }
 
 /**
- * Returns a filter for the first event per idempotency key: a statement cannot touch a row twice.
+ * Returns a filter for the first event per idempotency key, because a statement cannot change a row
+ * twice.
  */
 export function onePerKey(): (event: Pick<ReadyEvent, 'projectId' | 'idempotencyKey'>) => boolean {
   const keys = new Set<string>();

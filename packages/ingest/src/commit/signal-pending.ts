@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { encodeSignal, type EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 
-/** Signals pending events. Resolves also when KV is down: a heartbeat finds the events. */
+/** Signals pending events. Resolves even if KV is down: a heartbeat finds the events. */
 export async function signalPending(
   { kv, log }: { readonly kv: Pick<Kv, 'queue'>; readonly log: Pick<Log, 'warn'> },
   events: readonly Pick<EventRef, 'projectId' | 'id'>[],

@@ -1,13 +1,13 @@
 import { isObject } from '@gateway/core/json';
 
-/** A service's envelope around messages, with a fix. The first match counts. */
+/** An envelope that a service wraps around messages, with a fix. The first match is reported. */
 interface Envelope {
   readonly is: (value: unknown) => boolean;
   readonly what: string;
   readonly fix: string;
 }
 
-/** Markers of the Extended Client Library for SQS, by version. */
+/** The markers of a message stored in S3, by version of the Extended Client Library for SQS. */
 const S3_POINTERS: readonly unknown[] = [
   'software.amazon.payloadoffloading.PayloadS3Pointer',
   'com.amazon.sqs.javamessaging.MessageS3Pointer',
@@ -19,7 +19,7 @@ const given =
   (...names: string[]) =>
   (value: unknown) =>
     isObject(value) && names.every((name) => value[name] !== undefined);
-/** Compares without string conversion, which fails if `toString` is not a function. */
+/** Never converts the value to a string, which would throw if its `toString` is not a function. */
 const isOf =
   (name: string, ...texts: unknown[]) =>
   (value: unknown) =>
@@ -73,7 +73,10 @@ function isChange(value: unknown): boolean {
   return given('op', 'source')(value) && isObject(value) && ('before' in value || 'after' in value);
 }
 
-/** Returns why an enveloped message is not an ingest message; undefined if it is, or is unknown. */
+/**
+ * Returns why an enveloped message is not an ingest message, or undefined if it is one or its
+ * envelope is unknown.
+ */
 export function envelopeReason(value: unknown): string | undefined {
   if (given('event_type')(value)) return undefined;
   const envelope = ENVELOPES.find(({ is }) => is(value));

@@ -1,24 +1,23 @@
 import type { SourceRecord } from '@gateway/store/config';
 
-/** A source as the pipeline sees it. A change of any field creates a new object. */
+/** The fields of a source that the pipeline uses. Changing any of them creates a new object. */
 export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
-  /** Kind of the source; undefined where nothing is traced. */
+  /** Undefined where nothing is traced. */
   readonly type?: string;
   readonly bodyFunction: string | null;
-  /** Whether messages are stored with their events. */
   readonly keepsMessages?: boolean;
 }
 
 export type ReadingState = 'reading' | 'failing' | 'stopped';
 
-/** Returns null for a blank function: nothing is transformed. */
+/** Returns the text of a function, or null if it is blank and nothing is transformed. */
 export function functionText(text: string | null | undefined): string | null {
   return text?.trim() ? text : null;
 }
 
-/** Converts a stored source. */
+/** Converts a stored source to the form that the pipeline uses. */
 export function ingestSource(record: SourceRecord): IngestSource {
   return {
     projectId: record.project_id,

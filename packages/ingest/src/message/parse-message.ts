@@ -14,10 +14,10 @@ import { envelopeReason } from './envelopes.js';
 
 export interface IngestMessage {
   readonly eventType: string;
-  /** JSON text of `data`, byte for byte as in the message. */
+  /** The JSON text of `data`, byte for byte as received. */
   readonly data: string;
   readonly customHeaders: Readonly<Record<string, string>>;
-  /** See `NewEvent`. */
+  /** A JSON array of sentences for the sender, or null. */
   readonly notes: string | null;
   readonly messageType: MessageType;
   readonly idempotencyKey: string | null;
@@ -31,7 +31,10 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the text with its byte order mark, or a rejection: `empty`, `too_large`, `not_utf8`. */
+/**
+ * Decodes a message as UTF-8, keeping any byte order mark. Returns the text or the rejection
+ * `empty`, `too_large` or `not_utf8`.
+ */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -56,7 +59,10 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   }
 }
 
-/** Returns the rejection `too_deep`, or null up to a depth of 200. The text need not be JSON. */
+/**
+ * Returns the rejection `too_deep` if the text, which need not be JSON, nests more than 200 deep;
+ * otherwise null.
+ */
 export function checkNesting(text: string): Rejection | null {
   return isTooDeep(text)
     ? {
@@ -66,7 +72,10 @@ export function checkNesting(text: string): Rejection | null {
     : null;
 }
 
-/** Allows a byte order mark. Returns the rejection `too_deep`, `not_json` or `invalid_message`. */
+/**
+ * Parses an ingest message, which may start with a byte order mark. Returns the message or the
+ * rejection `too_deep`, `not_json` or `invalid_message`.
+ */
 export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
@@ -83,7 +92,10 @@ export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   return checkIngestMessage(value, text, 'invalid_message');
 }
 
-/** Parses one result, as JSON. Returns the rejection `too_deep` or `invalid_transform_output`. */
+/**
+ * Parses one result of a transform function, which must be JSON. Returns the message or the
+ * rejection `too_deep` or `invalid_transform_output`.
+ */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return (
     checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output')
@@ -172,7 +184,7 @@ function checkIngestMessage(
   };
 }
 
-/** The names are short: only known headers have an owner. */
+/** Returns the notes on omitted headers. Only known headers, with short names, are omitted. */
 function notesOn(leftOut: readonly string[]): string {
   const notes = leftOut
     .slice(0, NOTES_MAX)
@@ -199,7 +211,7 @@ function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** Newer versions of V8 state the position twice. */
+/** Returns the error as a sentence, without the position that newer V8 versions repeat. */
 function sentence(error: unknown): string {
   return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
 }

@@ -3,34 +3,41 @@ import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Rejection } from './reject-codes.js';
 
-/** An event ready to be committed, not routed yet. */
+/** An event that is ready to be committed but not yet routed. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A message with everything to commit before it may be acknowledged. */
+/** A message with everything that must be committed before it may be acknowledged. */
 export interface ReadyMessage {
   readonly projectId: string;
-  /** Usually one; a function may make several. Empty if the message is quarantined. */
+  /** Usually one event; a function may make several. Empty if the message is quarantined. */
   readonly events: readonly ReadyEvent[];
   readonly quarantined: QuarantinedMessage | null;
   /** The message itself, if its source keeps messages. */
   readonly kept?: KeptMessage | null;
-  /** Work already counted in the pace of its project. */
+  /** The work already counted toward the project's pace. */
   readonly counted?: number;
-  /** Whether the timestamp is impossible. */
+  /** Whether the message's timestamp is impossible, so its arrival dates it. */
   readonly isUndated?: boolean;
   reject(rejection: Rejection): void;
-  /** Ends the message with the error of its commit, which is not repeated: its caller waits. */
+  /**
+   * Ends the message with the error of its commit. The commit of a message with this method is not
+   * retried, because its caller waits.
+   */
   failed?(error: unknown): void;
-  /** Dates an undated message by its arrival; undefined keeps its own time. */
+  /**
+   * Dates an undated message by its first arrival, or keeps its own time if `arrivedAtMs` is
+   * undefined.
+   */
   date?(arrivedAtMs: number | undefined): void;
-  /** Resolves an id collision: keeps these events only, under ids that include the digest. */
+  /** Resolves an id collision: keeps only these events, under new ids that include the digest. */
   distinguish(ids: ReadonlySet<string>): void;
   /**
-   * Called once.
+   * Settles the message. Called once.
    *
-   * @param isNew whether the commit created this event of the message; undefined without a commit
+   * @param isNew whether the commit created this event of the message; undefined if there was no
+   *   commit
    */
   settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void;
 }

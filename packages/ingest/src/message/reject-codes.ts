@@ -1,4 +1,4 @@
-/** Why a message can never be accepted. The code is stored next to a sentence with the fix. */
+/** Why a message can never be accepted. Each code is stored with a sentence that states the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
@@ -34,7 +34,7 @@ export interface Rejection {
   readonly reason: string;
 }
 
-/** Returns the rejection of an event whose values Postgres refuses. */
+/** Returns the rejection of an event whose values Postgres does not accept. */
 export function databaseRefused(error: Error): Rejection {
   return {
     code: 'database_refused',
@@ -43,8 +43,8 @@ export function databaseRefused(error: Error): Rejection {
 }
 
 /**
- * Returns the rejection of a message that a defect of the gateway makes unreadable, with the error
- * and its line.
+ * Returns the rejection of a message that a gateway defect prevents from being read. Its reason
+ * includes the error and the line.
  */
 export function readingFailed(defect: unknown): Rejection {
   const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
@@ -53,7 +53,7 @@ export function readingFailed(defect: unknown): Rejection {
   return { code: 'gateway_defect', reason };
 }
 
-/** Returns the rejection of an unknown event type. */
+/** Returns the rejection of an unknown event type, with the fix. */
 export function unknownEventType(eventType: string): Rejection {
   const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;
   const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;

@@ -17,18 +17,20 @@ import type { IngestMeasure, MessageTrace } from './telemetry.js';
 
 export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;
-  /** False for an event type that the project rejects. */
+  /** Whether the project accepts the event type. */
   readonly accepts?: (projectId: string, eventType: string) => boolean;
-  /** Returns the idempotency key of an event by ordinal, used if its message has none. */
+  /** Returns the idempotency key of the event with this ordinal, used if the message has none. */
   readonly keyOf?: ((ordinal: number) => string | null) | undefined;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
 }
 
-/** A message from its source until it is settled, with either events or a rejection. */
+/**
+ * A message, from its delivery by the source until it is settled. Has either events or a rejection.
+ */
 export class SourceMessage implements ReadyMessage {
   readonly trace: MessageTrace | undefined;
-  /** When its source delivered it, on the monotonic clock; 0 if metrics are off. */
+  /** When the source delivered the message, on the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
   events: ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
@@ -40,7 +42,7 @@ export class SourceMessage implements ReadyMessage {
   #onSettled: (() => void) | undefined;
 
   /**
-   * @param source the current one: its function may change before it runs
+   * @param source the current source, whose function may change before it runs
    * @param settled called exactly once, with the outcome
    */
   constructor(
@@ -66,7 +68,7 @@ export class SourceMessage implements ReadyMessage {
   settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
-    // The span of the message ends when it is settled, so spans within it end first.
+    // The message's span ends last, after those of its events.
     if (isNew) this.trace?.committed(this.quarantined, isNew);
     this.trace?.settled(outcome);
     this.settled(outcome);
@@ -74,8 +76,8 @@ export class SourceMessage implements ReadyMessage {
   }
 
   /**
-   * Adds the event of the next of `count` parsed messages. False rejects the whole message: half a
-   * decision would be hard to explain.
+   * Adds the event for the next of `count` parsed messages. If it is rejected, rejects the whole
+   * message and returns false, because a partial decision would be hard to explain.
    */
   accept(parsed: IngestMessage | Rejection, count: number): boolean {
     const { events, trace } = this;
@@ -170,7 +172,7 @@ export class SourceMessage implements ReadyMessage {
     if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
   }
 
-  /** Computed once: a message may become several events. */
+  /** Computed once, because a message may become several events. */
   get #digest(): string {
     return (this.#messageDigest ??= messageDigest(this.message.body));
   }

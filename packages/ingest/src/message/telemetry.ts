@@ -17,7 +17,7 @@ import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from './ingest-source.js';
 import { type RejectCode, rejectCodes } from './reject-codes.js';
 
-/** Ingest metrics. Times are of the monotonic clock, `performance.now()`. */
+/** Ingest metrics. Times are on the monotonic clock. */
 export interface IngestMeasure {
   step(name: 'throttle' | 'route' | 'commit', sinceMs: number, untilMs?: number): void;
   batch(name: 'route' | 'commit', size: number): void;
@@ -27,23 +27,26 @@ export interface IngestMeasure {
   settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
 }
 
-/** Names of brokers: https://opentelemetry.io/docs/specs/semconv/messaging/ */
+/**
+ * OpenTelemetry names of brokers that differ from the source type:
+ * https://opentelemetry.io/docs/specs/semconv/messaging/
+ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
 type CreationSpan = OpenSpan<ReturnType<typeof creationSpan>>;
 type TracedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
-/** The span of a message, or if it is not recorded, the trace context of its producer. */
+/** The span of a message or, if not recorded, its producer's trace context. */
 type Root =
   | { readonly open: OpenSpan<'ingest.message'> }
   | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
-/** A trace that starts here unrecorded ends here: nothing of it is stored or sent. */
+/** The root of a trace that would start here but is not recorded, and so not propagated. */
 const UNRECORDED: Root = {};
 
 /**
- * Spans start when the message is decided: its trace context may be unknown before, and a message
- * returned to its broker leaves no trace.
+ * The trace of a message. Its spans start once the message is decided: its trace context may be
+ * unknown before, and a message returned to its broker leaves no trace.
  */
 export class MessageTrace {
   readonly #receivedAtMs = Date.now();
@@ -87,7 +90,10 @@ export class MessageTrace {
     (this.#creations ??= []).push({ span, event });
   }
 
-  /** Call this after the commit. Spans of duplicate events are never ended and so never sent. */
+  /**
+   * Ends the spans of new events, after the commit. Spans of duplicates are never ended and so
+   * never exported.
+   */
   committed(
     quarantined: QuarantinedMessage | null,
     isNew: (event: Pick<NewEvent, 'id'>) => boolean,
@@ -141,7 +147,12 @@ export class MessageTrace {
     endSpan(span, { attributes, endedAtMs: Date.now(), error: refusalError(code) });
   }
 
-  /** @param headers of the event, which may hold the trace context of a producer without headers */
+  /**
+   * Returns the root of the trace, which is started on the first call.
+   *
+   * @param headers the event's headers, which may contain the trace context of a producer that
+   *   sends no message headers
+   */
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
     const parent = traceContextOf(this.message.headers) ?? (headers && traceContextOf(headers));
@@ -182,7 +193,10 @@ export class MessageTrace {
   }
 }
 
-/** Omits the reason, which may quote the function or the message. */
+/**
+ * Returns the span error of a rejected message, without the reason, which may quote the function or
+ * the message.
+ */
 function refusalError(code: string): SpanError {
   return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }

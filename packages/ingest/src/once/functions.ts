@@ -17,7 +17,7 @@ import { callOf, preview, type Preview, type SampleMessage } from './preview.js'
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
 import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 
-/** Allowance for the event type of a message in addition to its body. */
+/** The bytes allowed in addition to a message's body, for its event type. */
 const ENVELOPE_BYTES = 4_096;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -26,21 +26,21 @@ interface FunctionsOptions {
   readonly database: Pick<Database, 'pool'>;
   readonly catalogue: Pick<EventTypeCatalogue, 'firstUnknown'>;
   readonly log: Pick<Log, 'warn'>;
-  /** Overrides the sandbox whose processes end after an idle minute. */
+  /** Replaces the default sandbox, whose processes end after an idle minute. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
 interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
   readonly outcome: 'accepted' | 'dropped' | 'failed';
-  /** JSON text; null unless it is accepted. */
+  /** JSON text, or null unless the outcome is `accepted`. */
   readonly data: string | null;
 }
 
 export type Functions = ReturnType<typeof openFunctions>;
 
 /**
- * Runs messages and functions for an API, with the limits of an agent. Starts processes on demand.
- * Without a sandbox rejects with `functions_unavailable`.
+ * Runs messages and functions for an API, with the limits of an agent. Processes start on demand.
+ * Calls reject with `functions_unavailable` if functions cannot be run.
  */
 export function openFunctions({
   config,
@@ -67,7 +67,7 @@ export function openFunctions({
   const options: RunOnceOptions = { sandbox, maxMessageBytes };
   const overruns = new Overruns(overrunRule(config));
 
-  /** Pauses sources whose functions overrun, like agents, which resume them. */
+  /** Counts overruns and pauses overrunning sources, as agents do. Agents resume these sources. */
   async function count(source: IngestSource, called: Ran['called']): Promise<void> {
     const found = called && overruns.count(source, called);
     overruns.idle(source);
@@ -90,13 +90,13 @@ export function openFunctions({
   }
 
   return {
-    /** See `preview`. */
+    /** Runs a source's function on a sample message, as in `preview`. */
     preview: (text: string | null, sample: SampleMessage): Promise<Preview> =>
       preview(text, sample, options),
     /**
-     * Runs the function of a subscription as before an attempt.
+     * Runs a subscription's function as it runs before an attempt.
      *
-     * @param data of an event, as JSON text
+     * @param data the event data, as JSON text
      */
     async transform(
       text: string,
@@ -110,7 +110,7 @@ export function openFunctions({
       const outcome = made.kind === 'made' ? 'accepted' : made.kind;
       return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
     },
-    /** Replays quarantined messages concurrently, or shows their results. */
+    /** Replays quarantined messages concurrently, or only shows the results in a dry run. */
     replay(
       messages: readonly ReplayableMessage[],
       how: { readonly dryRun: boolean },
@@ -121,9 +121,9 @@ export function openFunctions({
       );
     },
     /**
-     * Transforms and parses a message as an agent does, without a commit.
+     * Transforms and parses a message as an agent does, without committing it.
      *
-     * @param keyOf returns the idempotency key of an event by ordinal, used if it has none
+     * @param keyOf returns the idempotency key of the event with this ordinal, used if it has none
      */
     async accept(
       source: IngestSource,

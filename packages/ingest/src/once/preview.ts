@@ -4,35 +4,36 @@ import { parseTransformOutput } from '../message/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { runOnce, type RunOnceOptions } from './run-once.js';
 
-/** A rejection. A stored code may come from another version of the gateway. */
+/** A stored rejection, whose code may be from another gateway version. */
 export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
 
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
-  /** Why the message would be quarantined; one bad result rejects it. */
+  /** Why the message would be quarantined, or null. One bad result rejects the whole message. */
   readonly refusal: StoredRejection | null;
-  /** The function's results; an array object by object. */
+  /** The function's results, one per object if it returned an array. */
   readonly results: readonly {
     readonly json: string;
     readonly event: ReadyEvent | null;
     readonly refusal: StoredRejection | null;
   }[];
   readonly logs: readonly string[];
-  /** Milliseconds of the call; null without a call. */
+  /** The duration of the call, or null if there was none. */
   readonly durationMs: number | null;
 }
 
 export interface SampleMessage {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Functions of a project share a part of the sandbox. */
+  /** The function's project. All functions of a project share a part of the sandbox. */
   readonly projectId?: string;
 }
 
 /**
- * Shows the result of a message; commits nothing. Rejects like `runOnce`.
+ * Processes a sample message without committing anything, and returns the result. Rejects like
+ * `runOnce`.
  *
- * @param bodyFunction null: the message itself is parsed, and is the only result
+ * @param bodyFunction the function's text; if null, the message itself is the only result
  */
 export async function preview(
   bodyFunction: string | null,
@@ -59,7 +60,10 @@ export async function preview(
   return { kind: 'refused', refusal: { code, reason }, results, ...call };
 }
 
-/** Returns the console output and the time of a call. */
+/**
+ * Returns the console output and duration of a call. The duration is null if the function could not
+ * be called.
+ */
 export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
   const isCompiled = !(
     called?.kind === 'refused' &&
@@ -68,7 +72,7 @@ export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
 }
 
-/** Omits the byte order mark. */
+/** Decodes a body without its byte order mark. */
 function textOf(body: Uint8Array): string {
   return new TextDecoder().decode(body);
 }

@@ -21,12 +21,12 @@ export type DryRun =
   | { readonly kind: 'refused'; readonly refusal: StoredRejection };
 
 export type Replayed =
-  /** Events were committed as pending; `ids` are the new ones. */
+  /** Events were committed as pending. `ids` are those of the new events. */
   | { readonly kind: 'replayed'; readonly ids: readonly string[] }
-  /** Nothing is new; `ids` are the existing events. */
+  /** No event is new. `ids` are those of the existing events. */
   | { readonly kind: 'duplicate'; readonly ids: readonly string[] }
   | Exclude<DryRun, { kind: 'accepted' }>
-  /** The message was replayed, discarded or edited meanwhile; nothing was done. */
+  /** The message was replayed, discarded or edited in the meantime, so nothing was done. */
   | { readonly kind: 'changed' };
 
 interface CommitReplayOptions extends RunOnceOptions {
@@ -36,7 +36,9 @@ interface CommitReplayOptions extends RunOnceOptions {
 
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/** Transforms and validates a quarantined message; changes nothing. Rejects like `runOnce`. */
+/**
+ * Transforms and validates a quarantined message without changing anything. Rejects like `runOnce`.
+ */
 export async function dryRun(message: ReplayableMessage, options: RunOnceOptions): Promise<DryRun> {
   const {
     projectId,
@@ -56,9 +58,10 @@ export async function dryRun(message: ReplayableMessage, options: RunOnceOptions
 }
 
 /**
- * Commits a quarantined message's events and new status in one transaction. Coordinates and time,
- * and so the ids, are kept. The events are pending: the caller signals them, or an agent finds them
- * a few seconds later. Rejects like `runOnce`, and with errors of Postgres.
+ * Commits the events and the new status of a quarantined message in one transaction. Coordinates,
+ * time and event ids are kept, unless another message has the ids. The events are pending: the
+ * caller signals them, or an agent finds them a few seconds later. Rejects like `runOnce`, and with
+ * Postgres errors.
  */
 export async function replay(
   message: ReplayableMessage,
@@ -114,7 +117,10 @@ async function reject(
     : { kind: 'changed' };
 }
 
-/** Assigns new ids where another message has them: a replay asserts that the two differ. */
+/**
+ * Assigns new ids to events whose ids another message already has: a replay asserts that the
+ * messages differ.
+ */
 async function distinguished(
   pool: Database['pool'],
   message: ReplayableMessage,

@@ -13,17 +13,17 @@ import { Transformer } from '../transform/transformer.js';
 export interface RunOnceOptions extends Pick<SourceMessageOptions, 'keyOf'> {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
-  /** Knows which event types projects reject; without it none is. */
+  /** Finds event types that projects reject. If omitted, none are rejected. */
   readonly catalogue?: Pick<EventTypeCatalogue, 'firstUnknown'> | undefined;
 }
 
 export interface Ran {
   readonly ready: ReadyMessage | 'dropped';
-  /** The result of the function; undefined without a call. */
+  /** The function's result, or undefined if it was not called. */
   readonly called: TransformResult | undefined;
 }
 
-/** Runs one message through the pipeline up to its commit. Rejects when functions cannot run. */
+/** Runs one message through the pipeline up to its commit. Rejects if functions cannot be run. */
 export async function runOnce(
   source: IngestSource,
   message: Message,

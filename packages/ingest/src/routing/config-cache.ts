@@ -14,16 +14,25 @@ import type { Database } from '@gateway/store/postgres';
 import { ConfigNotifications } from './config-notifications.js';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
-/** Changed projects per statement. */
+/** The maximum number of changed projects per statement. */
 const PAGE = 200;
-/** JSON text of one project, and of the projects per statement: it bounds the delay by parsing. */
+/**
+ * The maximum JSON bytes of one project, and of all projects in a statement. Limits the delay
+ * caused by parsing.
+ */
 export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The part of a project's share of the event loop for reading it, as it may change all the time. */
+/**
+ * The part of a project's event-loop share available for reading it, because its configuration may
+ * change continually.
+ */
 const READ_PART = 1 / 8;
 const READ_BURST_MS = 200;
 
-/** Maximum age of the configuration for routing. It exceeds a heartbeat, which detects changes. */
+/**
+ * The maximum age of the configuration for routing: longer than the interval of the heartbeat,
+ * which detects changes.
+ */
 const CONFIG_AGE_MAX_MS = 3_000;
 
 interface LoadedProject {
@@ -32,8 +41,8 @@ interface LoadedProject {
 }
 
 /**
- * The configuration in memory: routing and sending never query Postgres. Refreshed on
- * notifications, and at an interval in case one was lost.
+ * The configuration in memory, so that routing and sending never query Postgres. Refreshed on
+ * notifications, and periodically in case one was lost.
  */
 export class ConfigCache {
   readonly #projects = new Map<string, Project>();
@@ -42,28 +51,31 @@ export class ConfigCache {
     { readonly sources: readonly PausableSource[]; readonly readAtMs: number }
   >();
   readonly #skipped = new Map<string, string>();
-  /** Changed projects that have exceeded their read pace. */
+  /** Changed projects over their read pace, to be loaded later. */
   readonly #postponed = new Set<string>();
-  /** Counts the milliseconds of reading each project. */
+  /** Counts the milliseconds spent reading each project. */
   readonly #readPace: ProjectPace;
-  /** When the configuration was the latest, except for the projects in `#changedSinceMs`. */
+  /**
+   * When the configuration was last known to be up to date, except for the projects in
+   * `#changedSinceMs`.
+   */
   #currentAtMs = -Infinity;
   #version = 0n;
   readonly #changedSinceMs = new Map<string, number>();
   sources: readonly PausableSource[] = [];
-  /** Projects with an unreadable filter: events that need subscriptions wait for another agent. */
+  /** Projects with an unreadable filter. Events that need subscriptions wait for another agent. */
   unroutable: readonly string[] = [];
   readonly #listeners: (() => void)[] = [];
   readonly #notifications: ConfigNotifications;
   #place = NO_CHANGE;
   #hasRead = false;
   #reading: Promise<void> | undefined;
-  /** A read that starts after the running one. */
+  /** The read that follows the running one. */
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #postponedTimer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Null when the last read succeeded. */
+  /** The ongoing failure to read the configuration, or null. */
   failing: OngoingFailure | null = null;
 
   constructor(
@@ -71,9 +83,9 @@ export class ConfigCache {
     private readonly options: {
       readonly intervalMs: number;
       readonly log: Log;
-      /** `limits.event_loop_ms`; 0: reading is unlimited. */
+      /** The `limits.event_loop_ms` setting. 0 means no limit. */
       readonly eventLoopMs: number;
-      /** Interval of version queries, for a process without a heartbeat that calls `seen`. */
+      /** The interval of version queries, for a process without a heartbeat that calls `seen`. */
       readonly verifyMs?: number;
     },
   ) {
@@ -86,17 +98,20 @@ export class ConfigCache {
     return this.#projects;
   }
 
-  /** The projects whose last change could not be loaded, and why. */
+  /** Projects whose last change could not be loaded, with the reasons. */
   get skipped(): ReadonlyMap<string, string> {
     return this.#skipped;
   }
 
-  /** Projects of which no version is loaded: their events wait. */
+  /** Projects without any loaded version. Their events wait. */
   get unloaded(): readonly string[] {
     return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
   }
 
-  /** Whether events of the project, or of any, may be routed: every unloaded change is recent. */
+  /**
+   * Whether events of the project may be routed: it has no unloaded change older than
+   * `CONFIG_AGE_MAX_MS`. Without a project, applies to the configuration as a whole.
+   */
   isCurrent(projectId?: string): boolean {
     const nowMs = performance.now();
     const sinceMs =
@@ -105,31 +120,33 @@ export class ConfigCache {
     return Math.min(sinceMs, this.#currentAtMs) > nowMs - CONFIG_AGE_MAX_MS;
   }
 
-  /** Projects with an unloaded change older than the bound: their events wait. */
+  /** Projects with an unloaded change older than `CONFIG_AGE_MAX_MS`. Their events wait. */
   get outdated(): readonly string[] {
     return [...this.#changedSinceMs.keys()].filter((id) => !this.isCurrent(id));
   }
 
-  /** Whether the project has a change that is not, or cannot be, loaded. */
+  /** Whether the project has, or may have, an unloaded change. */
   isBehind(projectId: string): boolean {
     return (
       this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null
     );
   }
 
-  /** Reports the version in Postgres at a monotonic time. A different version starts a read. */
+  /**
+   * Reports the configuration version in Postgres as of `askedAtMs`. A new version starts a read.
+   */
   seen(version: string, askedAtMs: number): void {
     if (BigInt(version) === this.#version)
       this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
     else void this.refresh();
   }
 
-  /** Reads everything and starts to follow changes. Throws when Postgres does not answer. */
+  /** Reads everything and follows changes. Rejects if Postgres is unreachable. */
   async start(): Promise<void> {
     await this.refresh();
     this.on('gateway_config', () => void this.refresh());
     await this.#notifications.start();
-    // Notifications before this connection listened were missed.
+    // Read again, because notifications sent before this connection listened were missed.
     await this.refresh();
     const { intervalMs, verifyMs } = this.options;
     this.#timer = setInterval(() => void this.refresh(), intervalMs);
@@ -145,12 +162,18 @@ export class ConfigCache {
     }
   }
 
-  /** Calls back after each change, synchronously: before anything is sent with it. */
+  /**
+   * Calls the listener synchronously after each change, before anything is sent with the new
+   * configuration.
+   */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** The payload is empty when notifications may have been missed. Register before `start`. */
+  /**
+   * Sets a channel's listener. Call before `start`. An empty payload means that notifications may
+   * have been missed.
+   */
   on(channel: string, listener: (payload: string) => void): void {
     this.#notifications.on(channel, listener);
   }
@@ -162,43 +185,50 @@ export class ConfigCache {
   /**
    * Leaves the deliveries of an endpoint to other agents until its configuration changes.
    *
-   * @param reason the rest of a sentence
+   * @param reason why this agent cannot read the endpoint, as a clause
    */
   markUnreadable(endpoint: Endpoint, reason: string): void {
     endpoint.unreadable = reason;
     this.projects.get(endpoint.projectId)?.unreadable.add(endpoint);
   }
 
-  /** Null: the subscription has no function. Undefined: it is disabled or deleted. */
+  /**
+   * Returns the version of the subscription's function, null if it has none, or undefined if the
+   * subscription is disabled or deleted.
+   */
   functionVersion(projectId: string, subscriptionId: string): string | null | undefined {
     return this.projects.get(projectId)?.functionVersions.get(subscriptionId);
   }
 
-  /** False for an unknown event type that the project rejects. */
+  /** Whether the project accepts the event type. False only for unknown types that it rejects. */
   accepts(projectId: string, eventType: string): boolean {
     return this.projects.get(projectId)?.eventTypes?.has(eventType) ?? true;
   }
 
-  /** Call this after changing the project here: its events remain pending until that is loaded. */
+  /**
+   * Reads the configuration after this process has changed the project. Its events stay pending
+   * until the change is loaded.
+   */
   async invalidate(projectId: string): Promise<void> {
     this.#changedSinceMs.set(projectId, -Infinity);
     await this.refresh();
-    // The read found no change, or loaded it.
+    // Unless postponed or failed, the read has loaded the change or found none.
     const isPostponed = this.#postponed.has(projectId) || this.failing !== null;
     if (!isPostponed && this.#changedSinceMs.get(projectId) === -Infinity)
       this.#changedSinceMs.delete(projectId);
   }
 
-  /** Reads changes. Does not reject after `start`: the cache is kept, and `failing` is set. */
+  /** Reads changes. After `start`, never rejects: a failure keeps the cache and sets `failing`. */
   refresh(): Promise<void> {
-    // A running read may have missed the change; callers share the next read until it starts.
+    // The running read may have missed the change, so another one follows. Callers share it until
+    // it starts.
     return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#next = undefined;
       return (this.#reading = this.#read());
     }));
   }
 
-  /** Follows no more changes, and resolves when the running read has ended. Never rejects. */
+  /** Stops following changes. Resolves when the running read has ended; never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
@@ -237,7 +267,8 @@ export class ConfigCache {
 
   async #readChanges(): Promise<void> {
     const { pool } = this.database;
-    // A restored database has an older version: everything is read again, missing projects dropped.
+    // A restored database has an older version: everything is read again, and missing projects are
+    // dropped.
     const version = await readConfigVersion(pool);
     const isRestored = version < BigInt(this.#place.version);
     let place = isRestored ? NO_CHANGE : this.#place;
@@ -275,7 +306,7 @@ export class ConfigCache {
     }
   }
 
-  /** Loads projects together, or one by one when a statement fails. */
+  /** Loads projects together, or one by one if a statement fails. */
   async #load(ids: readonly string[]): Promise<void> {
     const { pool } = this.database;
     for (let left = ids; left.length > 0;) {
@@ -283,7 +314,8 @@ export class ConfigCache {
       try {
         read = await readProjects(pool, left, PROJECT_BYTES_MAX);
       } catch (error) {
-        // Throws when the statement fails without a project too: Postgres is down, or refuses it.
+        // Throws if the statement fails even without a project: Postgres is down or does not accept
+        // it.
         await readProjects(pool, [NO_CHANGE.id], PROJECT_BYTES_MAX);
         if (left.length > 1) for (const id of left) await this.#load([id]);
         else this.#skip(left[0]!, reasonOf(error));
@@ -292,14 +324,14 @@ export class ConfigCache {
       const readAtMs = performance.now();
       const made = new Map<string, LoadedProject | null>();
       for (const one of read) made.set(one.id, await this.#make(one));
-      // Applied synchronously: nothing is sent in between.
+      // Applied synchronously, so that nothing is sent in between.
       for (const [id, loaded] of made) this.#keep(id, loaded, readAtMs);
       if (this.#hasRead) this.#tell();
       left = left.slice(read.length);
     }
   }
 
-  /** Parses a project in slices; null when it is deleted or cannot be loaded. */
+  /** Parses a project in slices. Resolves with null if it is deleted or cannot be loaded. */
   async #make({ id, texts, bytes }: ReadProject): Promise<LoadedProject | null> {
     if (!texts) {
       if (bytes > 0)
@@ -317,7 +349,10 @@ export class ConfigCache {
     }
   }
 
-  /** A project that cannot be loaded keeps its last version. */
+  /**
+   * Applies a loaded project, or removes a deleted one. A project that cannot be loaded keeps its
+   * last version.
+   */
   #keep(id: string, loaded: LoadedProject | null, readAtMs: number): void {
     if (!loaded) {
       if (!this.#skipped.has(id))
@@ -361,7 +396,7 @@ function* load(
   return { project, sources };
 }
 
-/** Adjusts a paused source by the time since it was read. */
+/** Returns the source, with the time since it was read subtracted from its remaining pause. */
 function asOfNow(source: PausableSource, readAtMs: number): PausableSource {
   const { resumes_in_ms: ms } = source;
   return ms === null ? source : { ...source, resumes_in_ms: ms - (performance.now() - readAtMs) };

@@ -1,7 +1,10 @@
 import { backoffMs } from '@gateway/core/process';
 import type { Database } from '@gateway/store/postgres';
 
-/** Listens on a separate connection. A reconnect assumes that notifications were missed. */
+/**
+ * Listens for notifications on its own connection. After a reconnect, notifications are presumed
+ * missed.
+ */
 export class ConfigNotifications {
   readonly #channels = new Map<string, (payload: string) => void>();
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
@@ -9,17 +12,20 @@ export class ConfigNotifications {
 
   constructor(private readonly database: Pick<Database, 'connect'>) {}
 
-  /** The payload is empty when notifications may have been missed. Register before `start`. */
+  /**
+   * Sets a channel's listener. Call before `start`. An empty payload means that notifications may
+   * have been missed.
+   */
   on(channel: string, listener: (payload: string) => void): void {
     this.#channels.set(channel, listener);
   }
 
-  /** Rejects when Postgres does not answer. */
+  /** Connects and starts to listen. Rejects if Postgres is unreachable. */
   start(): Promise<void> {
     return this.#listen(0);
   }
 
-  /** Never rejects. */
+  /** Stops listening and closes the connection. Never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client?.end().catch(() => undefined);

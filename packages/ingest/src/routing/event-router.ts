@@ -12,28 +12,28 @@ import type { Endpoint } from './project.js';
 
 /** Routes events in the commit that accepts them. */
 export interface EventRouter {
-  /** Whether the deliveries of another commit can be held. */
+  /** Whether there is capacity for another commit's deliveries. */
   readonly hasRoom: boolean;
-  /** Resolves true once there is capacity; false if no delivery ended for `patienceMs`. */
+  /** Resolves with true once there is capacity, or false if no delivery ended for `patienceMs`. */
   waitForRoom(patienceMs: number): Promise<boolean>;
-  /** Whether the project should deliver its events before more are committed. */
+  /** Whether the project should deliver its committed events before committing more. */
   isBusy(projectId: string): boolean;
   /** Sets the single listener, called when deliveries have ended. */
   onRecorded(listener: () => void): void;
   /**
-   * Starts a commit.
+   * Starts the plan of a commit.
    *
-   * @param hasRoom false leaves every event pending
+   * @param hasRoom whether there is capacity for deliveries; otherwise every event is left pending
    */
   plan(hasRoom: boolean): CommitPlan;
 }
 
-/** The deliveries of one commit, which ends with `handOver` or `drop`. */
+/** The deliveries of one commit. Must end with `handOver` or `drop`. */
 export interface CommitPlan {
   /** The agent that sends the deliveries. */
   readonly agentId: number;
   readonly deliveries: readonly NewEventDelivery[];
-  /** Plans the deliveries of an event. Null leaves it pending: it is signalled after the commit. */
+  /** Plans the deliveries of an event. Null leaves it pending, to be signalled after the commit. */
   route(event: ReadyEvent): RoutingOutcome | null;
   /** Takes over the deliveries of new events after the commit. */
   handOver(isNew: (eventId: string) => boolean): void;
@@ -42,8 +42,9 @@ export interface CommitPlan {
 }
 
 /**
- * Null leaves the event pending: the configuration may be old, or the project is over its share.
- * Failures are left to the queues, which refresh the configuration first.
+ * Routes an event in its commit. Null leaves it pending: the configuration may be outdated, the
+ * project may be over its share, or routing failed, in which case the queues refresh the
+ * configuration and try again.
  */
 export function routeInCommit(
   {

@@ -32,7 +32,7 @@ export function firstDelivery(
   };
 }
 
-/** Returns the unclaimed state: due now, held while the endpoint is paused, or discarded. */
+/** Returns the state of an unclaimed delivery: due, waiting for a paused endpoint, or discarded. */
 export function firstState(endpoint: Endpoint): DeliveryState {
   if (endpoint.unreadable || endpoint.status === 'active')
     return { status: 'scheduled', dueInMs: 0, reason: null };
@@ -41,7 +41,7 @@ export function firstState(endpoint: Endpoint): DeliveryState {
     : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
 }
 
-/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined if deleted. */
+/** Returns why a delivery is discarded. `endpoint` is undefined if deleted. */
 export function inactiveReason(endpoint: Endpoint | undefined): string {
   if (!endpoint) return 'The endpoint was deleted.';
   return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;

@@ -4,11 +4,17 @@ import type { ProjectPace } from '@gateway/core/process';
 import { needsMatching, route, type RoutableEvent, type EventRoute } from '@gateway/core/routing';
 import type { Endpoint, Project } from './project.js';
 
-/** Filter comparisons that take as long as one more delivery, most of it in Postgres. */
+/**
+ * The number of filter comparisons that cost as much as one more delivery, whose cost is mostly
+ * Postgres time.
+ */
 const WORK_PER_DELIVERY = 1_000;
-/** Characters of a body parsed without yielding: a few milliseconds for which other events wait. */
+/**
+ * The maximum number of characters of a body parsed without yielding. Parsing takes a few
+ * milliseconds, during which other events wait.
+ */
 export const BODY_AT_ONCE_MAX = 64 * 1024;
-/** Thrown for a larger body. */
+/** Thrown for a body that is too large to be parsed without yielding. */
 const LARGE_BODY = new Error('the body is too large to be parsed at once');
 const refuse = (): never => {
   throw LARGE_BODY;
@@ -18,9 +24,9 @@ const refuse = (): never => {
 const isUnreadable = (project: Project, event: RoutableEvent) =>
   project.unreadableFilter !== undefined && needsMatching(event);
 
-/** Finds the endpoints of events with the configuration in memory. */
+/** Finds the endpoints of events, using the in-memory configuration. */
 export class Matcher {
-  /** @param pace counts the comparisons and deliveries of each project */
+  /** @param pace counts the filter comparisons and deliveries of each project */
   constructor(private readonly pace: ProjectPace) {}
 
   get postponed(): readonly string[] {
@@ -28,8 +34,8 @@ export class Matcher {
   }
 
   /**
-   * Undefined leaves the event pending: its project is over its share, a filter cannot be read, or
-   * needs a body too large to parse without yielding.
+   * Finds the endpoints of an event. Undefined leaves it pending: its project is over its share, or
+   * a filter cannot be read or needs a body too large to be parsed without yielding.
    */
   route(project: Project | undefined, event: RoutableEvent): EventRoute<Endpoint> | undefined {
     if (!project) return route(project, event);
@@ -59,7 +65,7 @@ export class Matcher {
     const routed = this.route(project, event);
     if (routed || !project || this.pace.isOver(project.id) || isUnreadable(project, event))
       return routed;
-    // Counted first, so no other event of the project starts meanwhile.
+    // Counted before parsing, so that no other event of the project starts meanwhile.
     this.pace.add(project.id, event.data.length);
     const { value, sizes } = yield* parseInSteps(event.data);
     const budget = new FilterBudget(undefined, sizes);

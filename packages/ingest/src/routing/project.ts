@@ -19,7 +19,9 @@ import {
   type Strategy,
 } from '@gateway/store/config';
 
-/** A stored endpoint with the defaults of its project. Its secrets stay sealed until they are used. */
+/**
+ * A stored endpoint with its project's defaults. Its secrets stay encrypted until they are used.
+ */
 export interface Endpoint extends Omit<
   CamelCased<EndpointRecord>,
   'strategy' | 'rateLimit' | 'rateLimitDuration'
@@ -28,7 +30,10 @@ export interface Endpoint extends Omit<
   readonly signature: SignatureConfig;
   readonly limit: Limit | null;
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
-  /** Why this agent cannot read it, as after a newer release saved it; other agents deliver. */
+  /**
+   * Why this agent cannot read the endpoint, or null. Other agents deliver to an unreadable
+   * endpoint, such as one saved by a newer release.
+   */
   unreadable: string | null;
 }
 
@@ -49,24 +54,25 @@ interface Subscription extends RoutedSubscription {
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
-  /** Subscriptions by the digests of their texts. */
+  /** Active subscriptions by the digest of their text. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
-  /** Versions by id of each active subscription; null without a function. */
+  /** The function version of each active subscription by id, or null if it has no function. */
   readonly functionVersions: ReadonlyMap<string, string | null>;
-  /** Other types are rejected; absent when all are accepted. */
+  /** The event types that the project accepts. Undefined if it accepts all. */
   readonly eventTypes?: ReadonlySet<string> | undefined;
-  /** Endpoints this agent cannot read. */
+  /** Endpoints that this agent cannot read. */
   readonly unreadable: Set<Endpoint>;
   /**
-   * A subscription with an unreadable filter: other agents route events that subscriptions match.
+   * The id of a subscription with an unreadable filter. Other agents then route the events that
+   * subscriptions match.
    */
   readonly unreadableFilter: string | undefined;
 }
 
 /**
- * Builds a project for routing and sending, one record per step: a thousand filters take a tenth of
- * a second to compile. Subscriptions with unchanged texts are reused from `before`. Throws when a
- * text is not a record.
+ * Builds a project for routing and sending. Yields after each record, because compiling a thousand
+ * filters takes a tenth of a second. Subscriptions with unchanged text are reused from `before`.
+ * Throws if a text is not a valid record.
  *
  * @param onInvalid receives each subscription whose filter does not compile
  */
@@ -123,8 +129,8 @@ function subscriptionOf(
 }
 
 /**
- * The columns are written out: objects that a loop builds take twice the memory, and each read of a
- * field takes a hundred times longer.
+ * The columns are listed explicitly, because objects built in a loop take twice the memory, and
+ * reading one of their fields takes a hundred times longer.
  */
 function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
   const { rate_limit: count, rate_limit_duration: seconds } = row;
@@ -150,7 +156,7 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
   return endpoint;
 }
 
-/** Returns why the secrets of an endpoint cannot be opened, as the rest of a sentence. */
+/** Returns why an endpoint's secrets cannot be decrypted, as a clause. */
 export function whyNotOpened(error: unknown): string {
   return error instanceof GatewayError
     ? error.message
@@ -158,8 +164,8 @@ export function whyNotOpened(error: unknown): string {
 }
 
 /**
- * A newer release may have saved other values; a guess would send requests that the endpoint
- * refuses, or lose deliveries.
+ * Values known to this version. A newer release may have saved others, which make the endpoint
+ * unreadable: a guess would send requests that the endpoint rejects, or lose deliveries.
  */
 const KNOWN = {
   status: ['active', 'inactive', 'paused'],
@@ -189,7 +195,7 @@ function whyUnreadable({
     if (value !== undefined && !known.includes(value))
       return `its ${name} ${JSON.stringify(value)} is not known to this version`;
   }
-  // Checks the format only; the first delivery shows whether the key opens a secret.
+  // Only the format is checked here. The first delivery shows whether the key decrypts the secrets.
   const sealed = [
     ...secrets.map(({ value }) => value),
     ...(certificate ? [certificate.client_key] : []),
@@ -200,8 +206,8 @@ function whyUnreadable({
 }
 
 /**
- * Burst as a share of the limit. A larger one doubles the rate of the first seconds; with a smaller
- * one few agents reach the limit.
+ * The burst as a share of the limit. A larger one would double the rate in the first seconds; with
+ * a smaller one, a small number of agents could not reach the limit.
  */
 const BURST_SHARE = 0.1;
 

@@ -8,11 +8,11 @@ import type { Matcher } from './matcher.js';
 interface UnclaimedRouterOptions {
   readonly configCache: ConfigCache;
   readonly matcher: Matcher;
-  /** Receives each committed event with deliveries to send. */
+  /** Receives committed events with deliveries to send. */
   readonly due: (events: readonly Pick<NewEventDelivery, 'projectId' | 'eventId'>[]) => void;
 }
 
-/** Routes events in the commit of a process that sends nothing. Agents claim the deliveries. */
+/** Routes events in the commit of a process that sends no deliveries; agents claim them. */
 export function unclaimedRouter({
   configCache,
   matcher,
@@ -31,7 +31,7 @@ export function unclaimedRouter({
         deliveries,
         route(event) {
           const routed = hasRoom ? routeInCommit({ configCache, matcher }, event) : null;
-          // A subscription may have just been added through another server. Agents check again.
+          // Another server may have just added a subscription, so agents route the event again.
           if (!routed || mayChange(routed.outcome)) return null;
           for (const target of routed.targets)
             deliveries.push(firstDelivery(event, target, firstState(target.endpoint)));

@@ -2,7 +2,10 @@ import type { Config } from '@gateway/core/config';
 import type { TransformResult } from '@gateway/sandbox';
 import type { IngestSource } from '../message/ingest-source.js';
 
-/** Whether a call ended its process. Throwing is cheap and does not count, nor does starvation. */
+/**
+ * Whether a call ended its process. Calls that threw do not count, because throwing is cheap, nor
+ * do calls that had too little CPU time.
+ */
 export function isOverrun(result: TransformResult): boolean {
   return (
     result.kind === 'refused' &&
@@ -11,7 +14,7 @@ export function isOverrun(result: TransformResult): boolean {
   );
 }
 
-/** Minimum share of overruns in a window: a few difficult messages do not stop a source. */
+/** The minimum share of overruns in a window: a few difficult messages must not pause a source. */
 const SHARE = 0.1;
 
 interface Window {
@@ -23,8 +26,8 @@ interface Window {
 }
 
 /**
- * Counts overruns by source. A window starts with an overrun, and lasts while the source is never
- * idle and overruns at the rate of the rule.
+ * Counts overruns by source. A window starts with an overrun and lasts for the rule's time, or
+ * longer if the source was never idle and at least a tenth of its calls overran.
  */
 export class Overruns {
   readonly #windows = new Map<string, Window>();
@@ -32,9 +35,9 @@ export class Overruns {
   constructor(private readonly rule: ReturnType<typeof overrunRule>) {}
 
   /**
-   * Counts a finished call. Returns the facts, as part of a sentence, and the sources to pause,
-   * when the project's overruns are too many; their counts restart. Sources that rarely overrun are
-   * excluded.
+   * Counts a finished call. If the project has too many overruns, returns a clause that describes
+   * them and the sources to pause, and restarts the counts of these sources. Sources that rarely
+   * overrun are excluded.
    */
   count(
     { id, projectId }: Pick<IngestSource, 'id' | 'projectId'>,
@@ -75,7 +78,7 @@ export class Overruns {
     return { happened, sourceIds: found.map(([other]) => other) };
   }
 
-  /** Call this when the source has no messages for its function. */
+  /** Records that the source has no messages for its function. */
   idle({ id }: Pick<IngestSource, 'id'>): void {
     const window = this.#windows.get(id);
     if (window) window.hadBreak = true;
@@ -90,7 +93,8 @@ const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolea
   overruns < SHARE * calls;
 
 /**
- * Returns the maximum of overruns per window (0: unlimited), which spans twice their time at least.
+ * Returns the maximum number of overruns per window, 0 for no limit, and the length of the window:
+ * at least twice the time that these overruns take.
  */
 export function overrunRule({ transform }: Pick<Config, 'transform'>) {
   const {

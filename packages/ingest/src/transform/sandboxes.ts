@@ -4,7 +4,7 @@ import { Sandbox, type SandboxLimits } from '@gateway/sandbox';
 
 const IDLE_MS = 60_000;
 
-/** A sandbox whose processes start with the first run and end after `idleMs` without one. */
+/** Returns a sandbox whose processes start on the first run and end after `idleMs` without one. */
 export function idleSandbox(
   limits: SandboxLimits,
   idleMs = IDLE_MS,
@@ -37,7 +37,7 @@ export function idleSandbox(
   };
 }
 
-/** Returns `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
+/** Returns the `transform.*` settings as sandbox limits. */
 export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
   return {
     deadlineMs: transform.deadline_ms,
@@ -50,9 +50,9 @@ export function sandboxLimits({ transform }: Pick<Config, 'transform'>): Sandbox
 const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
 
 /**
- * Starts a sandbox and runs a function in it.
+ * Runs a function in a new sandbox, and returns its start time and the protections of its process.
  *
- * @throws SandboxError when no process can be started
+ * @throws SandboxError if no process can be started
  */
 export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
   const sandbox = new Sandbox({ ...sandboxLimits(config), processes: 1 });
@@ -64,7 +64,8 @@ export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
       throw new Error(`a function that does nothing was rejected: ${result.reason}`);
     const { file = '', args = [] } = sandbox.command ?? {};
     const programs = [file, ...args].map((word) => basename(word));
-    // prlimit limits all memory of a process; setpriv ends it with its parent, without privileges.
+    // prlimit limits a process's total memory. setpriv ends a process with its parent, and needs no
+    // privileges.
     return {
       startMs,
       memoryLimited: programs.includes('prlimit'),

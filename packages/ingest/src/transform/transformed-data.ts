@@ -1,12 +1,15 @@
 import type { TransformResult } from '@gateway/sandbox';
 
-/** Event data as transformed by a subscription's function. */
+/** The event data made by a subscription's function, or why there is none. */
 type TransformedData =
   | { readonly kind: 'made'; readonly data: string }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
 
-/** Converts a result. An array fails: event data is one object, unlike results for sources. */
+/**
+ * Converts the result of a subscription's function. An array fails, because event data is a single
+ * object; only source functions may return arrays.
+ */
 export function transformedData(result: TransformResult): TransformedData {
   switch (result.kind) {
     case 'object':

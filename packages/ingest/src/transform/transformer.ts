@@ -13,12 +13,18 @@ export type Transformed =
   | { readonly kind: 'results'; readonly results: readonly string[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
-  /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
+  /** The sandbox closed or the source was paused. The message is still undecided. */
   | { readonly kind: 'stopped' }
-  /** The function was changed or removed: nothing is decided. `source` is the current one. */
+  /**
+   * The function was changed or removed. The message is still undecided; `source` is the current
+   * source.
+   */
   | { readonly kind: 'changed'; readonly source: IngestSource };
 
-/** Receives the result of a call. Its output counts for the project until the promise resolves. */
+/**
+ * Receives the result of a call. Its output counts toward the project's limit until the promise
+ * resolves.
+ */
 type OnTransformed = (transformed: Transformed) => Promise<void> | void;
 
 interface FunctionCall {
@@ -32,13 +38,16 @@ interface CallQueue {
   readonly source: IngestSource;
   readonly text: string;
   readonly stage: Stage<FunctionCall>;
-  /** Expected output of the next call, from recent outputs. */
+  /** The expected output size of the next call, estimated from recent outputs. */
   outputBytes: number;
-  /** Nothing runs until the pause of the source is decided. */
+  /** Whether calls wait for the decision on pausing the source. */
   isHeld: boolean;
-  /** Callbacks that continue batches withdrawn meanwhile. */
+  /** Callbacks that resume the batches cancelled in the sandbox while the queue was on hold. */
   readonly withdrawn: (() => void)[];
-  /** The result of all calls, once the source is paused or has another function. */
+  /**
+   * The outcome of every undecided call after the source is paused or its function changes.
+   * Undefined until then.
+   */
   ended: Transformed | undefined;
 }
 
@@ -46,10 +55,11 @@ interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
-  /** Counts overruns; `pause` acts on them. */
+  /** Counts overruns. If there are too many, `pause` is called. */
   readonly overruns?: Overruns;
   /**
-   * Pauses a source whose functions overrun. False: its messages continue; true: call `abandon`.
+   * Pauses a source whose function overruns. If it resolves with false, messages continue; if true,
+   * call `abandon`.
    */
   readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<boolean>;
 }
@@ -57,17 +67,25 @@ interface TransformerOptions {
 const STOPPED: Transformed = { kind: 'stopped' };
 
 const BATCH_MAX = 256;
-/** Concurrent batches of a source: a child works while the results of the last batch are read. */
+/**
+ * The maximum number of concurrent batches of a source. One is processed while the results of the
+ * other are read.
+ */
 const BATCHES_MAX = 2;
-/** Expected output of a batch: a thousand events per message limit it to one or two messages. */
+/**
+ * The maximum expected output size of a batch. If a message creates a thousand events, a batch has
+ * one or two messages.
+ */
 const BATCH_OUTPUT_BYTES = 1024 * 1024;
-/** Output of a project's functions in commit, above which no call starts; two commits' worth. */
+/**
+ * The size of a project's uncommitted output above which no call starts: enough for two commits.
+ */
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
-/** Size of an event in addition to its JSON. */
+/** The estimated size of an event in addition to its JSON text. */
 const EVENT_BYTES = 500;
 const FIRST_OUTPUT_BYTES = BATCH_OUTPUT_BYTES / 16;
 
-/** Runs the functions of sources in the sandbox, in batches of accumulated messages per source. */
+/** Runs the functions of sources in the sandbox, in batches of accumulated messages. */
 export class Transformer {
   readonly #queues = new Map<string, CallQueue>();
   readonly #keys = new WeakMap<IngestSource, string>();
@@ -78,27 +96,31 @@ export class Transformer {
 
   constructor(private readonly options: TransformerOptions) {}
 
-  /** Ends undecided and later calls as `stopped`. */
+  /** Ends undecided and all later calls as `stopped`. */
   stop(): void {
     this.#stopped = true;
     for (const queue of this.#queues.values()) this.#end(queue, STOPPED);
   }
 
-  /** Leaves undecided and later messages of a paused or stopped source with their broker. */
+  /** Leaves a paused or stopped source's undecided and later messages with their broker. */
   abandon(source: IngestSource): void {
     this.#abandoned.add(source);
     for (const queue of this.#queues.values())
       if (queue.source.id === source.id) this.#end(queue, STOPPED);
   }
 
-  /** Applies a source's new function to messages that are neither decided nor running. */
+  /** Applies a source's new function to messages that are neither decided nor being processed. */
   change(before: IngestSource, after: IngestSource): void {
     this.#changed.set(before, after);
     for (const queue of this.#queues.values())
       if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
   }
 
-  /** @param payload the message: its text, or its bytes if they are not UTF-8 */
+  /**
+   * Queues a message for its source's function.
+   *
+   * @param payload the text, or the bytes if not UTF-8
+   */
   push(source: IngestSource, functionText: string, payload: Payload, done: OnTransformed): void {
     if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
@@ -120,7 +142,7 @@ export class Transformer {
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
       gate: () => (queue.isHeld || !this.#hasRoom(source) ? Infinity : 0),
       work: (calls) => this.#run(queue, calls),
-      // No process can be started, which says nothing about the messages.
+      // No process can be started. This reveals nothing about the messages, so they wait.
       failed: (error, calls) => {
         if (!queue.ended)
           this.options.log.warn(
@@ -170,7 +192,8 @@ export class Transformer {
     let isWithdrawn = false;
     let largest = 1;
     const decide = (call: FunctionCall, result: TransformResult): void => {
-      // Applies also after the queue ended: results are used, and calls that continued are counted.
+      // Also runs after the queue has ended. Results are used, but calls that continued after being
+      // withdrawn are only counted.
       if (!open.delete(call)) return;
       this.#count(queue, result);
       if (isWithdrawn) return;
@@ -255,7 +278,8 @@ export class Transformer {
     queue.isHeld = false;
     queue.stage.stop();
     for (const goOn of queue.withdrawn.splice(0)) goOn();
-    // A replaced function that was good does not cost its process.
+    // After a change of the function, only waiting calls are cancelled: cancelling a running call
+    // would end its process.
     this.options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');
   }
 }

@@ -6,7 +6,7 @@ import { readExposition, type Family } from './exposition.js';
 
 export type MetricsRule = Rule<MetricsRig, MetricsBench>;
 
-/** Every type of series, as in the gateway's table. */
+/** A table with every type of series, in the form of the gateway's own table. */
 export const table: Readonly<Record<string, Series>> = {
   conformance_messages_total: {
     type: 'counter',
@@ -40,9 +40,12 @@ export const quietHost: MetricsHost = {
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
 };
 
-/** The context of a metrics rule. `close` closes its backends. */
+/** The context for testing a metrics rule. `close` closes the backends that the rule started. */
 export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
-  /** Starts the backend. `read` returns its output, from `expose` or the rig. */
+  /**
+   * Starts the backend. The returned `read` gets its output through `rig.read`, or from `expose` if
+   * the rig has none.
+   */
   async start(host = quietHost) {
     const settings = await this.rig.settings();
     const starting = Promise.resolve().then(() => this.plugin.start(table, settings, host));
@@ -56,7 +59,7 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
   }
 }
 
-/** The output of a backend. */
+/** The series that a backend exposes. */
 export class ShownSeries {
   constructor(readonly families: readonly Family[]) {}
 
@@ -84,7 +87,9 @@ export class ShownSeries {
   }
 }
 
-/** Bucket bounds are numbers: 1 equals 1.0. */
+/**
+ * Returns whether two label sets are equal. Bucket bounds are compared as numbers: 1 equals 1.0.
+ */
 function isSame(given: Labels, wanted: Labels): boolean {
   const names = Object.keys(wanted);
   const equal = (name: string) =>
@@ -92,15 +97,18 @@ function isSame(given: Labels, wanted: Labels): boolean {
   return Object.keys(given).length === names.length && names.every(equal);
 }
 
-/** The rig of a metrics backend. */
+/** The rig for testing a metrics backend. */
 export interface MetricsRig<Settings = Record<string, unknown>> {
-  /** Returns settings for each rule, so that each can push to a separate place. */
+  /**
+   * Returns the settings for one start of the backend, so that each start can push to a separate
+   * destination.
+   */
   settings(): Settings | Promise<Settings>;
   /**
-   * Returns everything that a push backend sent with these settings, including the remaining values
-   * of `metrics` unless closed. `series` is the backend's table, with the bounds of histograms sent
-   * as raw values. Omit `read` if `expose` returns the Prometheus text format, which the suite
-   * reads.
+   * Returns everything that a push backend sent with these settings and, if `metrics` is not
+   * closed, values it has not sent yet. `series` is the backend's table, whose bucket bounds are
+   * needed if histograms are sent as raw values. Omit `read` if `expose` returns the Prometheus
+   * text format, which the suite reads itself.
    */
   read?(
     metrics: Metrics,
@@ -108,15 +116,15 @@ export interface MetricsRig<Settings = Record<string, unknown>> {
     series: Readonly<Record<string, Series>>,
   ): Promise<readonly Family[]>;
   /**
-   * The parts of a histogram that arrive; by default all. Omit `bucket` if the protocol has none or
-   * other bounds.
+   * The parts of a histogram that the backend receives. Default: all. Omit `bucket` if the protocol
+   * has no buckets or uses different bucket bounds.
    */
   readonly histogram?: readonly ('bucket' | 'sum' | 'count')[];
   /**
-   * Returns the label value that arrives, such as `_` for an unsupported character; undefined if
-   * none need arrive. Default: unchanged. `read` undoes escapes.
+   * Returns a label value as the backend receives it, such as with `_` for an unsupported
+   * character, or undefined if it need not arrive. By default, values must arrive unchanged. `read`
+   * must undo escapes.
    */
   carried?(value: string): string | undefined;
-  /** Closes all resources. */
   close?(): Promise<void>;
 }

@@ -7,10 +7,13 @@ const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/;
 
 export interface Family {
   readonly name: string;
-  /** Optional, if the backend does not carry it. */
+  /** Undefined if the backend writes no `# TYPE` line. */
   readonly type?: string;
   readonly help?: string;
-  /** Histograms have `<name>_bucket` with `le`, cumulative, `<name>_sum` and `<name>_count`. */
+  /**
+   * The samples of the series. A histogram has cumulative `<name>_bucket` samples with the `le`
+   * label, a `<name>_sum` and a `<name>_count`.
+   */
   readonly samples: readonly Sample[];
 }
 
@@ -21,9 +24,9 @@ export interface Sample {
 }
 
 /**
- * Parses the Prometheus format:
+ * Parses the Prometheus text format:
  * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
- * @throws `Broken` with the invalid line
+ * @throws `Broken` with the line, if a line is invalid
  */
 export function readExposition(text: string): Family[] {
   const families = new Map<

@@ -41,7 +41,7 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
       for (const [name, row] of Object.entries(table)) {
         const family = families.find((it) => it.name === name);
         for (const field of ['type', 'help'] as const) {
-          // A push protocol may lack this field.
+          // A push protocol may lack this field, so it may be missing if the rig has `read`.
           const shown = family?.[field] ?? (bench.rig.read ? row[field] : undefined);
           must(
             shown === row[field],

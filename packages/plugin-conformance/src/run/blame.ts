@@ -2,17 +2,17 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Broken, reasonOf } from './rule.js';
 
 /**
- * The owner of running code and all it starts. Only set to find leaks, because it slows every
- * promise.
+ * The owner of the running code and of everything it starts. Set only to find leaks, because it
+ * slows down every promise.
  */
 export const owner = new AsyncLocalStorage<'rig' | 'plugin'>();
 
 /**
- * Wraps an object: its functions run for their owner and fail with a `Broken` that names it.
- * Results of `open…` functions are wrapped too.
+ * Wraps an object so that its functions run as their owner's code, and fail with a `Broken` that
+ * names the owner. Results of `open…` functions are wrapped too.
  */
 export function blaming<Part extends object>(part: Part, whose: 'rig' | 'plugin'): Part {
-  // A proxy of a frozen part could not replace its properties.
+  // An empty target, because a proxy of a frozen object could not replace its properties.
   return new Proxy({} as Part, {
     get: (_, name) => {
       const value: unknown = Reflect.get(part, name);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { owner } from './blame.js';
 import { Broken, must, type Rule } from './rule.js';
 
-/** Collects errors that would otherwise end the process. */
+/** Collects unhandled rejections and uncaught exceptions, which would otherwise end the process. */
 export function watchUnhandledErrors(): { readonly caught: readonly string[]; close(): void } {
   const caught: string[] = [];
   const note = (what: string) => (error: unknown) =>
@@ -23,14 +23,16 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
   };
 }
 
-/** The last rule of a suite, with the result of `watchUnhandledErrors`. */
+/**
+ * The last rule of a suite. `unhandled` contains the errors collected by `watchUnhandledErrors`.
+ */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
   sentence:
     'During all of this no rejection stayed unhandled and no exception reached the process.',
   needs: [],
   alone: true,
   test: async ({ unhandled }) => {
-    // Rejections count as unhandled one turn later.
+    // A rejection counts as unhandled only after another turn of the event loop.
     await sleep(50);
     must(unhandled.length === 0, unhandled.slice(0, 3).join('\n'));
   },
@@ -39,9 +41,9 @@ export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly str
 const POLL_MS = 20;
 
 /**
- * Runs the work three times. Fails if the second and third leave plugin resources open that keep
- * the process alive: sockets, timers, servers, threads. Only the first may open resources for good.
- * Waits `withinMs` for them to close.
+ * Runs the work three times. Fails if the second and third runs leave plugin resources open that
+ * keep the process alive, such as sockets, timers, servers or threads; the first may open resources
+ * permanently. Waits up to `withinMs` for resources to close.
  */
 export async function leavesNothingOpen(
   work: () => Promise<void>,
@@ -69,7 +71,10 @@ export async function leavesNothingOpen(
   }
 }
 
-/** `open` counts resources that keep the process alive, by kind: `{ TCPWRAP: 2, Timeout: 1 }`. */
+/**
+ * Watches the resources that the plugin opens. `open` counts, by kind, those that keep the process
+ * alive, such as `{ TCPWRAP: 2, Timeout: 1 }`.
+ */
 function watchPlugin() {
   const opened = new Map<
     number,
@@ -77,7 +82,8 @@ function watchPlugin() {
   >();
   const hook = createHook({
     init: (id, kind, _trigger, resource) => {
-      // Promises and requests lack `hasRef`: they do not keep the process alive for long.
+      // Promises and requests have no `hasRef`. Ignore them: they do not keep the process alive for
+      // long.
       if (owner.getStore() === 'plugin' && 'hasRef' in resource)
         opened.set(id, { kind, resource: resource as { hasRef(): boolean } });
     },

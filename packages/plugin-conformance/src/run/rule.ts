@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-/** `Bench` is the context of a test. */
+/** A rule of a conformance suite. `Bench` is the context for testing it. */
 export interface Rule<Rig, Bench> {
   readonly sentence: string;
   /**
-   * Rules that must pass first: their failure would also fail this rule. Default: the first rule of
-   * the suite.
+   * Rules that must pass first, because their failure would also fail this rule. Default: the first
+   * rule of the suite.
    */
   readonly needs?: readonly string[];
-  /** Observes the whole process, so no other rule may run. */
+  /** Whether the rule must run alone, because it observes the whole process. */
   readonly alone?: boolean;
-  /** Returns why this rig cannot run the rule, if so. */
+  /** Returns why the rule cannot be tested with this rig, or undefined if it can. */
   skip?(rig: Rig): string | undefined;
-  /** Throws `Broken` or another error if the rule does not hold. */
+  /** Throws `Broken` or another error if the rule is violated. */
   test(bench: Bench): Promise<void>;
 }
 
-/** A rule does not hold: the message is an observation. */
+/** Thrown if a rule is violated. The message states the observation. */
 export class Broken extends Error {}
 
 /** Returns the message of a `Broken`, or the stack of another error. */
@@ -26,28 +26,32 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** @param reason the observation, without a full stop */
+/**
+ * Asserts a condition.
+ * @param reason the observation, without a final period
+ * @throws Broken if the condition is false
+ */
 export function must(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new Broken(reason);
 }
 
-/** Returns the rules for the documentation. */
+/** Returns the name and sentence of each rule. */
 export function listed(rules: Readonly<Record<string, { readonly sentence: string }>>) {
   return Object.entries(rules).map(([name, { sentence }]) => ({ name, sentence }));
 }
 
 const POLL_MS = 20;
 
-/** Returns the problem without a full stop, or a falsy value. */
+/** Returns the problem as a clause without a final period, or a falsy value if there is none. */
 export type FindProblem = () => string | false | undefined | Promise<string | false | undefined>;
 
-/** Multiple of `withinMs` for which progress can extend a wait. */
+/** The maximum total wait while there is progress, as a multiple of `withinMs`. */
 const PROGRESSES = 10;
 
 /**
- * Waits until there is no problem. A problem in other words, such as a higher count, is progress:
- * a slow machine or broker breaks no rule.
- * @throws `Broken` with the problem after `withinMs` without progress
+ * Waits until there is no problem. A changed problem, such as a higher count, is progress and
+ * extends the wait, because a slow machine or broker does not violate a rule.
+ * @throws Broken with the problem after `withinMs` without progress
  */
 export async function eventually(problem: FindProblem, withinMs: number): Promise<void> {
   const endMs = performance.now() + withinMs * PROGRESSES;
@@ -63,8 +67,8 @@ export async function eventually(problem: FindProblem, withinMs: number): Promis
 }
 
 /**
- * Checks for `forMs` that there is no problem.
- * @throws `Broken` with the problem
+ * Checks repeatedly, for `forMs`, that there is no problem.
+ * @throws Broken with the problem, if there is one
  */
 export async function always(problem: FindProblem, forMs: number): Promise<void> {
   const end = performance.now() + forMs;
@@ -76,7 +80,11 @@ export async function always(problem: FindProblem, forMs: number): Promise<void>
   }
 }
 
-/** Requires a rejection with a sentence and a fix. `otherwise` is the reason if it resolves. */
+/**
+ * Requires that `work` rejects with an error that has a message and a fix, and returns the error.
+ * `otherwise` is the reason to report if `work` resolves.
+ * @throws Broken if `work` resolves, or the error has no message or no fix
+ */
 export async function mustReject(
   work: Promise<unknown>,
   what: string,
@@ -92,8 +100,9 @@ export async function mustReject(
 }
 
 /**
- * Requires a sentence and a fix, as in a `PluginError`, also from another copy of
- * `@gateway/plugin`.
+ * Requires an error with a message and a fix, such as a `PluginError`. Does not check its class,
+ * because it may be from another copy of `@gateway/plugin`.
+ * @throws Broken for any other value
  */
 export function mustHaveFix(error: unknown, what: string): void {
   must(error instanceof Error, `${what} failed with ${String(error)}, which is no Error`);
@@ -105,7 +114,11 @@ export function mustHaveFix(error: unknown, what: string): void {
   );
 }
 
-/** Throws `Broken`, with secrets masked, if the text contains one. `where` names the text. */
+/**
+ * Requires that text contains no secret.
+ * @param where what the text is, for the error
+ * @throws Broken that quotes the text with the secret masked
+ */
 export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
   for (const secret of secrets)
     must(
@@ -115,14 +128,14 @@ export function mustNotTell(secrets: readonly string[], text: string, where: str
 }
 
 /**
- * Returns all of an error as text: client libraries keep the failed command, with its password, in
- * a property.
+ * Returns an error as text with all its properties, because client libraries keep the failed
+ * command, with its password, in a property.
  */
 export function everythingIn(error: unknown): string {
   return inspect(error, { depth: 10, maxArrayLength: null, maxStringLength: null });
 }
 
-/** Returns the messages and fixes of an error and its causes. */
+/** Returns the messages and fixes of an error and its causes as one string. */
 export function toldBy(error: unknown): string {
   const parts: unknown[] = [];
   const seen = new Set<unknown>();

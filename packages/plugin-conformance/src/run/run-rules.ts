@@ -4,12 +4,13 @@ import { reasonOf, type Rule } from './rule.js';
 import { letsNothingEscape, watchUnhandledErrors } from './process.js';
 
 export type RuleResult = {
-  /** A name such as `acknowledges-only-after-the-outcome`. */
+  /** The name of the rule, such as `acknowledges-only-after-the-outcome`. */
   readonly rule: string;
   readonly sentence: string;
   readonly durationMs: number;
   /**
-   * `reason`: the observation, the rig's missing ability, or the failed rule that this one needs.
+   * `reason` is the observation, the ability that the rig lacks, or the failed rule that this rule
+   * needs.
    */
 } & (
   | { readonly outcome: 'passed' }
@@ -17,23 +18,26 @@ export type RuleResult = {
 );
 
 export interface ConformanceOptions {
-  /** Default: all. */
+  /** The names of the rules to run. Default: all. */
   readonly rules?: readonly string[];
-  /** Limit for expected effects without progress, in milliseconds; by default 10,000. */
+  /** The time limit for an expected effect without progress. Default: 10,000. */
   readonly withinMs?: number;
-  /** Time to watch for unwanted effects, in milliseconds; by default 1,000. */
+  /** The time to watch for unwanted effects. Default: 1,000. */
   readonly quietMs?: number;
-  /** Concurrent rules of a source, each with a separate queue or topic; by default 6. */
+  /**
+   * The number of rules to run concurrently. Default: 6. Source rules have separate queues or
+   * topics, and tracer rules always run one at a time.
+   */
   readonly atOnce?: number;
 }
 
-/** An open rig, which the caller closes, or a function that opens one, which the suite closes. */
+/** An open rig, closed by the caller, or a function that opens one, closed by the suite. */
 export type Openable<Rig> = Rig | (() => Rig | Promise<Rig>);
 
-/** Limit for closing a resource: the contract allows five seconds for `close`. */
+/** The time limit for closing a resource. The contract allows five seconds for `close`. */
 const CLEANUP_MS = 5_500;
 
-/** The context of a rule. Time limits are as in `ConformanceOptions`. */
+/** The context for testing a rule. The time limits are as in `ConformanceOptions`. */
 export class Bench<Plugin, Rig> {
   readonly #cleanups: (() => unknown)[] = [];
 
@@ -45,12 +49,15 @@ export class Bench<Plugin, Rig> {
     readonly unhandled: readonly string[],
   ) {}
 
-  /** Calls `end` when the rule ends, passed or not, the last registered first. */
+  /**
+   * Registers a function to call when the rule ends, passed or not. The last one registered is
+   * called first.
+   */
   cleanup(end: () => unknown): void {
     this.#cleanups.unshift(end);
   }
 
-  /** Never rejects. */
+  /** Calls the registered functions. Never rejects. */
   async close(): Promise<void> {
     for (const end of this.#cleanups) await settles(Promise.resolve().then(end), CLEANUP_MS);
   }
@@ -84,7 +91,7 @@ export async function* runSuite<
   const requested = names.filter((name) => !wanted || wanted.includes(name));
   const opened =
     typeof rig === 'function' ? await Promise.resolve().then(rig).catch(failed('open')) : rig;
-  // Collected only if a rule reports them: otherwise they must end the process.
+  // Collect unhandled errors only if a rule reports them. Otherwise, they must end the process.
   const errors = Object.values(suite.rules).includes(letsNothingEscape)
     ? watchUnhandledErrors()
     : undefined;
@@ -95,7 +102,9 @@ export async function* runSuite<
     results.set(name, result);
     return result;
   };
-  /** Waits for needed rules and, if it must run alone, for all rules started so far. */
+  /**
+   * Runs a rule after the rules it needs and, if it must run alone, after all rules started so far.
+   */
   const run = async (name: string): Promise<RuleResult> => {
     const { sentence, needs = names.slice(0, 1), alone, skip, test } = suite.rules[name]!;
     const about = { rule: name, sentence };
@@ -148,7 +157,7 @@ function failureOf(needed: readonly RuleResult[]): string | undefined {
   return failed && `${NOT_RUN}, because "${failed.rule}" failed`;
 }
 
-/** Queues work beyond the limit. */
+/** Returns a function that runs at most `atOnce` tasks at a time and queues the rest. */
 function limiter(atOnce: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const queue: (() => void)[] = [];
   let running = 0;

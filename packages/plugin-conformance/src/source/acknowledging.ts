@@ -4,12 +4,12 @@ import { always, eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 /**
- * Multiple of `withinMs` (10 s) for a process to start, and a broker to redeliver a dead reader's
- * messages.
+ * The multiple of `withinMs` (10 s) that a process may take to start, and that a broker may take to
+ * redeliver a dead reader's messages.
  */
 const TAKES_OVER = 6;
 
-/** Leases for which a message is held. */
+/** The number of leases for which a message stays unsettled. */
 const LEASES = 2.5;
 
 export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
@@ -70,7 +70,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     ],
     test: async (bench) => {
       const { place, run: first } = await bench.hold(numbers(4), 2, { window: 10 });
-      // Only the newest message settles.
+      // Settle only the newest unsettled message.
       const settled = first.held().at(-1)!.body;
       first.settle('accepted', ({ body }) => body === settled);
       await bench.untilUnacknowledged(place, bench.isTopic ? 4 : 3);

@@ -14,27 +14,30 @@ interface PlaceOptions {
 }
 
 /**
- * The contract allows ten seconds for `check`, the default of `withinMs`; the rest is for slow
- * machines.
+ * The multiple of `withinMs` after which `check` has taken too long: the contract's ten seconds,
+ * which is the default of `withinMs`, plus a margin for slow machines.
  */
 const CHECK_SHARE = 1.05;
-/** Share of `withinMs` to wait for remaining runs. */
+/** The share of `withinMs` to wait for the remaining runs to end. */
 const CLEANUP_SHARE = 0.5;
 
-/** The context of a source rule. `close` ends its remaining runs. */
+/** The context for testing a source rule. `close` ends the remaining runs. */
 export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   readonly settings = this.rig.settings ?? {};
   readonly isTopic = this.rig.shape === 'topic';
   readonly #runs: PluginRun[] = [];
 
-  /** A topic gets this many partitions. */
+  /** Opens a queue or topic and sends the messages to it. `partitions` applies only to topics. */
   async open({ partitions = 1, messages = [] }: PlaceOptions = {}): Promise<Place> {
     const place = await this.rig.open({ partitions: this.isTopic ? partitions : 1 });
     if (messages.length > 0) await place.send(messages);
     return place;
   }
 
-  /** Restores the broker when the rule ends. */
+  /**
+   * Opens a queue or topic on a broker that can be cut off, and sends the messages to it. Restores
+   * the broker when the rule ends.
+   */
   async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
     const place = await this.rig.openBreakable!();
     let isCut = false;
@@ -51,7 +54,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     };
   }
 
-  /** Messages for the second partition; a queue has only one. */
+  /** Returns messages for the second partition of a topic, or for a queue, which has only one. */
   second(bodies: readonly string[]): SentMessage[] {
     return texts(bodies, this.isTopic ? 1 : 0);
   }
@@ -72,14 +75,14 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return { place, run: this.run(place.connection, runOptions) };
   }
 
-  /** Runs until it holds `count` messages. */
+  /** Starts a run that settles no message, and waits until it has received `count` messages. */
   async hold(bodies = ['one'], count = bodies.length, options: PluginRunOptions = {}) {
     const started = await this.start({ messages: texts(bodies), answer: () => 'hold', ...options });
     await started.run.untilHeld(count);
     return started;
   }
 
-  /** Kills the reader at the end of the rule, at the latest. */
+  /** Starts a reader, which is killed when the rule ends, if not before. */
   async openReader(connection: Connection, sourceId: string): Promise<KillableReader> {
     const options = { connection, settings: this.settings, sourceId };
     const { reader = '' } = this.rig;
@@ -95,7 +98,10 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return run.handed[0]!.message;
   }
 
-  /** @throws `Broken` if it takes longer than the contract allows */
+  /**
+   * Calls the plugin's `check`.
+   * @throws `Broken` if it takes longer than the contract allows
+   */
   async check(
     connection: Connection,
     signal: AbortSignal = new AbortController().signal,
@@ -131,7 +137,7 @@ export function texts(bodies: readonly string[], partition = 0): SentMessage[] {
   return bodies.map((body) => ({ body: Buffer.from(body), headers: {}, partition }));
 }
 
-/** Returns `first`, `first + 1`, … as text. */
+/** Returns `count` consecutive numbers from `first`, as text. */
 export function numbers(count: number, first = 0): string[] {
   return Array.from({ length: count }, (_, at) => String(first + at));
 }

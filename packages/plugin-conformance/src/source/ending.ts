@@ -46,7 +46,7 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     test: async (bench) => {
       const { place, run } = await bench.hold(numbers(3));
       run.abort();
-      // One settles with the abort, the others while the plugin waits.
+      // One message settles right after the abort, the others while the plugin waits for them.
       run.settle('accepted', ({ body }) => body === '0');
       await new Promise((resolve) => setTimeout(resolve, 300));
       await run.stop('accepted');

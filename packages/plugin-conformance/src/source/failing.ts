@@ -13,8 +13,8 @@ import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
 
 /**
- * Multiples of `withinMs` (10 s): for retries of a client library, to notice a dead broker, to
- * react to an abort.
+ * Multiples of `withinMs` (10 s) for a client library's retries, for noticing a dead broker, and
+ * for reacting to an abort.
  */
 const REJECTS = 2;
 const NOTICES = 6;
@@ -30,7 +30,7 @@ type FailingPlace = keyof typeof failures;
 const without = (ability: FailingPlace | 'openBreakable') => (rig: SourceRig) =>
   rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
 
-/** `check` must reject this connection. */
+/** Returns a rule that requires `check` to reject the rig's connection of this kind. */
 const checkRejects = (failing: FailingPlace): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
   needs: ['check-accepts-what-can-be-read'],
   skip: without(failing),
@@ -123,7 +123,7 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       const abort = new AbortController();
       const checked = bench.check(bench.rig.silent!.connection, abort.signal);
       checked.catch(() => {});
-      // Meanwhile the plugin connects.
+      // The plugin starts connecting during this time.
       await settles(checked, 200);
       abort.abort(new Error('the caller has gone'));
       const afterMs = bench.withinMs * ABORTS;
@@ -193,7 +193,7 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
             ),
         );
       await eventually(() => {
-        // An agent restarts a run too.
+        // Like an agent, restart a run that ended.
         if (last.end) runs.push((last = bench.run(place.connection, { sourceId })));
         else last.settle('accepted');
         return (

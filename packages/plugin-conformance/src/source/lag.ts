@@ -5,10 +5,13 @@ import { eventually, must } from '../run/rule.js';
 import { texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 
-/** Multiple of `quietMs`. The contract requires a report about once a second, its default. */
+/**
+ * The multiple of `quietMs` to wait for a report. The contract requires one about every second, the
+ * default of `quietMs`.
+ */
 const REPORT_PATIENCE = 2.5;
 
-/** Reporting lag is optional. */
+/** Rules for reporting lag. A plugin that reports none passes, because reporting is optional. */
 export const lagRules: Readonly<Record<string, SourceRule>> = {
   'reads-without-lag': {
     sentence:
@@ -102,7 +105,10 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
   },
 };
 
-/** Holds some messages and leaves more unread. `goOn` accepts all. */
+/**
+ * Starts a run in which some messages stay unsettled and more remain unread. `goOn` accepts all
+ * messages, including later ones.
+ */
 async function holdSome(bench: SourceBench) {
   const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
   let going = false;

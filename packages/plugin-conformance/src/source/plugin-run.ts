@@ -13,7 +13,7 @@ import type { SourceRig } from './rig.js';
 export interface Handed {
   readonly message: Message;
   readonly body: string;
-  /** True after the abort. */
+  /** Whether the message was handed over after the abort. */
   readonly late: boolean;
   outcome: Outcome | undefined;
   readonly settle: (outcome: Outcome) => void;
@@ -24,22 +24,22 @@ export interface PluginRunOptions {
   readonly window?: number;
   readonly workers?: number;
   /**
-   * Returns an outcome, or `hold` if the rule settles the message; by default `accepted`.
-   * @param before number of earlier messages
+   * Returns the outcome of a message, or `hold` if the rule settles it later. Default: `accepted`.
+   * @param before the number of messages handed over earlier
    */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly wantsLag?: boolean;
 }
 
-/** A call of `run`, like an agent's, with its observations. */
+/** A call of the plugin's `run`, as made by an agent, with a record of what the plugin did. */
 export class PluginRun {
   readonly handed: Handed[] = [];
-  /** Newest last. */
+  /** The reported states, newest last. */
   readonly states: { readonly state: string; readonly reason: string | undefined }[] = [];
   readonly lags: { readonly partition: string; readonly messages: number | null }[] = [];
   readonly logged: string[] = [];
-  /** The end, with `error` if `run` rejected; undefined while it runs. */
+  /** Set when `run` ends, with `error` if it rejected. */
   end: { readonly error?: unknown } | undefined;
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
@@ -96,7 +96,8 @@ export class PluginRun {
   }
 
   /**
-   * Aborts, settles the rest if an outcome is given, and waits for the end.
+   * Aborts the run, settles the remaining messages if an outcome is given, and waits for the run to
+   * end.
    * @throws `Broken` if `run` rejects or takes too long
    */
   async stop(outcome?: Outcome): Promise<void> {
@@ -117,7 +118,10 @@ export class PluginRun {
     this.settle('later');
   }
 
-  /** @throws `Broken` with the problem and how the run ended, if it did */
+  /**
+   * Waits until there is no problem.
+   * @throws `Broken` with the problem and, if the run ended, how it ended
+   */
   until(problem: FindProblem, withinMs = this.#bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
@@ -163,7 +167,7 @@ export class PluginRun {
     return new Set(this.bodies()).size;
   }
 
-  /** Describes the end of the run, if it has ended. */
+  /** Returns a clause about how the run ended, or an empty string while it runs. */
   ended(): string {
     if (!this.end) return '';
     return 'error' in this.end
@@ -191,7 +195,7 @@ export class PluginRun {
       const outcome = this.#released
         ? 'later'
         : this.#answer(handed.body, this.handed.push(handed) - 1);
-      // Settles in a later turn, like a commit.
+      // Settle in a later turn of the event loop, as after a commit.
       if (outcome !== 'hold') setImmediate(handed.settle, outcome);
     });
   }

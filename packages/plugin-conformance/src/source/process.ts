@@ -3,7 +3,10 @@ import { leavesNothingOpen, letsNothingEscape } from '../run/process.js';
 import { must } from '../run/rule.js';
 import { texts, type SourceRule } from './bench.js';
 
-/** A busy loop uses the whole event loop; periodic wake-ups of a client library, a hundredth. */
+/**
+ * The maximum event loop utilization, from 0 to 1. A busy loop uses all of it; a client library's
+ * periodic wake-ups use a hundredth.
+ */
 const BUSY_SHARE_MAX = 0.5;
 
 export const processRules: Readonly<Record<string, SourceRule>> = {

@@ -1,7 +1,7 @@
 import type { SourcePlugin } from '@gateway/plugin';
 import type { ReaderOptions } from './reader-process.js';
 
-/** Runs the plugin for `readerProcess`, reports each message and settles none. */
+/** The child process of `readerProcess`: runs the plugin, reports each message and settles none. */
 process.once('message', (given: ReaderOptions & { readonly module: string }) => void read(given));
 process.once('disconnect', () => process.exit());
 

@@ -7,15 +7,15 @@ export interface ReaderOptions {
   readonly sourceId: string;
 }
 
-/** A reader that settles nothing until killed. */
+/** A reader that settles no message and runs until it is killed. */
 export interface KillableReader {
   readonly handed: number;
   readonly end: string | undefined;
-  /** Ends it like a crash: no code of the plugin runs any more. */
+  /** Ends the reader as a crash would, so that no more plugin code runs. */
   kill(): Promise<void>;
 }
 
-/** Runs the plugin of a module in a child process. */
+/** Starts a reader that runs a module's plugin in a child process. */
 export function readerProcess(module: string, options: ReaderOptions): KillableReader {
   const child = fork(new URL('reader-child.js', import.meta.url), {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

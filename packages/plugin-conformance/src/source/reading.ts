@@ -2,7 +2,10 @@ import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 const LONG_BODY_BYTES = 200_000;
-/** Allows for different clocks. Seconds mistaken for milliseconds are off by decades. */
+/**
+ * The largest allowed difference between a timestamp and this machine's clock. Clocks may differ,
+ * but a timestamp in seconds is off by decades.
+ */
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 export const readingRules: Readonly<Record<string, SourceRule>> = {
@@ -33,7 +36,7 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
     needs: ['reports-reading', 'reads-until-it-is-told-to-end'],
     test: async (bench) => {
       const { place, run } = await bench.start({ partitions: 2, window: 20, workers: 2 });
-      // A broker may deliver twice while workers join.
+      // Send only once the plugin reads, because a broker may deliver twice while workers join.
       await run.untilReading();
       await place.send(bench.spread());
       await run.untilRead(40);

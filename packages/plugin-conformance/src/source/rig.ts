@@ -1,57 +1,61 @@
 import type { KillableReader, ReaderOptions } from './reader-process.js';
 
 /**
- * The rig of a source: a broker, with the means to observe and disturb it. Without an optional
- * member, its rules are skipped and say so.
+ * The rig for a source: a broker that can be observed and disturbed. Rules that need a missing
+ * optional member are skipped.
  */
 export interface SourceRig<Connection = Record<string, unknown>> {
   /**
-   * `topic`: messages are in ordered partitions, and the window applies per partition. `queue`:
-   * readers share the messages, and the window applies per worker.
+   * In a `topic`, messages are in ordered partitions, and the window applies per partition. In a
+   * `queue`, readers share the messages, and the window applies per worker.
    */
   readonly shape: 'topic' | 'queue';
   /**
-   * True if messages arrive in order (per partition). Default: true for a topic, false for a queue.
+   * Whether messages arrive in order (per partition in a topic). Default: true for a topic, false
+   * for a queue.
    */
   readonly ordered?: boolean;
-  /** Bodies other than text; by default supported. */
+  /** Whether the broker supports bodies that are not text, and empty ones. Default: true. */
   readonly bodies?: { readonly binary?: boolean; readonly empty?: boolean };
-  /** False if the broker has none. */
+  /** False if the broker does not support headers. */
   readonly headers?: boolean;
   /**
-   * Milliseconds until an unacknowledged message is redelivered. Make it short in `open`; omit it
-   * if the broker waits as long as the reader lives.
+   * How long the broker waits before it redelivers an unacknowledged message. Make it short in
+   * `open`. Omit it if the broker waits as long as the reader is alive.
    */
   readonly leaseMs?: number;
-  /** The plugin's settings, as built from its manifest. */
+  /** The plugin's settings, as the gateway builds them from its manifest. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Creates an empty queue or topic. Called many times, also while earlier ones are in use. */
+  /**
+   * Creates an empty queue or topic. Called many times, including while earlier ones are in use.
+   */
   open(wanted: { readonly partitions: number }): Promise<Place<Connection>>;
-  /** The suite may disconnect this broker. */
+  /** Creates an empty queue or topic on a broker that the suite may cut off. */
   openBreakable?(): Promise<BreakablePlace<Connection>>;
   /**
-   * The plugin's module, `import.meta.resolve('./index.js')`, for a process that is killed while it
-   * reads; or a function that starts a reader elsewhere.
+   * The plugin's module (`import.meta.resolve('./index.js')`), to run in a process that is killed
+   * while it reads, or a function that starts a reader elsewhere.
    */
   readonly reader?: string | ((options: ReaderOptions) => KillableReader | Promise<KillableReader>);
-  /** Credentials that the broker rejects, and the secrets in them. */
+  /** A connection with credentials that the broker rejects, and the secrets in it. */
   readonly wrongCredentials?: {
     readonly connection: Connection;
     readonly secrets: readonly string[];
   };
-  /** A missing queue or topic. */
+  /** A connection to a queue or topic that does not exist. */
   readonly missing?: { readonly connection: Connection };
-  /** An address that accepts connections, or packets, and never answers. */
+  /** A connection to an address that accepts connections or packets but never responds. */
   readonly silent?: { readonly connection: Connection };
   close?(): Promise<void>;
 }
 
 export interface Place<Connection = Record<string, unknown>> {
   readonly connection: Connection;
-  /** Sends messages, in order within a partition, and resolves when the broker has them. */
+  /** Sends messages, in order within a partition. Resolves when the broker has received them. */
   send(messages: readonly SentMessage[]): Promise<void>;
   /**
-   * Counts messages that are undelivered or unacknowledged; in a topic, after the committed offset.
+   * Returns the number of undelivered or unacknowledged messages; in a topic, those after the
+   * committed offset.
    */
   unacknowledged(): Promise<number>;
 }
@@ -59,13 +63,13 @@ export interface Place<Connection = Record<string, unknown>> {
 export interface SentMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** The partition, from 0; always 0 in a queue. */
+  /** The zero-based partition; always 0 in a queue. */
   readonly partition: number;
 }
 
 export interface BreakablePlace<Connection = Record<string, unknown>> extends Place<Connection> {
-  /** Ends connections; the broker stops answering. */
+  /** Ends the connections to the broker, and makes it unresponsive. */
   cut(): Promise<void>;
-  /** Restores the broker and its messages. */
+  /** Makes the broker responsive again, with the same messages. */
   heal(): Promise<void>;
 }

@@ -22,7 +22,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
           workers,
           answer: () => 'hold',
         });
-        // A broker may deliver twice while workers join.
+        // Send only once the plugin reads, because a broker may deliver twice while workers join.
         await run.untilReading();
         await place.send(bench.spread());
         await run.untilHeld();
@@ -31,7 +31,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
           run.held().length > most &&
           `with a window of ${window} and ${readers}, ${run.held().length} messages were handed over while none settled`;
         await run.stays(tooMany);
-        // One settles, so one more may arrive.
+        // After one message settles, one more may be handed over.
         const [first] = run.held();
         run.settle('accepted', (it) => it === first);
         await run.stays(tooMany);
@@ -44,7 +44,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
       const { run } = await bench.hold(numbers(30), 2, { window: 4 });
-      // Lets the plugin pause.
+      // Give the plugin time to pause before the messages settle.
       await run.stays(() => run.end && 'no message settled for a while, and `run` ended');
       await run.until(() => {
         run.settle('accepted');

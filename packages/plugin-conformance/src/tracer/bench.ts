@@ -6,7 +6,7 @@ import { Bench } from '../run/run-rules.js';
 
 export type TracerRule = Rule<TracerRig, TracerBench>;
 
-/** The contract's limit for `close`, plus a margin for slow machines. */
+/** The contract's time limit for `close`, plus a margin for slow machines. */
 const CLOSE_MS = 5_500;
 const START_MS = 5_000;
 
@@ -16,13 +16,13 @@ export const about: Pick<TracerContext, 'serviceName' | 'serviceVersion' | 'envi
   environment: 'conformance-tests',
 };
 
-/** The span context in a message that continues a trace. */
+/** The span context of a message that continues a trace. */
 export const remote = {
   traceId: '0af7651916cd43dd8448eb211c80319c',
   spanId: 'b7ad6b7169203331',
 } as const;
 
-/** The context of a tracer rule. `close` closes its receivers and tracers. */
+/** The context for testing a tracer rule. `close` closes its receivers and tracers. */
 export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   readonly api = this.rig.api;
 
@@ -32,7 +32,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return receiver;
   }
 
-  /** `warnings` are the log lines at `warn` and above. */
+  /** Starts the tracer. `warnings` are its log lines at level `warn` and above. */
   async start(settings: Record<string, unknown>) {
     const warnings: string[] = [];
     const ignore = () => {};
@@ -59,7 +59,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     };
   }
 
-  /** Runs `work` with a new receiver and tracer, then closes the tracer. */
+  /** Runs `work` with a new receiver and a new tracer, then closes the tracer. */
   async trace<Result>(
     work: () => Result | Promise<Result>,
     settingsOf = ({ settings }: Receiver) => settings,
@@ -72,8 +72,8 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /**
-   * Emits `inner` after an await, while `outer` is active.
-   * @returns the context of `outer`
+   * Emits the `inner` span after an await, while the `outer` span is active.
+   * @returns the span context of `outer`
    */
   nest(outer: string, inner: string): Promise<SpanContext> {
     return this.api.trace.getTracer('conformance').startActiveSpan(outer, async (span) => {
@@ -101,7 +101,10 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return this.api.trace.setSpanContext(this.api.ROOT_CONTEXT, span);
   }
 
-  /** Waits for this many different spans, numbered or not, and returns one. */
+  /**
+   * Waits for `count` distinct spans with this name, optionally followed by a space and a suffix,
+   * and returns the first.
+   */
   async arrived(receiver: Receiver, name: string, count = 1): Promise<ReceivedSpan> {
     const spans = new Map<string, ReceivedSpan>();
     await eventually(async () => {
@@ -138,21 +141,27 @@ function isNamed(span: ReceivedSpan, name: string): boolean {
   return span.name === name || span.name.startsWith(`${name} `);
 }
 
-/** The rig of a tracer. */
+/** The rig for testing a tracer. */
 export interface TracerRig<Settings = Record<string, unknown>> {
-  /** The plugin's copy: `import * as api from '@opentelemetry/api'`. */
+  /**
+   * The plugin's copy of the OpenTelemetry API, from `import * as api from '@opentelemetry/api'`.
+   */
   readonly api: typeof OpenTelemetryApi;
-  /** Starts a back end. The settings send to it and sample everything. */
+  /**
+   * Starts a backend, and returns settings that make the tracer send to it and sample every trace.
+   */
   open(): Promise<Receiver<Settings>>;
-  /** Omit it if the plugin cannot sample. */
+  /** Returns the settings with this sample rate. Omit it if the plugin cannot sample. */
   sampled?(settings: Settings, rate: 0 | 1): Settings;
-  /** The reason for sending traces that the sender does not sample, if the vendor requires it. */
+  /**
+   * Why the plugin sends traces that their sender does not sample. Set it if the vendor requires
+   * this; the rule against it is then skipped.
+   */
   readonly ignoresASendersNo?: string;
-  /** Settings without a listening back end. */
+  /** Settings for a backend that does not listen. */
   readonly away?: Settings;
-  /** Settings that `start` must reject, and their secrets. */
+  /** Settings that `start` must reject, and the secrets in them. */
   readonly wrong?: { readonly settings: Settings; readonly secrets?: readonly string[] };
-  /** Closes all resources. */
   close?(): Promise<void>;
 }
 
@@ -169,9 +178,9 @@ export interface ReceivedSpan {
   /** 16 hexadecimal digits. */
   readonly spanId: string;
   readonly parentSpanId?: string;
-  /** Attributes as stored by the back end. */
+  /** The attributes as stored by the backend. */
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** Data about the process, as far as the protocol carries it. */
+  /** Information about the process, if the protocol transmits it. */
   readonly service?: {
     readonly name?: string;
     readonly version?: string;

@@ -111,7 +111,7 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   'lets-nothing-escape': letsNothingEscape,
 };
 
-/** Emits 50 spans to an unavailable back end and returns the logged warnings. */
+/** Emits 50 spans to a backend that does not listen, and returns the logged warnings. */
 async function loseSpans(bench: TracerBench): Promise<readonly string[]> {
   const started = await bench.start(bench.rig.away!);
   bench.emitMany(50, 'lost');

@@ -8,7 +8,7 @@ import { refuse, type Refusal } from '../protocol/result.js';
 
 export type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
 
-// The global is removed before functions run.
+// Kept here, because the global is removed before functions run.
 const Bytes = Uint8Array;
 
 export type Returned =
@@ -18,9 +18,9 @@ export type Returned =
   | Refusal;
 
 /**
- * Calls a function with one payload and converts its result to JSON text. Code of the function,
- * including getters, traps and `toJSON`, runs in here; only callbacks of promises run later. Never
- * throws.
+ * Calls a function with one payload and converts its result to JSON. All of the function's code,
+ * including getters, traps and `toJSON`, runs during this call; only promise callbacks run later.
+ * Never throws.
  */
 export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
@@ -32,7 +32,9 @@ export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes:
   }
 }
 
-/** Returns the JSON value, or other text, with U+FFFD for bytes that are not UTF-8. */
+/**
+ * Returns a payload's JSON value or, if it is not JSON, its text, with U+FFFD for invalid UTF-8.
+ */
 function valueOf(payload: Payload): unknown {
   const whole = typeof payload === 'string' ? payload : Buffer.from(payload).toString();
   const text = whole.startsWith('\ufeff') ? whole.slice(1) : whole;
@@ -44,7 +46,10 @@ function valueOf(payload: Payload): unknown {
   }
 }
 
-/** The second argument, `message`. Bytes are copied on first read: a Buffer shares its memory. */
+/**
+ * Returns the second argument of a function, `message`. Its bytes are copied on first access,
+ * because a Buffer shares its memory with other Buffers.
+ */
 function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
   let bytes: Uint8Array | undefined;
   return {
@@ -54,7 +59,10 @@ function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
   };
 }
 
-/** Runs the top level of the text. Returns its function `transform`, or why there is none. */
+/**
+ * Runs the top level of the function's text. Returns its `transform` function, or a refusal if
+ * there is none.
+ */
 export function findTransform(instantiate: Instantiate): Transform | Refusal {
   let transform: unknown;
   try {
@@ -80,7 +88,7 @@ function read(returned: unknown, maxOutputBytes: number): Returned {
     const json = write(returned, 'The function returned', maxOutputBytes);
     return typeof json === 'string' ? { kind: 'object', json } : json;
   }
-  // A Proxy may return a different length on each read.
+  // Read once, because a Proxy may return a different length each time.
   const count = returned.length;
   if (count === 0) return { kind: 'dropped' };
   if (count <= MAX_ITEMS) return readItems(returned, count, maxOutputBytes);
@@ -108,7 +116,7 @@ function readItems(returned: readonly unknown[], count: number, maxOutputBytes: 
 }
 
 function write(value: object, subject: string, maxBytes: number): string | Refusal {
-  // The JSON text of a Map, a Set or a Date is never what the author meant.
+  // Refuse a Map, a Set or a Date, whose JSON is never what the author meant.
   const kind = showKind(value);
   if (kind === 'a Map' || kind === 'a Set' || kind === 'a Date')
     return refuseKind(`${subject} ${kind}.`, value);

@@ -24,36 +24,40 @@ import {
 } from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/result.js';
 
-// The entry point of a child process: `node child.js <file of ses> <maximum bytes of output>`. The
-// parent enforces the deadline.
+// The entry point of a child process, started as `node child.js <file of ses> <max output bytes>`.
+// The parent enforces the deadline.
 //
-// It reads a chunk, runs its calls one by one, writes the answers and reads the next chunk, until
-// its standard input ends. It does nothing else, so its I/O may block.
+// The child reads a chunk, runs its calls one by one, writes the answers and reads the next chunk,
+// until its standard input ends. It does nothing else, so its I/O may block.
 //
-// Callbacks of promises must run under the deadline of their call, so each call of a function that
-// may make promises gets its own turn of the event loop.
+// Promise callbacks must run under the deadline of their call. Each call of a function that may
+// make promises therefore gets its own event-loop turn.
 
-/** Time or text after which answers are written: little is lost when a call ends the process. */
+/**
+ * Answers are flushed after this time or this many characters, so that little is lost when a call
+ * ends the process.
+ */
 const FLUSH_MS = 5;
 const FLUSH_CHARS = 256 * 1024;
 
 const [, , sesFile = '', maxOutput] = process.argv;
 const maxOutputBytes = Number(maxOutput);
 
-// The parent stops the child by closing its input. A signal to the group, as by Ctrl-C, must not.
+// The parent stops the child by closing its input. A signal to the process group, such as Ctrl-C,
+// must not stop it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 const exit = process.exit.bind(process);
 const { now } = performance;
 const clock = now.bind(performance);
 
-// The single file saves 25 ms per start compared to the sixty files of the module form.
+// The single-file build of SES starts 25 ms faster than its sixty modules.
 createRequire(sesFile)(sesFile);
 // Created while the memory of typed arrays is still reachable.
 const report = progressWriter(PROGRESS_FD);
 removeFromAsync();
 removeCopying();
 lockdown({
-  // Outputs may have fields named `constructor` or `hasOwnProperty`.
+  // Allows outputs with fields named `constructor` or `hasOwnProperty`.
   overrideTaming: 'severe',
   errorTrapping: 'none',
   unhandledRejectionTrapping: 'none',
@@ -71,7 +75,8 @@ async function work(chunk: Chunk): Promise<void> {
   let flushedAt = clock();
 
   const flush = (next: number): void => {
-    // The call is not to blame for a parent that reads slowly.
+    // Report no call as running during the write: a call must not be blamed for a parent that reads
+    // slowly.
     report(chunk.id, undefined);
     writeAll(encodeReply({ chunk: chunk.id, first: next - answers.length, answers }));
     answers = [];
@@ -87,13 +92,13 @@ async function work(chunk: Chunk): Promise<void> {
     const startedAt = clock();
     compiled ??= compile(chunk.key, chunk.text);
     const outcome = typeof compiled === 'function' ? makeCall(chunk, index, compiled) : compiled;
-    // Resumes when no callback is pending.
+    // Resumes once no callback is pending.
     if (ownTurn) await setImmediate();
     const endedAt = clock();
     const durationMs = Math.round((endedAt - startedAt) * 1000) / 1000;
     const logs = guest.take();
     answers.push({ ...outcome, logs, durationMs });
-    // A reason is short.
+    // The reason of a refused call is short and not counted.
     chars +=
       sizeOf(logs) +
       (outcome.kind === 'object'

@@ -10,9 +10,10 @@ interface Frame {
   getLineNumber(): number | null;
 }
 
-/** Records the lines of errors, and empties `error.stack`. Call once, after lockdown(). */
+/** Records the lines of errors and makes `error.stack` empty. Call once, after `lockdown()`. */
 export function rememberErrorLines(): void {
-  // V8's hook, https://v8.dev/docs/stack-trace-api; after lockdown only the host's Error has it.
+  // The V8 hook (https://v8.dev/docs/stack-trace-api). After `lockdown()`, only the host's `Error`
+  // has it.
   Error.prepareStackTrace = (error: object, frames: readonly Frame[]) => {
     const line = frames
       .find((frame) => frame.getScriptNameOrSourceURL() === SOURCE_NAME)
@@ -22,26 +23,32 @@ export function rememberErrorLines(): void {
   };
 }
 
-/** Returns the function's line of the error, from 1. May run code of the function. Never throws. */
+/**
+ * Returns the line of the function's text at which the error occurred, counted from 1, or undefined
+ * if unknown. May run the function's code. Never throws.
+ */
 export function lineOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   try {
     // V8 calls the hook on the first read of the stack. The thrown value may have a getter instead.
     void (error as { stack?: unknown }).stack;
   } catch {
-    // It has none.
+    // The line is unknown.
   }
   return lines.get(error);
 }
 
-/** Returns ` on line 3`, with the leading space; '' when the line is unknown. */
+/** Returns ` on line 3`, with its leading space, or an empty string. */
 export function onLine(line: number | string | undefined): string {
   return line === undefined ? '' : ` on line ${line}`;
 }
 
 const MAX_CHARS = 300;
 
-/** May run code of the function, so call it within the deadline. Never throws. */
+/**
+ * Returns the thrown value as text. May run the function's code, so call it within the deadline.
+ * Never throws.
+ */
 export function showThrown(thrown: unknown): string {
   try {
     if (typeof thrown !== 'object' || thrown === null)
@@ -57,7 +64,9 @@ export function showThrown(thrown: unknown): string {
   }
 }
 
-/** Returns the message of an error, or ''. Never throws. */
+/**
+ * Returns the message of an error, or an empty string. May run the function's code. Never throws.
+ */
 export function messageOf(thrown: unknown): string {
   try {
     return typeof thrown === 'object' && thrown !== null
@@ -68,7 +77,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Returns the kind of a value with its article. Runs no code of the function. */
+/** Returns the kind of a value with its article. Does not run the function's code. */
 export function showKind(value: unknown): string {
   if (value === undefined) return 'nothing (undefined)';
   if (value === null) return 'null';
@@ -84,7 +93,7 @@ export function showKind(value: unknown): string {
 
 function shorten(text: string): string {
   const short = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
-  // Control characters could corrupt terminals and logs.
+  // Replace control characters, which could corrupt terminals and logs.
   // eslint-disable-next-line no-control-regex
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

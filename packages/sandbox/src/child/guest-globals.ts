@@ -4,8 +4,8 @@ import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
 const wordsOf = (list: string) => list.trim().split(/\s+/);
 
-// The globals of a function; all others are removed, including additions of a newer Node or SES.
-// Excluded on purpose: allocation outside the heap (ArrayBuffer and its views, TextEncoder,
+// The globals of a function. All others are removed, even those added by a newer Node or SES.
+// Deliberately excluded are allocation outside the heap (ArrayBuffer and its views, TextEncoder,
 // TextDecoder), code generation (eval, Compartment), Promise, harden and lockdown.
 const LANGUAGE = wordsOf(`
   globalThis Infinity NaN undefined isFinite isNaN parseFloat parseInt decodeURI
@@ -15,19 +15,23 @@ const LANGUAGE = wordsOf(`
   URIError console
 `);
 
-/** Makes a function's compartment. Its frozen global object isolates calls from each other. */
+/** Returns a compartment with a frozen global object, which isolates calls from each other. */
 export function makeCompartment(console: object): Compartment {
-  // Date and Math of a compartment throw on time and random numbers. The host's are frozen too.
+  // A compartment's own `Date` and `Math` throw when asked for the time or a random number, so use
+  // the host's, which are frozen too.
   const compartment = new Compartment({ Date, Math, console });
   const globals = compartment.globalThis as Record<PropertyKey, unknown>;
-  // `x instanceof Function` works; calling it throws.
+  // `x instanceof Function` works, but calling `Function` throws.
   globals['Function'] = Function.prototype.constructor;
   removeAllBut(LANGUAGE, globals);
   Object.freeze(globals);
   return compartment;
 }
 
-/** Removes the only built-in that makes promises without `async`. Call before lockdown(). */
+/**
+ * Removes `Array.fromAsync`, the only built-in that makes promises without `async`. Call before
+ * `lockdown()`.
+ */
 export function removeFromAsync(): void {
   Reflect.deleteProperty(Array, 'fromAsync');
 }
@@ -35,14 +39,14 @@ export function removeFromAsync(): void {
 const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
 
 /**
- * Removes ways to allocate outside the heap from the bytes of a message: constructors, copying
- * methods, and access to their ArrayBuffer, whose methods SES installs permanently on load. A
- * function can read, change, divide (`subarray`) and copy (`Array.from`) its bytes. Call before
- * lockdown().
+ * Removes the ways to allocate memory outside the heap from a message's bytes: constructors,
+ * copying methods, and access to their ArrayBuffer, whose methods SES installs permanently when
+ * loaded. A function can still read, change, divide (`subarray`) and copy (`Array.from`) its bytes.
+ * Call before `lockdown()`.
  */
 export function removeCopying(): void {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
-  // Node reads it of its own buffers, which no function sees.
+  // Node reads the `buffer` of its own Buffers, so they keep it. No function sees a Buffer.
   Object.defineProperty(
     Buffer.prototype,
     'buffer',
@@ -52,7 +56,7 @@ export function removeCopying(): void {
   remove('constructor', Uint8Array.prototype);
 }
 
-/** Removes Node's globals from the process: a function that escapes its compartment finds less. */
+/** Removes Node's globals, so that a function that escapes its compartment finds less. */
 export function stripHostGlobals(): void {
   removeAllBut([...LANGUAGE, 'Compartment'], globalThis);
 }
@@ -63,7 +67,7 @@ function removeAllBut(kept: readonly string[], globals: object): void {
   }
 }
 
-/** Throws when the property remains: functions could use it. */
+/** Removes a property. Throws if it remains, because functions could use it. */
 function remove(name: string, from: object): void {
   if (!Reflect.deleteProperty(from, name)) throw new Error(`${name} cannot be removed`);
 }
@@ -74,7 +78,10 @@ const ABSENT = wordsOf(`
   TextEncoder TextDecoder ArrayBuffer SharedArrayBuffer DataView Uint8Array WebAssembly Atomics
 `);
 
-/** Returns the fix for a missing global: undeclared names are undefined in a compartment. */
+/**
+ * Returns the fix for an error about a global that functions lack, or undefined for other errors.
+ * Undeclared names are undefined in a compartment.
+ */
 export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
   const method = /\bbytes\.(\w+) is not a function$/.exec(message)?.[1];
@@ -84,12 +91,12 @@ export function fixForAbsent(message: string): string | undefined {
   return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
 }
 
-/** Makes the console of functions, which collects a bounded number of lines. */
+/** Returns the console of functions, which collects a limited number of lines. */
 export function makeGuestConsole() {
   let lines: string[] = [];
   let dropped = 0;
   const write = (...values: unknown[]): void => {
-    // Lines beyond the limit are not even formatted.
+    // Further lines are counted but not formatted.
     if (lines.length >= MAX_LOG_LINES) dropped += 1;
     else lines.push(values.map(show).join(' ').slice(0, MAX_LOG_LINE_CHARS));
   };

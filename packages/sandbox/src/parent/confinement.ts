@@ -4,13 +4,14 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxLimits } from '../protocol/protocol.js';
 
-// Confines a child in addition to SES: an empty environment (`guest-process.ts`), V8's heap limit,
-// the kernel's data limit, read access to its own code only, no processes, and SIGKILL when its
-// parent dies. Unavailable mechanisms are left out; deadline and heap limit need only Node.
+// Confines a child process in addition to SES: an empty environment (`guest-process.ts`), V8's heap
+// limit, the kernel's data limit, read access to its own code only, no child processes, and SIGKILL
+// when its parent dies. Mechanisms that the machine lacks are omitted. The deadline and the heap
+// limit need only Node.
 
 /**
- * Megabytes in addition to the heap. Node 20 takes up to 150 before any function runs; newer
- * versions also reserve 512 for machine code.
+ * Megabytes that a process may use beyond its heap. Node 20 uses up to 150 before any function
+ * runs; newer versions also reserve 512 for machine code.
  */
 const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 
@@ -19,16 +20,19 @@ export interface Command {
   args: string[];
 }
 
-/** Returns commands to start a child, strictest first. An unsupported one fails immediately. */
+/**
+ * Returns the commands that may start a child, strictest first. One that the machine does not
+ * support fails immediately.
+ */
 export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
   const [setpriv, prlimit, node] = await Promise.all([
     find('setpriv'),
     find('prlimit'),
     nodeArguments(limits),
   ]);
-  // Without its parent nothing would enforce the deadline of a looping child.
+  // A child must die with its parent: nothing else would enforce the deadline of a looping child.
   const dying = setpriv === undefined ? [] : [[setpriv, '--pdeathsig', 'KILL', '--no-new-privs']];
-  // Functions that run out of memory must not leave core files.
+  // `--core=0` prevents core files of functions that run out of memory.
   const data = DATA_MB_BESIDE_HEAP.map(
     (megabytes) => `--data=${(limits.memoryMb + megabytes) * 1024 * 1024}`,
   );
@@ -64,7 +68,10 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   ];
 }
 
-/** https://nodejs.org/api/permissions.html: no files but these, no processes, no threads. */
+/**
+ * Returns the arguments that restrict a process to reading these folders, without starting
+ * processes or threads: https://nodejs.org/api/permissions.html
+ */
 function permissionArguments(readable: readonly string[]): string[] {
   const flag = ['--permission', '--experimental-permission'].find((name) =>
     process.allowedNodeEnvironmentFlags.has(name),
@@ -72,7 +79,10 @@ function permissionArguments(readable: readonly string[]): string[] {
   return flag === undefined ? [] : [flag, ...readable.map((place) => `--allow-fs-read=${place}`)];
 }
 
-/** Returns the path of a Linux tool: the child has no PATH. */
+/**
+ * Returns the path of a Linux tool, or undefined if there is none. The child has no PATH to find it
+ * with.
+ */
 async function find(name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {
@@ -82,7 +92,7 @@ async function find(name: string): Promise<string | undefined> {
       await access(file, constants.X_OK);
       return file;
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined;

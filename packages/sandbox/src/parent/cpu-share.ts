@@ -1,34 +1,47 @@
 import { readFileSync } from 'node:fs';
 
-/** Share of a processor when throttled: a call gets its deadline within twice the deadline. */
+/**
+ * The share of processor time that a throttled process gets. Within twice its deadline, a call
+ * still gets as much processor time as its deadline.
+ */
 export const SHARE = 2 / 3;
 
-/** A neighbour rarely waits longer than this, and longer turns would save nothing. */
+/** The length of a turn. Other processes rarely wait longer; longer turns would save nothing. */
 const TURN_MS = 5;
 
-/** Limit of the credit that accumulates while this process is too busy to switch turns. */
+/** The maximum credit, which accumulates while this process is too busy to switch turns. */
 const MOST_CREDIT_MS = SHARE * 4 * TURN_MS;
 
 /**
- * Throttles a process with SIGSTOP and SIGCONT: neighbours wait for the end of a turn, not of a
- * loop. Niceness does not help, as kernels weigh groups of processes; control groups need rights
- * that an agent lacks.
+ * Throttles a process with SIGSTOP and SIGCONT, so that other processes wait only for the end of a
+ * turn, not of a loop. Niceness does not help, because kernels weigh groups of processes; control
+ * groups need rights that an agent lacks.
  */
 export class CpuShare {
   readonly #signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
   #timer: NodeJS.Timeout | undefined;
   #runs = true;
-  /** Milliseconds the process may still run. */
+  /**
+   * Grows while the process is stopped, and shrinks while it runs. The process runs while this is
+   * positive.
+   */
   #credit = 0;
   #turnedAt = 0;
   #heldMs = 0;
 
-  /** @param signal must not throw if the process is gone */
+  /**
+   * Creates a throttle for a process, inactive until `begin` is called.
+   *
+   * @param signal sends a signal to the process; must not throw if the process is gone
+   */
   constructor(signal: (name: 'SIGSTOP' | 'SIGCONT') => void) {
     this.#signal = signal;
   }
 
-  /** Starts throttling. The process runs first. Does nothing on Windows, which cannot stop it. */
+  /**
+   * Starts throttling; the process runs in the first turn. Does nothing on Windows, which cannot
+   * stop a process.
+   */
   begin(now = performance.now()): void {
     if (this.#timer || process.platform === 'win32') return;
     this.#credit = SHARE * TURN_MS;
@@ -49,7 +62,7 @@ export class CpuShare {
     if (!this.#runs) this.#let(true);
   }
 
-  /** Total milliseconds for which the process was stopped. */
+  /** Returns the total time for which the process was stopped. */
   heldMs(now = performance.now()): number {
     if (this.#timer) this.#account(now);
     return this.#heldMs;
@@ -72,15 +85,16 @@ export class CpuShare {
   }
 }
 
-/** Linux reports processor time in hundredths of a second: times(2), proc(5). */
+/** The length of a clock tick. Linux counts processor time in 1/100 s: times(2), proc(5). */
 const MS_PER_TICK = 10;
 
-/** Processor time in milliseconds of a process and its threads; undefined where unavailable. */
+/** Returns the processor time of a process and its threads, or undefined if unavailable. */
 export function cpuTimeMs(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Words 12 and 13 (utime, stime) after the program's name; the name may contain anything.
+    // utime and stime are words 12 and 13 after the program's name. The name may contain anything,
+    // and ends at the last closing parenthesis.
     const words = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = Number(words[11]) + Number(words[12]);
     return Number.isFinite(ticks) ? ticks * MS_PER_TICK : undefined;

@@ -1,33 +1,41 @@
 import type { CallProgress } from '../protocol/progress.js';
 
-/** A child with work that neither runs a function nor makes progress is killed after this time. */
+/** A child with work is killed after this time without running a function or making progress. */
 export const STUCK_MS = 10_000;
 
-/** A call with a smaller share of its deadline in CPU time was delayed: functions cannot wait. */
+/**
+ * A call that got less than this share of its deadline as processor time was delayed by the
+ * machine, because functions themselves cannot wait.
+ */
 const KEPT_WAITING_SHARE = 0.5;
-/** A call that has used this share of its deadline is likely to overrun. */
+/** The share of its deadline after which a call is likely to overrun. */
 const LONG_SHARE = 0.5;
-/** Limit for a delayed call, in deadlines. */
+/** The maximum duration of a delayed call, as a multiple of its deadline. */
 const KEPT_WAITING_DEADLINES = 1.7;
 /**
- * A call with less processor time is not to blame; most need a thousandth of it. It is small
- * because a loop must be blamed, even on a machine busy with loops.
+ * A call that got less than this share of its deadline as processor time is not to blame: most
+ * calls need a thousandth of it. The share is small, because a loop must be blamed even on a
+ * machine busy with loops.
  */
 const STARVED_SHARE = 0.1;
 
-/** `long`: likely to overrun. `starvedMs`: processor time of a call that had too little of it. */
+/**
+ * The state of a child's current call. `long`: it is likely to overrun. `starvedMs`: the processor
+ * time of a call that got too little of it.
+ */
 export type DeadlineState =
   | { readonly state: 'fine' | 'long' | 'stuck' }
   | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
 /**
- * Measures from outside how long a child has run the same call. Time counts between looks: a call
- * is stopped at most one interval late and never early, and is not blamed while the machine or the
- * parent stood still. A call with hardly any processor time gets more and is then reported as
- * starved. Time stopped by the CPU share (`heldMs`) does not count.
+ * Measures from outside how long a child has been running the same call. Only the time between
+ * calls of `look` counts, so a call is stopped at most one interval late, never early, and not
+ * because the machine or the parent was suspended. A call with hardly any processor time gets more
+ * time, and is then reported as starved. Time for which the CPU share stopped the child (`heldMs`)
+ * does not count.
  *
- * @param cpuMs processor time of the child; undefined where unknown
- * @returns `look`, to be called every `everyMs` milliseconds while the child has work
+ * @param cpuMs returns the processor time of the child, or undefined if unknown
+ * @returns `look`, to be called every `everyMs` while the child has work
  */
 export function watchDeadline(
   deadlineMs: number,

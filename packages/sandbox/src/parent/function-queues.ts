@@ -1,6 +1,6 @@
 import type { CallAnswer, Payload } from '../protocol/protocol.js';
 
-/** A payload for a function, or a check of it, that waits for its answer. */
+/** A call of a function with a payload, or a check of the function, that awaits its answer. */
 export interface QueuedCall {
   text: string;
   /** Undefined for a check. */
@@ -14,7 +14,9 @@ export interface QueuedCall {
 export interface Taken {
   key: string;
   calls: QueuedCall[];
-  /** The function is new or suspected: its call may occupy the process until the deadline. */
+  /**
+   * Whether the function is new or suspected, so a call may occupy the process until the deadline.
+   */
   apart: boolean;
 }
 
@@ -22,66 +24,83 @@ interface FunctionQueue {
   readonly key: string;
   readonly project: ProjectQueues;
   waiting: QueuedCall[];
-  /** Processes that run calls of this queue. */
+  /** Processes running calls of this queue. */
   running: number;
-  /** Set when a process was killed because of it. */
+  /**
+   * When the suspicion against the function ends. It begins when one of its calls ends a process.
+   */
   suspectUntil: number;
-  /** The call was interrupted for a new function; the queue waits for all new ones. */
+  /**
+   * Whether a call was interrupted for a new function, so the queue waits for all new functions.
+   */
   interrupted: boolean;
 }
 
-/** The functions of one project, in the order of their turns. */
+/** The functions of a project, in the order of their turns. */
 interface ProjectQueues {
   readonly name: string;
   readonly queues: Map<string, FunctionQueue>;
   running: number;
-  /** Set when a process was killed because of one of its functions. */
+  /**
+   * When the suspicion against the project ends. It begins when one of its functions ends a
+   * process.
+   */
   suspectUntil: number;
-  /** Active rests, during which its functions apart do not run. */
+  /** Active rests, during which the project's new and suspected functions do not run. */
   rests: number;
 }
 
-/** A pause for a project's functions apart, ended by the caller after `ms`. */
+/**
+ * A period in which a project's new and suspected functions do not run. The caller ends it after
+ * `ms`.
+ */
 export interface ProjectRest {
   readonly ms: number;
   end(): void;
 }
 
 /**
- * About a millisecond of a fast function, which fits a CPU cache: chunks of 256 calls of 1 KB took
- * up to a fifth longer per call.
+ * The maximum number of calls in a chunk, and of characters in their payloads. A fast function
+ * takes about a millisecond for them, and they fit into a CPU cache: chunks of 256 calls of 1 KB
+ * took up to a fifth longer per call.
  */
 const MAX_CALLS = 64;
 const MAX_CHARS = 128 * 1024;
-/** Slow calls use smaller chunks: others would wait for all 64. */
+/**
+ * The target maximum duration of a chunk. Slow calls get smaller chunks, because other functions
+ * would wait for all 64 calls.
+ */
 const TURN_MS = 50;
 
-/** How long a function and its project are suspected after a process was killed. */
+/** The time for which a function and its project are suspected after a call ended its process. */
 const SUSPICION_MS = 60_000;
-/** How long projects share the processes after calls of two of them. */
+/** How long projects share the processes after calls from two different projects. */
 const SHARING_MS = 60_000;
 
-/** A project that keeps overrunning rests for twice the time of the call and its new process. */
+/**
+ * A project that keeps overrunning rests for this multiple of the time that the call and the start
+ * of a new process took.
+ */
 const RESTS = 2;
 const REPLACING_MS = 150;
 const MAX_REST_MS = 60_000;
 
-/** Functions remembered as tried; a forgotten one is tried again. */
+/** The maximum number of functions remembered as tried. A forgotten one is tried again. */
 const MAX_TRIED = 10_000;
 
 /**
- * Decides which calls run next. Projects take turns, and so do their functions. No function
- * occupies all processes, nor does a project that is suspected or shares them: others always find
- * one that is not stuck in a loop. New and suspected functions run apart: one call at a time, all
- * in the same process, new ones first.
+ * Decides which calls run next. Projects take turns, as do the functions of a project. No function
+ * occupies all processes, nor does a project that is suspected or shares them, so other functions
+ * always find a process that is not stuck in a loop. New and suspected functions run apart: one
+ * call at a time, all in the same process, new functions first.
  */
 export class FunctionQueues {
   readonly #processes: number;
-  /** Process limit of a function, and of a project that shares them. */
+  /** The maximum number of processes for a function, and for a project that shares them. */
   readonly #share: number;
   readonly #queues = new Map<string, FunctionQueue>();
   readonly #projects = new Map<string, ProjectQueues>();
-  /** Tried functions, least recently answered first, with the calls that fit into a turn. */
+  /** Tried functions, least recently answered first, with the number of calls per turn. */
   readonly #tried = new Map<string, number>();
   #lastProject: string | undefined;
   #sharedUntil = 0;
@@ -91,7 +110,11 @@ export class FunctionQueues {
     this.#share = Math.max(1, processes - 1);
   }
 
-  /** @param project always the same for a function; by default the function is its own project */
+  /**
+   * Queues calls of a function.
+   *
+   * @param project always the same for a function; by default, the function is its own project
+   */
   add(key: string, calls: readonly QueuedCall[], project = key): void {
     const queue = this.#queue(key, project);
     if (this.#lastProject !== undefined && this.#lastProject !== project)
@@ -100,7 +123,7 @@ export class FunctionQueues {
     for (const call of calls) queue.waiting.push(call);
   }
 
-  /** Ends a `take`. Unanswered calls return to the front of their queue. */
+  /** Ends the run of calls from `take`. Unanswered calls return to the front of their queue. */
   release(key: string, unanswered: readonly QueuedCall[]): void {
     const queue = this.#queue(key);
     queue.running -= 1;
@@ -111,8 +134,8 @@ export class FunctionQueues {
 
   /**
    * Suspects a function whose call ended its process after `tookMs`. From the second such call
-   * within a minute its project rests: functions that only overrun cost neighbours at most a
-   * quarter of a processor.
+   * within a minute, its project rests, so that overrunning functions cost others at most a quarter
+   * of a processor.
    */
   suspect(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
@@ -122,7 +145,7 @@ export class FunctionQueues {
     return rest;
   }
 
-  /** Reports answered calls: the function may share a process unless suspected. */
+  /** Records answered calls. The function may then share a process, unless it is suspected. */
   answered(key: string, calls = 1, tookMs = 0): void {
     const queue = this.#queues.get(key);
     if (queue) queue.interrupted = false;
@@ -132,7 +155,8 @@ export class FunctionQueues {
   }
 
   /**
-   * A call apart was ended after `tookMs` for a new function. Its project rests like in `suspect`.
+   * Records that a call running apart was ended after `tookMs` in favour of a new function. Its
+   * project rests as in `suspect`.
    */
   interrupted(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
@@ -145,7 +169,10 @@ export class FunctionQueues {
     return this.#tried.size === 0;
   }
 
-  /** Whether a new function waits that may run, or could without `instead` of another project. */
+  /**
+   * Whether a new function that may run now is waiting. With `instead`, whether a new function of
+   * another project is waiting that could run in its place.
+   */
   newWaits(instead?: string): boolean {
     const now = performance.now();
     const running = instead === undefined ? undefined : this.#queue(instead).project;
@@ -163,7 +190,7 @@ export class FunctionQueues {
     return false;
   }
 
-  /** How many idle processes the waiting calls could use. */
+  /** The number of idle processes that waiting calls could use. */
   get wanted(): number {
     const now = performance.now();
     let [wanted, apart] = [0, 0];
@@ -184,7 +211,10 @@ export class FunctionQueues {
     return wanted + (this.#isConfined(now) ? 0 : apart);
   }
 
-  /** Returns calls of one function for a process, apart only if `apartToo`. `release` ends it. */
+  /**
+   * Returns calls of one function for a process, or undefined if none may run. Functions that run
+   * apart are considered only if `apartToo`. Call `release` when the process has finished.
+   */
   take(apartToo = true): Taken | undefined {
     const now = performance.now();
     const isFree = apartToo && !this.#isConfined(now);
@@ -204,7 +234,7 @@ export class FunctionQueues {
         project.running += 1;
         toTheEnd(project.queues, key, queue);
         toTheEnd(this.#projects, name, project);
-        // One by one: a good call is answered before the next one may end the process.
+        // One call at a time, so that a good call is answered before the next may end the process.
         return { key, calls: cut(queue, apart ? 1 : this.#tried.get(key)!), apart };
       }
     }
@@ -226,7 +256,7 @@ export class FunctionQueues {
     return suspectUntil > now || this.#sharedUntil > now ? this.#share : this.#processes;
   }
 
-  /** Whether a function apart is running: they share one process. */
+  /** Whether a function is running apart. All such functions share one process. */
   #isConfined(now: number): boolean {
     for (const [key, queue] of this.#queues)
       if (queue.running > 0 && this.#isApart(key, queue, now)) return true;
@@ -256,10 +286,10 @@ export class FunctionQueues {
     return queue;
   }
 
-  /** Forgets a queue without calls, and its project, unless suspected. */
+  /** Removes a queue without calls, and its project if now empty, unless they are suspected. */
   #forgetIdle({ key, project, waiting, running, suspectUntil }: FunctionQueue, now: number): void {
     if (waiting.length > 0 || running > 0 || suspectUntil > now) return;
-    // The last queue of a suspected project keeps the suspicion.
+    // The last queue of a suspected project is kept: removing it would remove the suspicion.
     if (project.suspectUntil > now && project.queues.size === 1) return;
     this.#queues.delete(key);
     project.queues.delete(key);
@@ -282,12 +312,13 @@ function toTheEnd<V>(map: Map<string, V>, key: string, value: V): void {
   map.set(key, value);
 }
 
-/** Takes calls that may share a chunk from the front of a queue. */
+/** Removes and returns calls from the front of a queue that may share a chunk. */
 function cut(queue: FunctionQueue, most: number): QueuedCall[] {
   const { waiting } = queue;
   const first = waiting[0]!;
   let count = 1;
-  // A call whose process died for an unknown reason runs alone, to show whether it is the cause.
+  // A call during which a process died for an unknown reason runs alone, to show whether it is the
+  // cause.
   if (first.payload !== undefined && first.deaths === 0) {
     let chars = first.payload.length;
     while (count < most) {

@@ -15,25 +15,30 @@ import {
 } from '../protocol/protocol.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
 
-/** Why a process ended, and the call it was running, if any. */
+/** The cause of a process's end, and the call that was running, if any. */
 export interface End {
-  /** `unstarted`: before its first call. `lost`: killed from outside, crashed, malformed reply. */
+  /**
+   * `unstarted`: before any call. `lost`: killed from outside, crashed, or sent a malformed reply.
+   */
   cause: 'unstarted' | 'overran' | 'memory' | 'lost';
   call: number | undefined;
-  /** Processor time in milliseconds of a call that overran for lack of it. */
+  /** The processor time of a call that overran because it got too little of it. */
   starvedMs: number | undefined;
   /**
-   * The process was killed (V8 uses other signals), or the system has too many: not the command's
-   * fault.
+   * Whether the process received SIGKILL, which V8 does not use, or could not start because the
+   * system has too many processes. Neither is the command's fault.
    */
   killed: boolean;
-  /** Milliseconds since it last got work or answered. */
+  /** The time since the process last received work or sent an answer. */
   silentMs: number;
-  /** The standard error, bounded, for people. */
+  /** The beginning of the standard error output, for humans. */
   lastWords: string;
 }
 
-/** `onStarted` is called once, when the process accepts calls; `onEnd` once, as the last call. */
+/**
+ * Receives the events of a process. `onStarted` is called once, when the process accepts calls;
+ * `onEnd` once, after all other calls.
+ */
 export interface Listener {
   onStarted(): void;
   onReply(reply: Reply): void;
@@ -43,10 +48,10 @@ export interface Listener {
 const LAST_WORDS_CHARS = 4096;
 const OUT_OF_MEMORY = /out of memory|Allocation failed|bad_alloc|Cannot allocate memory/i;
 
-/** Sizes, logs and reasons of a frame. */
+/** Bytes that a frame may have beyond its output, for sizes, logs and reasons. */
 const FRAME_BYTES_BESIDE_OUTPUT = 8 * 1024 * 1024;
 
-/** One child process, from start to end. It has at most one chunk at a time. */
+/** A child process, from start to end. It has at most one chunk at a time. */
 export class GuestProcess {
   readonly #process: ChildProcess;
   readonly #progressFd: number;
@@ -56,7 +61,7 @@ export class GuestProcess {
   readonly #share = new CpuShare((name) => this.#process.kill(name));
   #watch: NodeJS.Timeout | undefined;
   #chunk: number | undefined;
-  /** Throttled while it starts or processes its chunk. */
+  /** Whether the process is throttled while it starts or processes its chunk. */
   #quietly = false;
   #lastSignAt = performance.now();
   #lastWords = '';
@@ -64,7 +69,10 @@ export class GuestProcess {
   #killed = false;
   #started = false;
 
-  /** Throws if the progress cell or the pipes cannot be made; other failures end as `unstarted`. */
+  /**
+   * Starts the process. Throws if the progress cell or the pipes cannot be created; other failures
+   * end it as `unstarted`.
+   */
   constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
     this.#listener = listener;
@@ -72,7 +80,8 @@ export class GuestProcess {
     try {
       this.#process = spawn(command.file, command.args, {
         env: {},
-        // The protocol has a separate pipe, which output of Node or V8 cannot reach.
+        // The protocol has its own pipe, so that output of Node or V8 cannot be mistaken for
+        // replies.
         stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
         windowsHide: true,
       });
@@ -90,14 +99,17 @@ export class GuestProcess {
     return this.#started;
   }
 
-  /** Ends the throttling of its start: calls wait for it. */
+  /** Ends throttling during startup, because calls are waiting for the process. */
   hurry(): void {
     if (this.#started) return;
     this.#quietly = false;
     this.#share.end();
   }
 
-  /** Sends a chunk after the previous one was answered. `quietly` throttles: it may overrun. */
+  /**
+   * Sends a chunk. Call only after the previous one was answered. `quietly` throttles the process,
+   * because the chunk may overrun.
+   */
   send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
     this.#quietly = quietly;
@@ -112,7 +124,7 @@ export class GuestProcess {
     this.#share.end();
   }
 
-  /** Kills the process; resolves after `onEnd`. */
+  /** Kills the process. Resolves after `onEnd`. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#closed;
@@ -121,12 +133,13 @@ export class GuestProcess {
   #listen(): Promise<void> {
     const child = this.#process;
     if (!child.stdin) {
-      // Node could not make the pipes and reports it later as an event, which needs a listener.
+      // The pipes could not be created. Node also emits this later as an event, which needs a
+      // listener.
       child.on('error', () => undefined);
       throw new Error('no file descriptor is left for a child process');
     }
     const frames = new FrameReader(this.#limits.maxOutputBytes + FRAME_BYTES_BESIDE_OUTPUT);
-    // The child ended before it read everything; `onEnd` reports that.
+    // The child ended before reading everything, which `onEnd` reports.
     child.stdin.on('error', () => undefined);
     child.stderr!.on('data', (bytes: Buffer) => {
       if (this.#lastWords.length < LAST_WORDS_CHARS)
@@ -159,7 +172,7 @@ export class GuestProcess {
       });
       child.on('error', (error) => {
         this.#lastWords ||= error.message;
-        // Too many processes (fork(2)): another command line would fail too.
+        // The system has too many processes (fork(2)), so no other command would work either.
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#killed = true;
         // A process that never started emits no `close`.
         if (child.pid === undefined) end();
@@ -191,7 +204,7 @@ export class GuestProcess {
     };
   }
 
-  /** Watches the process while it starts or has work; an idle one costs no timer. */
+  /** Watches the process while it starts or has work. An idle process needs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
     const { pid } = this.#process;

@@ -23,7 +23,7 @@ import {
 
 /**
  * A function's text, and a key that changes with it, such as its source's id with a version.
- * Functions of a project share its part of the sandbox; by default a function is its own project.
+ * Functions of a project share its part of the sandbox. By default, a function is its own project.
  */
 export interface TransformFunction {
   key: string;
@@ -33,9 +33,12 @@ export interface TransformFunction {
 
 /** Consecutive failed starts after which the sandbox reports that it cannot start processes. */
 const FAILED_STARTS_TOLERATED = 3;
-/** Processes that die during a call before it is refused as the cause. */
+/** The number of processes that must die during a call before it is refused as the cause. */
 const DEATHS_TOLERATED = 3;
-/** How long a call apart may delay a new function; a first call takes a few milliseconds. */
+/**
+ * The maximum time that a call running apart may delay a new function. A function's first call
+ * usually takes a few milliseconds.
+ */
 const TRIAL_MS = 100;
 
 type OnAnswer = (index: number, answer: CallAnswer) => void;
@@ -45,12 +48,12 @@ interface Work {
   id: number;
   key: string;
   calls: QueuedCall[];
-  /** Answers arrive in order. */
+  /** Answers arrive in the order of the calls. */
   answered: number;
   apart: boolean;
   since: number;
   interrupted: boolean;
-  /** Calls that do not end with the process are not run again. */
+  /** Whether the work was cancelled, so that its unanswered calls are not run again. */
   cancelled: boolean;
 }
 
@@ -63,27 +66,29 @@ interface Slot {
 /**
  * Runs untrusted functions in a few child processes.
  *
- * 1. `run` adds its payloads to the function's queue. Processes start on demand and remain.
+ * 1. `run` adds its payloads to the function's queue. Processes start on demand and are kept.
  * 2. A ready process takes a bounded number of calls from the next queue and runs them one by one.
- *    A starting process gets none: another may be ready sooner.
- * 3. A call that overruns its deadline or memory ends with its process and is refused. The other
- *    calls of its chunk run again elsewhere: calls have no effects, so repeating one is safe.
- * 4. If a process dies for an unknown reason, its calls run again, suspicious ones alone.
- * 5. A process ended by a call is replaced immediately: the next call need not wait for a start.
- * 6. A function runs apart, in a process that no tried function waits for, until it has answered a
- *    call; so does one that overran recently. It is throttled, and so is a replacement that nothing
- *    waits for. While a new function of another project waits, a call apart is interrupted after a
- *    moment and runs again later: many that loop delay a good one little.
- * 7. `cancel` withdraws unanswered calls; `close` kills the processes.
+ *   A starting process takes none, because another may be ready sooner.
+ * 3. A call that exceeds its deadline or memory ends its process and is refused. The other calls of
+ *   its chunk run again in another process, which is safe because calls have no effects.
+ * 4. If a process dies for an unknown reason, its calls run again, and possible causes run alone.
+ * 5. A process ended by a call is replaced immediately, so that the next call need not wait for a
+ *   start.
+ * 6. Until it has answered a call, and after a recent overrun, a function runs apart, in a process
+ *   that no tried function waits for. Such a process is throttled, as is a replacement that no call
+ *   waits for. While a new function of another project waits, a call that runs apart is soon
+ *   interrupted and runs again later, so that many looping functions delay a good function only a
+ *   little.
+ * 7. `cancel` withdraws unanswered calls, and `close` kills the processes.
  */
 export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #queues: FunctionQueues;
   readonly #slots = new Set<Slot>();
   readonly #rests = new Set<NodeJS.Timeout>();
-  /** Runs until a call apart yields to a new function. */
+  /** Fires when a call that runs apart must be interrupted for a new function. */
   #trial: NodeJS.Timeout | undefined;
-  /** Command lines that may work, strictest first; undefined until `#prepare`. */
+  /** Commands that may work, strictest first. Undefined until `#prepare` has found them. */
   #commands: Command[] | undefined;
   #preparing = false;
   #failedStarts = 0;
@@ -91,7 +96,7 @@ export class Sandbox {
   #lastChunk = 0;
   #closed = false;
 
-  /** Starts no process yet. */
+  /** Creates a sandbox without starting a process. */
   constructor(limits: Partial<SandboxLimits> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#queues = new FunctionQueues(this.#limits.processes);
@@ -99,8 +104,8 @@ export class Sandbox {
 
   /**
    * Runs the function on each payload and returns the results in order. `onResult` receives each
-   * immediately and must not throw. Rejects only with a SandboxError: payloads without a result may
-   * run again, and `onResult` still receives results of calls that continued.
+   * result immediately and must not throw. Rejects only with a `SandboxError`. Payloads without a
+   * result may then be run again; `onResult` still receives the results of calls that continued.
    */
   async run(
     fn: TransformFunction,
@@ -108,11 +113,11 @@ export class Sandbox {
     onResult?: OnResult,
   ): Promise<TransformResult[]> {
     if (payloads.length === 0) return [];
-    // `#settle` has rejected answers of a check.
+    // None of the answers is `compiled`: `#settle` rejects that for a payload.
     return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
   }
 
-  /** Rejects the unanswered calls of a function, or only calls that no process runs. */
+  /** Rejects a function's unanswered calls, or only those that no process is running. */
   cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
     const calls = this.#queues.drop(key);
     for (const { work, process } of this.#slots) {
@@ -125,7 +130,7 @@ export class Sandbox {
     for (const call of calls) call.fail(cancelledError());
   }
 
-  /** Compiles the function and runs its top level without `transform`. Rejects like `run`. */
+  /** Compiles the function and runs its top level, not `transform`. Rejects like `run`. */
   async check(fn: TransformFunction): Promise<CheckResult> {
     const [answer] = await this.#submit(fn, [undefined]);
     return answer?.kind === 'refused'
@@ -133,7 +138,7 @@ export class Sandbox {
       : { ok: true };
   }
 
-  /** The command line of the processes; undefined before the first run. */
+  /** The command of the processes, or undefined before the first run. */
   get command(): Readonly<Command> | undefined {
     return this.#commands?.[0];
   }
@@ -190,19 +195,23 @@ export class Sandbox {
     if (!command) return void this.#prepare();
     const started = [...this.#slots].filter((slot) => slot.process.hasStarted);
     const ready = started.filter((slot) => slot.work === undefined);
-    // A function apart never gets the last ready process: its neighbours would wait for a start.
+    // A function that runs apart never gets the only started process: tried functions would wait
+    // for another one to start.
     const sparesOne = this.#limits.processes === 1 || started.length > 1 || this.#queues.areAllNew;
     while (ready.length > 0) {
       const taken = this.#queues.take(sparesOne);
       if (!taken) break;
-      // A call apart gets the youngest process: the others have functions compiled.
+      // A call that runs apart gets the youngest process, because older ones have already compiled
+      // functions.
       this.#give((taken.apart ? ready.pop() : ready.shift())!, taken);
     }
     this.#startMissing(command, this.#slots.size - started.length);
     this.#makeRoom();
   }
 
-  /** Interrupts a call apart after its moment while a new function of another project waits. */
+  /**
+   * Interrupts a call that has run apart for `TRIAL_MS` if another project's new function waits.
+   */
   #makeRoom(): void {
     if (this.#trial || this.#limits.processes === 1) return;
     const slot = [...this.#slots].find(({ work }) => work?.apart && !work.interrupted);
@@ -231,7 +240,7 @@ export class Sandbox {
     }
   }
 
-  /** Finds out once how to start a process on this machine. */
+  /** Determines once how to start a process on this machine. */
   async #prepare(): Promise<void> {
     if (this.#preparing) return;
     this.#preparing = true;
@@ -246,7 +255,7 @@ export class Sandbox {
     this.#dispatch();
   }
 
-  /** Throws like `GuestProcess`. */
+  /** Starts a process. Throws if the constructor of `GuestProcess` throws. */
   #open(command: Command, quietly = false): void {
     const slot: Slot = {
       command,
@@ -268,7 +277,7 @@ export class Sandbox {
     this.#slots.add(slot);
   }
 
-  /** Replaces a process that a call ended. Keeps at least two for the next such call. */
+  /** Replaces a process ended by a call. Keeps at least two, if allowed, for the next such call. */
   #refill(): void {
     const command = this.#commands?.[0];
     if (!command || this.#slots.size >= this.#limits.processes) return;
@@ -278,7 +287,8 @@ export class Sandbox {
       this.#open(command, left > 0 && !this.#queues.newWaits());
       if (this.#slots.size < Math.min(2, this.#limits.processes)) this.#open(command);
     } catch {
-      // Nothing waits for it. The next call that needs a process tries again and reports the error.
+      // No call waits for this process. The next call that needs one tries again and reports the
+      // error.
     }
   }
 
@@ -300,7 +310,10 @@ export class Sandbox {
     slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, apart);
   }
 
-  /** Throws if the reply does not match the work of the process: a function has taken it over. */
+  /**
+   * Settles answered calls. Throws if the reply does not match the process's work, because a
+   * function must then have taken over the process.
+   */
   #settle(slot: Slot, reply: Reply): void {
     const { work } = slot;
     this.#worked = true;
@@ -317,7 +330,7 @@ export class Sandbox {
     if (work.answered < work.calls.length) return;
     slot.work = undefined;
     slot.process.rest();
-    // A check has not called it.
+    // A check does not call the function, so it is not counted as an answer.
     if (work.calls[0]?.payload !== undefined)
       this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
     this.#queues.release(work.key, []);
@@ -333,7 +346,7 @@ export class Sandbox {
       this.#queues.release(work.key, work.cancelled ? [] : again);
       this.#refill();
     }
-    // `onResult` may cancel the rest.
+    // The queue is updated first, because `onResult` may cancel the remaining calls.
     for (const { call, answer } of refused) call.settle(answer);
     if (work?.cancelled) for (const call of again) call.fail(cancelledError());
     if (end.cause === 'unstarted') this.#countFailedStart(slot, end);
@@ -350,7 +363,7 @@ export class Sandbox {
       this.#giveUp(end.lastWords || 'they die without a word');
   }
 
-  /** Finds the call that ended a process, if known, and refuses it; the others run again. */
+  /** Refuses the call that ended a process, if it is known. The other calls run again. */
   #blame(
     work: Work,
     end: End,
@@ -359,7 +372,8 @@ export class Sandbox {
     if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost'))
       return { refused: [], again: unanswered };
     let offender = end.call === undefined ? undefined : work.calls[end.call];
-    // A payload that is too large to be read ends a process between calls.
+    // A payload too large to be read ends a process between calls, so the only unanswered call is
+    // the cause.
     if (end.cause === 'memory' && unanswered.length === 1) offender ??= unanswered[0];
     let refusal: Refusal | undefined;
     if (end.cause === 'overran') refusal = this.#refuseOverrun(end.starvedMs);
@@ -414,7 +428,7 @@ export class Sandbox {
     this.#rests.add(timer);
   }
 
-  /** Rejects all waiting calls. The next `run` tries again. */
+  /** Rejects all waiting calls. The next `run` tries again to start processes. */
   #giveUp(detail: string, cause?: unknown): void {
     this.#failedStarts = 0;
     this.#commands = undefined;

@@ -3,23 +3,29 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// Before each call the child writes its index to a cell of eight bytes, in an unlinked file shared
-// by descriptor. The parent can read it even after the child's death. A write takes 1 µs; a byte
-// per call in a pipe would wake the parent for every call.
+// Before each call, the child writes the call's index to a cell of eight bytes in an unlinked file.
+// Parent and child share its descriptor, so the parent can read it even after the child has died. A
+// write takes 1 µs; a byte per call in a pipe would wake the parent for every call.
 
 const BYTES = 8;
 
-/** The chunk, here and in a reply without answers, of a ready child. Chunks count from 1. */
+/**
+ * The chunk number that a child reports when ready, in the cell and in a reply without answers.
+ * Chunks are numbered from 1.
+ */
 export const STARTED = 0xffffffff;
 
 export interface CallProgress {
-  /** The current chunk; 0 before the child is ready, STARTED before its first one. */
+  /** The current chunk: 0 before the child is ready, `STARTED` before its first chunk. */
   chunk: number;
-  /** The running call of that chunk; undefined between calls. */
+  /** The index of the running call in its chunk, or undefined between calls. */
   call: number | undefined;
 }
 
-/** Returns the descriptor of an empty cell, to be closed. Throws if no file can be written. */
+/**
+ * Returns the descriptor of an empty cell, to be closed by the caller. Throws if no file can be
+ * written.
+ */
 export function openProgress(): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
   let failure: unknown;
@@ -42,7 +48,7 @@ export function openProgress(): number {
   throw failure;
 }
 
-/** Reads the cell, in the parent. Throws the system's error if the descriptor cannot be read. */
+/** Reads the cell in the parent. Throws the system error if the descriptor cannot be read. */
 export function readProgress(fd: number): CallProgress {
   const cell = new Uint32Array(2);
   readSync(fd, new Uint8Array(cell.buffer), 0, BYTES, 0);
@@ -50,7 +56,7 @@ export function readProgress(fd: number): CallProgress {
   return { chunk, call: running === 0 ? undefined : running - 1 };
 }
 
-/** Returns the child's function that writes the cell. */
+/** Returns the function with which the child writes the cell. */
 export function progressWriter(fd: number): (chunk: number, call: number | undefined) => void {
   const cell = new Uint32Array(2);
   const bytes = new Uint8Array(cell.buffer);

@@ -1,15 +1,18 @@
 import { Buffer } from 'node:buffer';
 import { REFUSALS, type RefusalCode, type TransformResult } from './result.js';
 
-/** Limits of calls and processes, bounded by `transform.*`. Node is unreliable below 16 MB. */
+/**
+ * The limits of calls and processes, bounded by the `transform.*` settings. Node is unreliable with
+ * less than 16 MB of heap.
+ */
 export interface SandboxLimits {
-  /** Wall-clock milliseconds of one call. */
+  /** The wall-clock deadline of one call. */
   deadlineMs: number;
-  /** Megabytes of JavaScript heap of one process. */
+  /** The JavaScript heap size of one process. */
   memoryMb: number;
-  /** Bytes of JSON text that one call may return, array items together. */
+  /** The maximum size of a call's JSON output, including all items of an array. */
   maxOutputBytes: number;
-  /** Maximum of child processes. With one, a function that overruns delays all others. */
+  /** The maximum number of child processes. With 1, a function that overruns delays all others. */
   processes: number;
 }
 
@@ -22,26 +25,31 @@ export const DEFAULT_LIMITS: Readonly<SandboxLimits> = {
 
 export const MAX_TEXT_CHARS = 256 * 1024;
 
-/** Items of a returned array, each an event. */
+/** The maximum number of items in a returned array. Each item becomes an event. */
 export const MAX_ITEMS = 10_000;
 
-/** Console output of a call; the rest is dropped, and the last line says so. */
+/**
+ * The maximum number of console lines per call. Further lines are dropped and counted in the last
+ * line.
+ */
 export const MAX_LOG_LINES = 50;
 export const MAX_LOG_LINE_CHARS = 1000;
 
-// Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then
-// the raw JSON texts, whose sizes are in the line. Escaping them into it would cost more than
-// everything else.
+// Parent and child exchange frames: the length in four bytes (little endian), one line of JSON, and
+// the raw payloads or outputs, whose sizes are in the line. Escaping them into the line would cost
+// more than everything else.
 
-/** Descriptors of the child, which ends with its standard input, the requests. */
+/**
+ * The child's file descriptors. It reads requests from standard input, and exits when that ends.
+ */
 export const REQUEST_FD = 0;
 export const REPLY_FD = 3;
 export const PROGRESS_FD = 4;
 
-/** A message: its text, or its bytes if they are not UTF-8. */
+/** A message as text, or as bytes if not UTF-8. */
 export type Payload = string | Uint8Array;
 
-/** Calls of one function. `check` compiles and looks for `transform`, without a payload. */
+/** Calls of one function. A `check` only compiles it and looks for `transform`. */
 export interface Chunk {
   id: number;
   kind: 'run' | 'check';
@@ -50,10 +58,10 @@ export interface Chunk {
   payloads: readonly Payload[];
 }
 
-/** `compiled` answers a successful check. */
+/** The answer to a call: `compiled` for a successful check. */
 export type CallAnswer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
 
-/** Answers to the calls of a chunk in order, from index `first`. */
+/** Answers to a chunk's calls in order, starting with the call at index `first`. */
 export interface Reply {
   chunk: number;
   first: number;
@@ -73,7 +81,8 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
 }
 
 /**
- * Returns JSON with each payload's length in UTF-16 code units, then the payloads, bytes as base64.
+ * Returns the frame of a chunk: JSON with each payload's length in UTF-16 code units, then the
+ * payloads, with bytes as base64.
  */
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
@@ -84,7 +93,7 @@ export function encodeChunk(chunk: Chunk): Buffer {
   return frame({ ...rest, chars: texts.map((text) => text.length), binary }, texts);
 }
 
-/** The child trusts its parent, so there are no checks. */
+/** Decodes a chunk in the child. Not validated, because the child trusts its parent. */
 export function decodeChunk(body: Buffer): Chunk {
   const end = body.indexOf(NEWLINE);
   const line = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & {
@@ -99,7 +108,7 @@ export function decodeChunk(body: Buffer): Chunk {
   return { ...rest, payloads };
 }
 
-/** Returns the frame of a reply: JSON with the size of each output in bytes, then the outputs. */
+/** Returns the frame of a reply: JSON with each output's size in bytes, then the outputs. */
 export function encodeReply(reply: Reply): Buffer {
   const texts: string[] = [];
   const answers = reply.answers.map((answer) => {
@@ -117,7 +126,10 @@ export function encodeReply(reply: Reply): Buffer {
   return frame({ ...reply, answers }, texts);
 }
 
-/** Throws if anything is malformed: a function may have taken over the child. */
+/**
+ * Decodes a reply in the parent. Throws if the reply is malformed, because a function may control
+ * the child.
+ */
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
   const line = parse(body.toString('utf8', 0, Math.max(0, end)));
@@ -195,7 +207,7 @@ export class FrameReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Returns the bodies of the completed frames. Throws if a frame is larger than allowed. */
+  /** Returns the bodies of completed frames. Throws if a frame is too large. */
   push(bytes: Buffer): Buffer[] {
     const bodies: Buffer[] = [];
     this.#pending.push(bytes);

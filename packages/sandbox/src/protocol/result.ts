@@ -1,4 +1,4 @@
-/** Fixes by refusal code, for the author of the function. A reason states the facts and the fix. */
+/** Fixes by refusal code, for the function's author. A reason states the facts, then the fix. */
 export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
@@ -26,39 +26,41 @@ export interface Refusal {
 }
 
 /**
+ * Returns the refusal of a call.
+ *
  * @param happened one sentence about this call, with its full stop
- * @param fix replaces the fix of the table
+ * @param fix replaces the code's fix in `REFUSALS`
  */
 export function refuse(code: RefusalCode, happened: string, fix: string = REFUSALS[code]): Refusal {
   return { kind: 'refused', code, reason: `${happened} ${fix}` };
 }
 
 interface CallFacts {
-  /** Console output, bounded. Empty if the process had to be killed. */
+  /** The console output, limited in size. Empty if the process had to be killed. */
   logs: string[];
-  /** Milliseconds to read the payload, run the function and write its output. */
+  /** The time to read the payload, run the function and write its output. */
   durationMs: number;
 }
 
 export type TransformResult =
-  /** JSON text of the returned object. */
+  /** The function returned an object. */
   | ({ kind: 'object'; json: string } & CallFacts)
-  /** JSON texts of a returned array of objects: several events, in order. Never empty. */
+  /** The function returned an array of objects: several events, in order. Never empty. */
   | ({ kind: 'array'; items: string[] } & CallFacts)
-  /** The function returned null or an empty array: the message is dropped on purpose. */
+  /** The function returned null or an empty array to drop the message. */
   | ({ kind: 'dropped' } & CallFacts)
-  /** The call failed. `reason` states what happened, where, and what to change. */
+  /** The call failed. `reason` states what happened, where, and the fix. */
   | ({
       kind: 'refused';
       code: RefusalCode;
       reason: string;
-      /** The machine was too busy to run the call; the function may be fine. */
+      /** The machine was too busy to run the call. The function may be correct. */
       starved?: true;
     } & CallFacts);
 
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
 
-/** The sandbox failed, not the function or the message. The payloads may be run again later. */
+/** A failure of the sandbox, not of the function or the message. The payloads may be run again. */
 export class SandboxError extends Error {
   readonly fix: string;
 

@@ -41,8 +41,8 @@ import { apiRouters, methodsByPath } from './routers.js';
 import { LARGE_BYTES, type ReleaseShare } from './shares.js';
 
 /**
- * The HTTP application of the control plane; `pages` need no key. Middleware runs in the order
- * below.
+ * Returns the HTTP application of the control plane. The routers in `pages` need no API key.
+ * Middleware runs in the order below.
  */
 export function createApp(
   routes: readonly Route[],
@@ -57,7 +57,8 @@ export function createApp(
 ): Koa {
   const { config, log, plugins, credentials } = context;
   const app = new Koa();
-  // `sendErrors` answers errors of requests; this event reports errors of connections.
+  // `sendErrors` responds to failed requests. Koa emits this event for connection errors, after
+  // which no response can be sent.
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(identifyRequests(log));
   app.use(requireOneHost);
@@ -68,7 +69,8 @@ export function createApp(
   app.use(speakConvoy(config.root_path));
   app.use(sendErrors({ log, challenge: credentials.challenge }));
 
-  // Probes and scrapers bypass the reverse proxy and do not know its prefix.
+  // Probes and scrapers bypass the reverse proxy and do not know its prefix, so these paths are
+  // also served without it.
   const paths = (path: string) => [...new Set([path, config.root_path + path])];
   const open = new Router();
   const metrics = metricsResponse(context);
@@ -80,7 +82,8 @@ export function createApp(
     ctx.body = body;
   });
   const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
-  // First, because most requests are for the API and each router tries all its paths.
+  // The API is mounted first because most requests go to it, and each earlier router would try all
+  // its paths on them.
   app.use(mount(routes, context, methodsAt));
   app.use(pages.ingest.routes());
   app.use(open.routes());
@@ -108,12 +111,17 @@ function identifyRequests(log: Log) {
   };
 }
 
-/** Answers OPTIONS and throws for other methods. `ofApi`: the path's methods in the API. */
+/**
+ * Responds to `OPTIONS` with the path's methods. Throws `method_not_allowed` for other methods, or
+ * `not_found` if the path is unknown.
+ * @param ofApi the API's methods at the path
+ */
 function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string): void {
   const matched =
     (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] })
       .matched ?? [];
-  // The router does not know that parameters stand for ids only.
+  // API paths with parameters are excluded: the router accepts any string for a parameter, but only
+  // ids are valid. `ofApi` already contains the methods of matching API paths.
   const pages = matched.filter(
     ({ path }) => !path.startsWith(`${rootPath}/api/v1/`) || !path.includes(':'),
   );
@@ -140,10 +148,14 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
 }
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
-/** Longer than the limit for a statement. */
+/** The time limit for running a route, longer than the statement timeout. */
 const RUN_MS = 40_000;
 
-/** Requests pass authentication, rate limit, access check, share and validation. */
+/**
+ * Returns the middleware that serves the API's routes. Each request is authenticated, rate-limited
+ * and checked for access, waits for a share of its owner's concurrency, and is validated before its
+ * route runs.
+ */
 function mount(
   routes: readonly Route[],
   context: AppContext,
@@ -166,7 +178,7 @@ function mount(
   const once = runOnce(context);
   for (const route of routes) {
     const validBody = bodyValidation(route);
-    // Configuration is small.
+    // Bodies without a message contain only configuration, so a low limit is enough.
     const bodyLimit = route.carriesMessage ? largestBody(config) : LARGE_BYTES;
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
@@ -215,7 +227,7 @@ function mount(
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
       const stray = Object.values(params).find((id) => !isId(id));
-      // `/events/batch` has different methods than `/events/:id`.
+      // The router also matches `/events/batch` with `/events/:id`, which has different methods.
       if (stray !== undefined && methodsAt(ctx.path).length > 0)
         return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
       const { caller, organisation, project, ownerId } = await ask(() => admit(ctx), LOOK_UP);
@@ -225,7 +237,7 @@ function mount(
       const paced = route.isGrouped ? project?.id : undefined;
       if (paced !== undefined) requirePace(paced);
       if (route.body) requireJson(request);
-      // Received before a share is taken: a slow upload blocks no other request.
+      // Received before a share is taken, so that a slow upload does not block other requests.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
       const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
       const owner =
@@ -242,7 +254,8 @@ function mount(
       try {
         if (paced !== undefined) requirePace(paced);
         const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
-        // `served` comes last: on Node 20 each member after a spread costs half a microsecond.
+        // `served` is spread last: on Node 20, each property after a spread costs half a
+        // microsecond.
         const call: AnyCall = {
           request,
           requestId: String(ctx.state['requestId']),
@@ -288,8 +301,8 @@ function mount(
 }
 
 /**
- * Creating routes commit once, as their last step; others can continue after a commit, as the
- * deletion of an endpoint does.
+ * Returns the route's effect on the database. A creating route commits once, as its last step;
+ * others, such as the deletion of an endpoint, can continue after a commit.
  */
 function effectOf({ method, status }: Route): Effect {
   if (method === 'get') return 'reads';
@@ -297,7 +310,7 @@ function effectOf({ method, status }: Route): Effect {
 }
 
 /**
- * A path, or a URL if the public host is known:
+ * Returns the `Location` header: a URL if the public host is known, otherwise a path.
  * https://www.rfc-editor.org/rfc/rfc9110#name-location
  */
 function location(
@@ -311,7 +324,10 @@ function location(
   return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
-/** Only the `raw` member can hold strings that Postgres cannot store. */
+/**
+ * Returns the function that parses and validates a route's body. Only the property named by `raw`
+ * may contain strings that Postgres cannot store.
+ */
 function bodyValidation({
   body: schema,
   raw,

@@ -7,23 +7,26 @@ import { stringify, type ApiAnswer } from '../http/response.js';
 import { operationsOf } from './operation.js';
 import { pathOf, showOfCreated, withoutInput, type AnyCall, type Route } from './route.js';
 
-/** The call of a route of any reach. */
+/** A call of any reach: project and organisation may be missing. */
 type Reached = Omit<AnyCall, 'project' | 'organisation'> &
   Partial<Pick<AnyCall, 'project' | 'organisation'>>;
 type Audited = (call: AnyCall) => Promise<ApiAnswer>;
 
-/** Longer fields are recorded by size: messages can be large. */
+/**
+ * The maximum JSON length of a field in an entry. A longer field, such as a message, is replaced by
+ * its length.
+ */
 const FIELD_MAX = 2_000;
-/** Secret fields of answers; views mask secrets of resources. */
+/** Response fields masked in audit entries. Resource views already hide secrets. */
 const SECRETS = new Set(['key', 'secret', 'token', 'password', 'link']);
 
 /**
- * Returns the auditing wrapper of a route, or undefined. An entry compares the output of the route
- * that shows the resource, which masks secrets, before and after the change; without such a route
- * it holds the answer.
+ * Returns a function that wraps a route so that its changes are audited, or returns undefined if
+ * the route is not audited. An entry compares the resource before and after the change, as returned
+ * by its GET route, which masks secrets. Without such a route, the entry contains the response.
  *
  * The entry is written after the change, in a separate statement. If that fails, the request still
- * succeeds and the server logs an error; a process killed in between leaves a change without an
+ * succeeds and the server logs an error. A process killed in between leaves a change without an
  * entry.
  */
 export function auditor(routes: readonly Route[]): (route: Route) => Audited | undefined {
@@ -65,7 +68,9 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
   };
 }
 
-/** Returns the route that shows the resource of `route`: its path is the longest prefix. */
+/**
+ * Returns the GET route of the resource changed by `route`, the one with the longest matching path.
+ */
 function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
   const path = pathOf(route);
   const alike = routes.filter(({ method, reach }) => method === 'get' && reach === route.reach);
@@ -141,7 +146,10 @@ function actorOf({
   };
 }
 
-/** Account changes get an entry in each of the person's organisations. */
+/**
+ * Writes the entry to the request's organisation, or to each of the person's organisations if an
+ * account changed.
+ */
 async function write(
   call: AnyCall,
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,

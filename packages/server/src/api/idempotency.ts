@@ -14,8 +14,8 @@ export const REPLAYED_HEADER = 'Idempotent-Replayed';
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Returns whether `Idempotency-Key` applies: to creates, except open routes and events, which store
- * their key.
+ * Whether `Idempotency-Key` applies to a route. It applies to routes that create a resource, except
+ * for open routes and for events, which store their own keys.
  */
 export function createsOnce({ method, status, reach, body }: Route): boolean {
   return (
@@ -26,13 +26,13 @@ export function createsOnce({ method, status, reach, body }: Route): boolean {
   );
 }
 
-/** Returns the key of a request and its validation problems. */
+/** Returns a request's `Idempotency-Key`, if any, and its validation problems. */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
   readonly key: string | undefined;
   readonly problems: InvalidField[];
 } {
   const key = headers['idempotency-key'] as string | undefined;
-  // Other characters have no agreed encoding.
+  // Other characters have no agreed encoding in headers.
   const isValid = key === undefined || /^[\x20-\x7e]{1,512}$/.test(key);
   return {
     key,
@@ -43,11 +43,12 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
 }
 
 /**
- * Returns a function that runs a create. With an `Idempotency-Key`, a credential gets the same
- * answer for 24 hours; it is sealed because it can show a secret. Failures create nothing and are
- * not stored. A request with an unknown outcome, as after a crash, does not run again.
+ * Returns a function that runs a creating route at most once per credential and `Idempotency-Key`.
+ * For 24 hours, a repeated request gets the first response, which is stored sealed because it can
+ * contain a secret. A failed request creates nothing and is not stored. A request with an unknown
+ * outcome, such as one interrupted by a crash, does not run again.
  *
- * Throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
+ * @throws GatewayError `idempotency_key_reused`, `request_in_progress` or `outcome_unknown`
  */
 export function runOnce(
   context: AppContext,

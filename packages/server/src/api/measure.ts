@@ -6,12 +6,13 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
 /**
- * Others, such as `PROPFIND`, share a label value: clients must not control the number of series.
+ * Methods with their own label value. All others, such as `PROPFIND`, share one, so that clients
+ * cannot control the number of series.
  */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const UNMATCHED = 'unmatched';
 
-/** Counts and times API requests by route, without `rootPath`; probes and scrapes are excluded. */
+/** Counts and times API requests by route without `rootPath`. Probes and scrapes are excluded. */
 export function measureRequests({ meter }: Measured, rootPath: string) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();
@@ -29,7 +30,10 @@ export function measureRequests({ meter }: Measured, rootPath: string) {
   };
 }
 
-/** Creates an event and counts it as agents count messages. An error counts as failed ingestion. */
+/**
+ * Creates an event and counts it in the same series as messages ingested by agents. An error counts
+ * as a failed ingestion.
+ */
 export async function measureIngest<Created extends { readonly duplicate: boolean }>(
   { meter, metrics }: Measured,
   project: string,

@@ -2,7 +2,9 @@ import { GatewayError } from '@gateway/core/errors';
 import type { ApiAnswer } from '../http/response.js';
 import { withoutInput, type AnyCall, type Route } from './route.js';
 
-/** Returns the GET route of the same path if its resource can be edited and has an `updated_at`. */
+/**
+ * Returns the GET route with the same path if its resource can be edited and has an `updated_at`.
+ */
 export function editableAt(
   { method, path, reach }: Route,
   routes: readonly Route[],
@@ -16,7 +18,7 @@ export function editableAt(
 }
 
 /**
- * The ETag is the time of the last change, which clients know from the resource:
+ * Returns the ETag of a resource: its `updated_at`.
  * https://www.rfc-editor.org/rfc/rfc9110#name-etag
  */
 export function etagOf({ data }: ApiAnswer): string | undefined {
@@ -25,15 +27,15 @@ export function etagOf({ data }: ApiAnswer): string | undefined {
 }
 
 /**
- * Serialises conditional edits of a resource: of two with one tag, the second must see the first's
- * change.
+ * The last conditional edit of each resource. Edits of a resource run serially, so that the second
+ * of two edits with the same ETag fails.
  */
 const editing = new Map<string, Promise<unknown>>();
 
 /**
  * Runs an edit if the resource still matches `If-Match`. Another server can change it in the
- * milliseconds in between.
- * @throws GatewayError `stale`
+ * milliseconds between the check and the edit.
+ * @throws GatewayError `stale` if it no longer matches
  */
 export async function runIfMatch(
   shown: Route,

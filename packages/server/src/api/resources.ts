@@ -1,14 +1,20 @@
 interface ApiResource {
   readonly about: string;
-  /** Empty for sessions and portal links, which have no scopes. */
+  /**
+   * The scopes that give access to the resource. Empty if it is only for sessions and portal links,
+   * which have no scopes.
+   */
   readonly scopes: readonly ('read' | 'write')[];
-  /** False if changes do not affect how events are routed. */
+  /** False if changes to the resource do not affect the routing of events. */
   readonly isRouting?: false;
 }
 
 const BOTH = ['read', 'write'] as const;
 
-/** Resources in document order; the names of tags, client members and scopes. */
+/**
+ * The API's resources, in the order of the OpenAPI document. Their names are used for tags, client
+ * properties and scopes.
+ */
 export const RESOURCES: Readonly<Record<string, ApiResource>> = {
   auth: { about: 'Sessions of people in browsers.', scopes: [] },
   organisations: { about: 'Whom projects belong to.', scopes: BOTH },
@@ -54,7 +60,7 @@ export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([nam
   scopes.map((it) => `${name}:${it}`),
 );
 
-/** Paths write these in lower case. */
+/** Names that paths write in lower case without separators. */
 const COMPOUND = {
   eventdeliveries: 'eventDeliveries',
   deliveryattempts: 'deliveryAttempts',

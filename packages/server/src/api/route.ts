@@ -32,7 +32,7 @@ import type { Links } from '../http/links.js';
 import type { ApiAnswer } from '../http/response.js';
 import { camel } from './resources.js';
 
-/** Services of routes. */
+/** The services that every route can use. */
 export interface ServerContext {
   readonly config: Config;
   readonly database: Database;
@@ -52,13 +52,13 @@ export interface ServerContext {
   readonly oidc: OidcProvider | undefined;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
-  /** Event types, for projects that reject unknown ones. */
+  /** The event types of projects that reject unknown types. */
   readonly catalogue: EventTypeCatalogue;
   readonly signalPending: (events: readonly Pick<EventRef, 'projectId' | 'id'>[]) => void;
   readonly probeHealth: HealthProbe;
 }
 
-/** Also services that admit a request before its route runs. */
+/** The routes' services, and those that admit requests before a route runs. */
 export interface AppContext extends ServerContext {
   readonly ask: AskDatabase;
   readonly limit: RequestLimit;
@@ -67,18 +67,18 @@ export interface AppContext extends ServerContext {
   readonly takeShare: TakeShare;
   readonly keyUse: KeyUse;
   readonly configCache: ConfigCache;
-  /** Throws `too_many_events` above `limits.events_per_second`. */
+  /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
 }
 
-/** A validated request. */
+/** A validated request, with the services for its route. */
 export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   readonly id: string;
   readonly body: Body;
-  /** Text of the body member that the route names in `raw`. */
+  /** The text of the body property named by the route's `raw`, or an empty string. */
   readonly raw: string;
   readonly query: Query;
   readonly headers: IncomingHttpHeaders;
@@ -89,15 +89,15 @@ export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<B
   readonly caller: Caller;
 }
 
-/** A request for an organisation, with the required role. */
+/** A request for an organisation in which the caller has the required role. */
 export interface OrganisationCall extends AccountCall {
   readonly organisation: Membership;
 }
 
-/** A request for a project, with the required role. */
+/** A request for a project in which the caller has the required role. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
-  /** The owner of a portal link, whose endpoints alone it sees. */
+  /** The endpoint owner of the caller's portal link. Undefined for other callers. */
   readonly ownerId: string | undefined;
 }
 
@@ -108,57 +108,63 @@ interface Calls {
   readonly project: ProjectCall;
 }
 
-/** Every call as one type; a route reads only the members of its reach. */
+/** Every kind of call as one type. A route reads only the properties of its reach. */
 export type AnyCall = ProjectCall<never, never> & OrganisationCall;
 
 interface Options {
   readonly body?: TSchema;
-  /** The body member kept as text, byte for byte. */
+  /** The body property whose text is preserved byte for byte. */
   readonly raw?: string;
-  /** The body holds a message: its limit follows `ingest.max_message_bytes`. */
+  /** True if the body contains a message, whose size `ingest.max_message_bytes` limits. */
   readonly carriesMessage?: true;
   /**
-   * Creates events, which commit in groups: many more run at a time, and they count towards
-   * `limits.events_per_second`.
+   * True if the route creates events, which commit in groups. Many more of these requests may run
+   * concurrently, and they count towards `limits.events_per_second`.
    */
   readonly isGrouped?: true;
   readonly query?: TObject;
-  /** The answer's `data`, or a row of a list; null if omitted. */
+  /** The schema of the response's `data`, or of a list's row. If omitted, `data` is null. */
   readonly data?: TSchema;
-  /** The collection of the created resource, if not the route's path. */
+  /** The path of the created resource's collection, if it is not the route's path. */
   readonly createsIn?: string;
   readonly status?: 200 | 201;
-  /** Further statuses with the same shape. */
+  /** Other statuses that the route can return, with the same response schema. */
   readonly alsoStatus?: readonly number[];
-  /** The client method, if method and path do not imply it. */
+  /** The name of the client's method, if not derived from the method and path. */
   readonly name?: string;
   /**
-   * The least role; by default `viewer` for reads, else `member`. `instance`: a process credential
-   * or an instance admin.
+   * The lowest role that may call the route, by default `viewer` for reads and `member` for other
+   * methods. `instance` admits process credentials and instance admins.
    */
   readonly role?: Role | 'instance';
   readonly needsPerson?: true;
   readonly portal?: Access['portal'];
-  /** False outside the configuration, as for events: the audit log skips them. */
+  /** False if the route is not audited, such as one that changes events. */
   readonly isAudited?: false;
 }
 
-/** A route as data: mounting, validation, document and client derive from it. */
+/**
+ * The declaration of a route, from which mounting, validation, the OpenAPI document and the client
+ * are derived.
+ */
 export interface Route extends Options {
   readonly method: Method;
   /**
-   * The path below `/api/v1`, and by reach below `/organisations/:organisation_id` or
-   * `/projects/:project_id`.
+   * The path below `/api/v1` or, for a route of an organisation or project, below
+   * `/organisations/:organisation_id` or `/projects/:project_id`.
    */
   readonly path: string;
   readonly summary: string;
-  /** Required access: none, any caller, or access to the organisation or project of the path. */
+  /** The access required: none, any caller, or access to the path's organisation or project. */
   readonly reach: keyof Calls;
   readonly run: (call: AnyCall) => Promise<ApiAnswer>;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
-/** `GET /endpoints`; without a path, the project itself. */
+/**
+ * A method and a path, such as `GET /endpoints`. The path is omitted for the project or
+ * organisation itself.
+ */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
 type CallOf<Reach extends keyof Calls, It extends Options> = Calls[Reach] & {
   readonly body: It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
@@ -167,7 +173,10 @@ type CallOf<Reach extends keyof Calls, It extends Options> = Calls[Reach] & {
     : Record<never, never>;
 };
 
-/** Returns the path below `/api/v1` of a route, or of another path with its reach. */
+/**
+ * Returns the path of a route below `/api/v1`, with the prefix of its reach.
+ * @param of the path to prefix, if not the route's own
+ */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
   return (
     {
@@ -179,7 +188,7 @@ export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path
   );
 }
 
-/** Returns the route that shows the resource that `route` creates. */
+/** Returns the GET route of the resource that `route` creates. */
 export function showOfCreated(route: Route, routes: readonly Route[]): Route | undefined {
   const collection = pathOf(route, route.createsIn);
   return routes.find(
@@ -187,7 +196,7 @@ export function showOfCreated(route: Route, routes: readonly Route[]): Route | u
   );
 }
 
-/** Returns the first part of the path in camel case. */
+/** Returns the name of the route's resource: the first part of its path, in camel case. */
 export function resourceOf({ reach, path }: Pick<Route, 'reach' | 'path'>): string {
   return camel((path === '' ? pathOf({ reach, path }) : path).split('/')[1]!);
 }
@@ -204,11 +213,10 @@ export function accessOf(route: Route): Access {
 
 const DONE = { get: '', post: ' created', put: ' updated', delete: ' deleted' } as const;
 
-/** The names of one resource in answers. */
 interface ItemOptions extends Options {
-  /** Its name in errors. */
+  /** The resource's name in errors and messages. */
   readonly thing: string;
-  /** The answer's message, if it is not `thing` with what the method did. */
+  /** The response's message, by default the resource and the action, such as `source deleted`. */
   readonly message?: string;
 }
 
@@ -217,9 +225,9 @@ interface ListOptions extends Pick<Options, 'role' | 'needsPerson' | 'portal' | 
   readonly data?: TSchema;
 }
 
-/** The kinds of routes of a reach. */
+/** Returns the functions that declare routes of one reach. */
 function routesOf<Reach extends keyof Calls>(reach: Reach) {
-  /** Declares a route. */
+  /** Declares a route from its method and path, such as `GET /endpoints`. */
   function route<const It extends Options>(
     name: Name,
     summary: string,
@@ -238,8 +246,8 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
   }
 
   /**
-   * Declares a route of one resource. `work` finds or changes it, and returns undefined or false if
-   * there is none. The path's last parameter is its id.
+   * Declares a route for a single resource, whose id is the last parameter of the path. Throws
+   * `not_found` if `work`, which finds or changes the resource, returns undefined or false.
    */
   function item<const It extends ItemOptions, Row>(
     name: Name,
@@ -259,7 +267,10 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     return declared;
   }
 
-  /** Declares a paginated list. `title` is its message; `query` includes `pageQuery`. */
+  /**
+   * Declares a route that lists rows in pages. `title` is the response's message; `query` must
+   * include `pageQuery`.
+   */
   function list<Row, Query extends TObject<typeof pageQuery>>(
     path: string,
     summary: string,
@@ -279,31 +290,31 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
   return { route, item, list };
 }
 
-/** Routes that need no credentials. */
+/** Declares routes that need no credentials. */
 export const { route: openRoute } = routesOf('open');
-/** Routes that need a caller but no project. */
+/** Declare routes that need a caller but no project. */
 export const { route: accountRoute, item: accountItem, list: accountList } = routesOf('account');
-/** Routes below `/organisations/:organisation_id`. */
+/** Declare routes below `/organisations/:organisation_id`. */
 export const {
   route: organisationRoute,
   item: organisationItem,
   list: organisationList,
 } = routesOf('organisation');
-/** Routes below `/projects/:project_id`. */
+/** Declare routes below `/projects/:project_id`. */
 export const { route: projectRoute, item: projectItem, list: listRoute } = routesOf('project');
 
-/** Returns the row; throws `not_found` for undefined and false. */
+/** Returns the row. Throws `not_found` if it is undefined or false. */
 export function found<Row>(row: Row | undefined | false, thing: string, id: string): Row {
   if (row === undefined || row === false) throw new GatewayError('not_found', { thing, id });
   return row;
 }
 
-/** Returns the call of another route with the same path: without body and query. */
+/** Returns the call without its body and query, for running another route with the same path. */
 export function withoutInput(call: AnyCall): AnyCall {
   return { ...call, body: undefined as never, query: {} as never };
 }
 
-/** Renames `id` to `uid`, its name in responses. */
+/** Returns the row with `id` renamed to `uid`, as in responses. */
 export function withUid<Row extends { readonly id: string }>({
   id,
   ...row

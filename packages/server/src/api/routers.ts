@@ -4,8 +4,8 @@ import { isId } from '@gateway/core/events';
 import { pathOf, type Route } from './route.js';
 
 /**
- * Returns routers below `prefix`, one per project resource, since a router tries each of its paths.
- * Call `middleware` after all routes are added.
+ * Returns the API's routers below `prefix`. Each project resource has its own router, because a
+ * router tries all its paths on a request. Call `middleware` after adding all routes.
  */
 export function apiRouters(prefix: string): { of(path: string): Router; middleware(): Middleware } {
   const routers = new Map<string, Router>();
@@ -31,7 +31,7 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
 }
 
 /**
- * Returns a function from a path to its sorted methods. Parameters match only ids, so
+ * Returns a function that lists the methods of a path, sorted. Parameters match only ids, so
  * `/events/batch` is not the event `batch`.
  */
 export function methodsByPath(
@@ -50,7 +50,10 @@ export function methodsByPath(
   };
 }
 
-/** Returns `events` for `/projects/:project_id/events/:id`; empty outside projects. */
+/**
+ * Returns the project resource of a path, such as `events` for `/projects/:project_id/events/:id`,
+ * or an empty string outside a project.
+ */
 function resourceOf(path: string): string {
   return /^\/projects\/[^/]+\/([^/]+)/.exec(path)?.[1] ?? '';
 }

@@ -18,16 +18,19 @@ interface AccessContext {
 }
 
 export interface Access {
-  /** The least role in the organisation; for project keys, in the project. */
+  /** The lowest role required, in the organisation or, for a project key, in the project. */
   readonly role: Role;
-  /** Required of keys with scopes: a resource with `read` or `write`, which includes `read`. */
+  /**
+   * The scope that a key with scopes needs: a resource with `read`, or with `write`, which includes
+   * `read`.
+   */
   readonly scope: string;
-  /** Excludes project keys. */
+  /** True if project keys are rejected. */
   readonly needsPerson?: true;
   /**
-   * Admits portal links to things of their owner: any link, or links that manage endpoints. Ids in
-   * the path are checked before the route runs; the route checks ids in the body and passes
-   * `call.ownerId` to its lists.
+   * The portal links admitted: any, or only those that manage endpoints. A link reaches only its
+   * owner's resources. Ids in the path are checked before the route runs. The route itself must
+   * check ids in the body and pass `call.ownerId` to its lists.
    */
   readonly portal?: 'any' | 'managing' | undefined;
 }
@@ -36,20 +39,20 @@ export function includes(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Returns whether a portal link can create, change and delete endpoints. */
+/** Whether a portal link can create, change and delete endpoints. */
 export function managesEndpoints({ role }: Pick<PortalKey, 'role'>): boolean {
   return includes(role, 'member');
 }
 
-/** Throws `scope_missing` for a key with scopes that lacks the route's. */
+/** Throws `scope_missing` if the caller is a key whose scopes do not cover the route's. */
 export function requireScope(caller: Caller, { scope }: Pick<Access, 'scope'>): void {
   if (caller.type === 'process' || !caller.scopes || covers(caller.scopes, scope)) return;
   throw new GatewayError('scope_missing', { scope, key: `gw_${caller.mask}_…` });
 }
 
 /**
- * Throws `forbidden` if the caller lacks a granted scope; null grants all, as people have. Every
- * route that grants access to a key, link or person calls it.
+ * Throws `forbidden` if the caller would grant a scope that it does not have. Null grants every
+ * scope, as people have. Every route that gives access to a key, link or person must call this.
  */
 export function requireScopesFor(caller: Caller, scopes: readonly string[] | null): void {
   if (caller.type === 'process' || !caller.scopes) return;
@@ -62,7 +65,10 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   });
 }
 
-/** The scopes equivalent to a portal link. A test compares them with the routes. */
+/**
+ * For each portal link role, the scopes that give a key the same access. A test compares them with
+ * the routes.
+ */
 export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
   viewer: [
     'activity:read',
@@ -84,7 +90,10 @@ function covers(scopes: readonly string[], needed: string): boolean {
   return scopes.includes(needed) || scopes.includes(needed.replace(/:read$/, ':write'));
 }
 
-/** Returns undefined for process credentials; throws `forbidden` for keys of a project. */
+/**
+ * Returns the caller's personal key or session, or undefined for process credentials. Throws
+ * `forbidden` for project keys and portal links.
+ */
 export function personOf(caller: Caller): UserKey | undefined {
   if (caller.type === 'project' || caller.type === 'portal')
     throw new GatewayError('forbidden', {
@@ -93,15 +102,15 @@ export function personOf(caller: Caller): UserKey | undefined {
   return caller.type === 'process' ? undefined : caller;
 }
 
-/** Throws `forbidden` for keys of a project or with an insufficient role. */
+/** Throws `forbidden` for a project key, a portal link or an insufficient role. */
 export function reachAccount(caller: Caller, { role }: Access): void {
   const person = personOf(caller);
   if (person?.role) requireRole(person.role, role);
 }
 
 /**
- * Returns the caller's organisations with its role in each; throws `forbidden` for keys of a
- * project.
+ * Returns the caller's organisations with its role in each. Throws `forbidden` for project keys and
+ * portal links.
  */
 export async function organisationsOf(
   caller: Caller,
@@ -116,8 +125,8 @@ export async function organisationsOf(
 }
 
 /**
- * Returns the organisation with the caller's role. Throws `forbidden` for an insufficient role,
- * `not_found` for organisations of others.
+ * Returns the organisation with the caller's role in it. Throws `forbidden` if the role is
+ * insufficient, and `not_found` if the caller is not a member.
  */
 export async function reachOrganisation(
   caller: Caller,
@@ -131,7 +140,10 @@ export async function reachOrganisation(
   return organisation;
 }
 
-/** Returns the project. Throws `forbidden`, or `not_found` for organisations of others. */
+/**
+ * Returns the project. Throws `forbidden` if the caller's access is insufficient, and `not_found`
+ * if the project does not exist or the person is not a member of its organisation.
+ */
 export async function reachProject(
   caller: Caller,
   projectId: string,
@@ -170,7 +182,7 @@ export async function reachProject(
 
 /**
  * Throws `forbidden` unless the caller is a process credential or acts for an instance admin. Not
- * cached: such requests are rare.
+ * cached, because such requests are rare.
  */
 export async function requireInstanceAdmin(
   caller: Caller,

@@ -13,12 +13,14 @@ interface SignInContext {
   readonly sessions: SessionCookies;
 }
 
-/** Methods with which a page of another origin cannot change anything. */
+/** Methods that change nothing need no CSRF token. */
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Returns the sender of a request. Throws `unauthorized`, `csrf_token_missing`, or
- * `too_many_logins` for a client that could be guessing.
+ * Returns the caller of a request.
+ *
+ * @throws GatewayError `unauthorized`, `csrf_token_missing`, or `too_many_logins` for a client that
+ *   could be guessing
  */
 export async function authenticate(
   request: IncomingMessage,
@@ -61,7 +63,8 @@ export async function authenticate(
       credentials.ofBearer(key) ??
       (credentials.native && mask !== undefined ? storedKey(key, mask, context) : undefined),
   );
-  // Sessions are valid only in their cookie, where writes also need the CSRF token.
+  // A session is valid only in its cookie, where writes also need the CSRF token, not as a bearer
+  // token.
   if (caller && caller.type !== 'session') return caller;
   if (!credentials.native && mask !== undefined)
     throw unauthorized(
@@ -96,7 +99,10 @@ async function authenticateSession(
   return caller;
 }
 
-/** Returns undefined for an unknown key or a wrong secret; throws for a revoked or expired key. */
+/**
+ * Returns the stored key, or undefined if it is unknown or its secret is wrong. Throws
+ * `unauthorized` if it was revoked or has expired.
+ */
 async function storedKey(
   key: string,
   mask: string,

@@ -7,7 +7,7 @@ export interface KeyUse {
 }
 
 const INTERVAL_MS = 60_000;
-/** Uses of further keys between two writes are not recorded. */
+/** The maximum number of keys per write. Uses of any more keys are not recorded. */
 const KEYS_MAX = 10_000;
 
 /** Records when keys were last used, in one statement per minute. */

@@ -12,9 +12,10 @@ import { plain, type AddressReader } from './client-address.js';
 
 export interface Account {
   /**
-   * `key` and `session` are stored keys, `bearer` is a process key, `invitation` an acceptance,
-   * `oidc` a provider's answer, `source` a password or key of an HTTP source, `signature` its
-   * signatures.
+   * The kind of credential. `key` and `session`: stored keys. `bearer`: a key of the process.
+   * `invitation`: the token that accepts an invitation. `oidc`: the response of an OpenID Connect
+   * provider. `source`: a password or key of an HTTP source. `signature`: a signature of an HTTP
+   * source.
    */
   readonly kind:
     | 'basic'
@@ -27,28 +28,32 @@ export interface Account {
     | 'source'
     | 'signature';
   /**
-   * A username or email address, the mask of a stored key or the id of a source; empty for process
-   * keys.
+   * The name that failures are counted under: a username, an email address, the mask of a stored
+   * key, the id of a source or, for `oidc`, the client's address. Empty for process keys and
+   * invitations.
    */
   readonly name: string;
-  /** The credential with its account: a known one passes immediately. */
+  /**
+   * The presented credential, including the account name. One that was recently correct is verified
+   * without delay.
+   */
   readonly credential: string;
 }
 
 /**
- * Stored keys and signatures cannot be guessed: one in use, also a webhook provider's, keeps
- * working while another client of its address guesses.
+ * Credentials that cannot be guessed, so a known one is not locked out: a key or a webhook provider
+ * keeps working while another client guesses from the same address.
  */
 const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signature'];
 
-/** Returns what a log line names: a username can be a misplaced password. */
+/** Returns the fields to log. Usernames are omitted, because one can be a misplaced password. */
 function named(kind: Account['kind'], name: string) {
   if (!STORED.includes(kind)) return {};
   return kind === 'source' || kind === 'signature' ? { source: name } : { key: `gw_${name}_…` };
 }
 /**
- * Failures count at the source only: a provider with a wrong secret locks out no user of its
- * address.
+ * Kinds whose failures count only for their HTTP source, so that a provider with a wrong secret
+ * does not lock out users with the same address.
  */
 const OF_SOURCE: readonly Account['kind'][] = ['source', 'signature'];
 
@@ -63,36 +68,43 @@ export interface LoginGuard {
     verify: () => Promise<Verified | undefined>,
   ): Promise<Verified | undefined>;
   /**
-   * Throws `too_many_logins` if the address is locked out, for credentials verified after the body.
+   * Throws `too_many_logins` if the client's address is locked out. Call before reading a body
+   * whose credentials can only be verified afterwards.
    */
   refuseLocked(request: IncomingMessage, account: Account): Promise<void>;
 }
 
-/** A bucket of failures, with the factor of its capacity. */
+/** A token bucket of allowed failures. `factor` multiplies its rate and capacity. */
 interface Bucket {
   readonly name: string;
   readonly factor: number;
 }
 
-/** Failures that an address regains. */
+/** The number of allowed failures that an address regains per second. */
 const PER_SECOND = 1 / 60;
-/** Multiple of an address's capacity: a client with a wrong password must not slow the others. */
+/**
+ * An account's allowed failures as a multiple of an address's. A client with a wrong password must
+ * not slow down the account's other clients.
+ */
 const ACCOUNT_FACTOR = 10;
-/** An account is slow for this time after a failure. */
+/** How long an account stays slow after a failure. */
 const SLOW_MS = 60_000;
 const DELAY_MS = 1_000;
-/** Concurrently delayed requests. */
+/** The maximum number of requests delayed concurrently. Further ones are rejected. */
 const DELAYED_MAX = 50;
-/** Requests of an address that wait for its verifications. */
+/**
+ * The maximum number of requests from an address that wait for its running verifications. Further
+ * ones are rejected.
+ */
 const WAITING_MAX = 1_000;
-/** A correct credential counts as in use for this time. */
+/** How long a credential counts as known after it was verified. */
 const KNOWN_MS = 3_600_000;
 const KNOWN_MAX = 10_000;
 
 /**
- * Locks out addresses, and slows down accounts, with failing logins. Servers count in KV together,
- * or separately while it is unavailable. Accounts are never locked, since anyone could then lock
- * out an owner.
+ * Returns a guard that locks out addresses and slows down accounts after failed logins. Servers
+ * count failures together in KV, or separately while KV is unavailable. Accounts are never locked,
+ * because anyone could then lock out an owner.
  */
 export function loginGuard(
   { auth: { max_failures: maxFailures } }: Pick<Config['server'], 'auth'>,
@@ -113,13 +125,16 @@ export function loginGuard(
   if (maxFailures === 0)
     return { check: (_request, _account, verify) => verify(), refuseLocked: async () => {} };
   const memory = new MemoryKv();
-  /** Expiry by hashed credential, least recently used first. */
+  /** The expiry of each known credential by hash, on the monotonic clock, in LRU order. */
   const known = new Map<string, number>();
-  /** Names in KV, equal in all servers. */
+  /** Returns a name for use in KV, the same on all servers. */
   const digest = (...texts: string[]) =>
     createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   const secret = randomBytes(32).toString('hex');
-  /** Names in memory. Every request needs one: `hash` takes a fifth of the time of an HMAC. */
+  /**
+   * Returns a name for use in memory only, where `hash` suffices: it takes a fifth of the time of
+   * an HMAC.
+   */
   const nameOf = (address: string, credential: string) =>
     hash('sha256', `${secret} ${address} ${credential}`);
   let delayed = 0;
@@ -133,8 +148,8 @@ export function loginGuard(
 
   /**
    * Reserves one of a bucket's remaining failures before verification, so that concurrent attempts
-   * cannot exceed the limit. Others wait, unless their credential becomes known. Returns a function
-   * that ends the reservation.
+   * cannot exceed the limit. Further attempts wait until a reservation ends or their credential
+   * becomes known. Returns a function that ends the reservation.
    */
   async function reserve(
     { name: bucket, factor }: Bucket,
@@ -172,8 +187,8 @@ export function loginGuard(
   }
 
   /**
-   * Returns the milliseconds until another failure is allowed. Counts locally first, before other
-   * requests run.
+   * Counts a failure and returns the time until another one is allowed. It is counted in memory
+   * first, before other requests run.
    */
   async function count(who: string, factor: number): Promise<number> {
     const take = (it: Kv) => takeFailures(it, who, factor, 1);
@@ -239,8 +254,8 @@ export function loginGuard(
   }
 
   /**
-   * A known signer has a separate bucket: a guesser at its address uses up less of the provider's
-   * capacity.
+   * Returns the bucket for an account's failures. A known signer has a separate, larger one, so
+   * that a client guessing from the same address uses less of the provider's capacity.
    */
   function bucketOf(address: string, account: Account) {
     const credential = nameOf(address, account.credential);
@@ -266,7 +281,8 @@ export function loginGuard(
         if (account.kind !== 'signature') await waitIfSlow(account);
         release = await reserve(bucket, account, isKnown);
       }
-      // Known passwords too, or guessing could continue.
+      // Even a known password is rejected while the address is locked out: otherwise guessing could
+      // continue.
       if (!STORED.includes(account.kind)) await refuseLocked(bucket.name, account.kind);
       try {
         const verified = await verify();

@@ -4,7 +4,10 @@ import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config
 import type { Database } from '@gateway/store/postgres';
 import type { Access } from './access.js';
 
-/** Things in the path of a route; null: they belong to the project and every owner sees them. */
+/**
+ * The kind of resource in each collection of a path, or null if it belongs to the project and every
+ * owner sees it.
+ */
 const THINGS: Readonly<Record<string, OwnedThing | null>> = {
   endpoints: 'endpoint',
   subscriptions: 'subscription',
@@ -22,8 +25,9 @@ type RequireOwned = (
 ) => Promise<void>;
 
 /**
- * Returns the check that the thing in a route's path belongs to a portal link's owner; otherwise it
- * throws `not_found`. Throws for portal routes with things of unknown ownership.
+ * Returns a check that throws `not_found` unless the resource in the route's path belongs to the
+ * portal link's owner. Throws if the route is for portal links but the ownership of its resources
+ * is unknown.
  */
 export function ownedBy({
   path,

@@ -4,10 +4,10 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ApiKeyRow } from '@gateway/store/config';
 
-/** Has access to every organisation and project. */
+/** A caller with a process credential, which grants access to every organisation and project. */
 export interface ProcessCaller {
   readonly type: 'process';
-  /** The same in every process; does not reveal the credential. */
+  /** The same in every process. Does not reveal the credential. */
   readonly id: string;
 }
 
@@ -18,7 +18,10 @@ export interface ProcessCredentials {
   readonly native: boolean;
   readonly basic: boolean;
   readonly how: string;
-  /** https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate */
+  /**
+   * The `WWW-Authenticate` value of 401 responses:
+   * https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate
+   */
   readonly challenge: string;
   ofBearer(key: string): ProcessCaller | undefined;
   ofBasic(pair: string): ProcessCaller | undefined;
@@ -30,8 +33,8 @@ const API_KEYS = { setting: 'server.auth.api_keys', flag: '--api-auth', env: 'GA
 const BASIC = { setting: 'server.auth.basic', flag: '--basic-auth', env: 'GATEWAY_BASIC_AUTH' };
 
 /**
- * Reads the settings. Throws `credential_invalid`, or `no_credentials` if the API would be
- * unreachable.
+ * Returns the process credentials in the settings. Throws `credential_invalid` if one is invalid,
+ * or `no_credentials` if the API would be unreachable.
  */
 export function processCredentials(config: Config, log: Log): ProcessCredentials {
   const { api_keys: keys, basic: pairs, native } = config.server.auth;
@@ -55,20 +58,26 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
 }
 
 /**
- * Derives a key for one purpose, the same in every process; does not reveal the encryption key.
- * `createHmac` of Node 24 takes 16 µs with the bytes of a key, and 3 µs with a key object.
+ * Derives a key for one purpose, the same in every process, without revealing the encryption key.
+ * In Node 24, `createHmac` takes 3 µs with a key object and 16 µs with bytes.
  */
 export function derivedKey(encryptionKey: string | undefined, purpose: string): KeyObject {
   const bytes = Buffer.from((encryptionKey ?? '').trim(), 'base64');
   return createSecretKey(createHmac('sha256', bytes).update(purpose).digest());
 }
 
-/** Digests have equal lengths, so comparing them takes constant time and reveals no length. */
+/**
+ * Returns a digest function. Digests have equal lengths, so their comparison takes constant time
+ * and does not reveal a credential's length.
+ */
 function digester(key: KeyObject): (text: string) => Buffer {
   return (text) => createHmac('sha256', key).update(text).digest();
 }
 
-/** Compares all, even after a match, so that the time does not reveal which matched. */
+/**
+ * Returns the caller if the digest is known. Compares all known digests, even after a match, so
+ * that the time does not reveal which one matched.
+ */
 function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefined {
   const matches = known.filter((it) => timingSafeEqual(it, given));
   return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;

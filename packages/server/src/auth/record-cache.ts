@@ -7,16 +7,16 @@ import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
 /**
- * Caches the records that authenticate a request. Missing keys too, in memory: masks are random, so
- * no client uses a key before it exists.
+ * Caches the records that authenticate requests. Missing keys are cached too, but only in memory:
+ * masks are random, so no client uses a key before it exists.
  */
 export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
   organisations(userId: string): Promise<Membership[]>;
   project(id: string): Promise<ProjectRow | undefined>;
   /**
-   * Call it before the response, after a write that changes a project or users' organisations, or
-   * revokes keys.
+   * Evicts changed records. Call after a write that changes a project or users' organisations, or
+   * revokes keys, and before the response.
    */
   forget(changed: {
     readonly project?: string;
@@ -27,16 +27,19 @@ export interface RecordCache {
 
 const MEMORY_MS = 1_000;
 const RECORDS_MAX = 10_000;
-/** Longest age of an entry, and so of a change that could not be written to KV. */
+/**
+ * The maximum age of an entry in KV. A change that could not be written to KV takes effect after at
+ * most this time.
+ */
 const KV_MS = 30_000;
 
 const SIGNATURE_BYTES = 32;
 const CHANGED = 'changed';
 
 /**
- * Caches records for `memoryMs` in memory, and in KV, if given, which servers share. A server sees
- * its own changes immediately, others' after `memoryMs`. `key` signs entries: write access to KV
- * must not grant access to the API.
+ * Returns a cache that keeps records in memory for `memoryMs`, and in `kv`, if given, shared by all
+ * servers. A server sees its own changes immediately, and those of other servers within `memoryMs`.
+ * Entries in KV are signed with `key`: write access to KV must not grant access to the API.
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
@@ -46,10 +49,11 @@ export function recordCache(
     memoryMs = MEMORY_MS,
   }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
 ): RecordCache {
-  /** Ordered by expiry. Concurrent callers share running lookups. */
+  /** Cached records, ordered by expiry. Concurrent callers share a running lookup. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
   /**
-   * Kept until older entries in KV have expired: the mark of the change may not have reached KV.
+   * Records changed by this server. They are not read from KV until older entries there have
+   * expired, because the change may not have been marked in KV.
    */
   const changed = new Map<string, { readonly untilMs: number }>();
 
@@ -83,7 +87,7 @@ export function recordCache(
     const known = text === undefined ? undefined : (valueOf(name, text, key) as T | undefined);
     if (known !== undefined) return known;
     const loaded = await load();
-    // An invalid entry marks a change or is another release's, and remains.
+    // An invalid entry marks a change or belongs to another release. It is not overwritten.
     if (found && loaded !== undefined && text === undefined) {
       const entry = entryOf(name, loaded, { key, untilMs: Date.now() + KV_MS });
       void kv.ask((it) => it.set(name, entry, { ttlMs: KV_MS, ifAbsent: true }));
@@ -110,7 +114,8 @@ export function recordCache(
         changed.delete(name);
         changed.set(name, { untilMs: nowMs + KV_MS });
       }
-      // Marked, not deleted: a read that began before the change could write its entry afterwards.
+      // Marked instead of deleted: a read that began before the change could write its entry
+      // afterwards.
       await Promise.all(
         names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))),
       );
@@ -130,8 +135,9 @@ const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
 /**
- * Signed with name, expiry and version, so other releases reject it. Not encrypted: entries hold no
- * secret, and at this rate the random nonces of AES-GCM would repeat.
+ * Returns a signed entry. The signature covers the name, the expiry and the version, so other
+ * releases reject it. Not encrypted: entries contain no secret, and at this rate the random nonces
+ * of AES-GCM would repeat.
  */
 function entryOf(
   name: string,
@@ -142,7 +148,10 @@ function entryOf(
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
-/** Returns undefined for expired entries and other keys, versions or names. */
+/**
+ * Returns the value of an entry, or undefined if it has expired or has another key, version or
+ * name.
+ */
 function valueOf(name: string, text: string, key: KeyObject): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);
@@ -155,7 +164,7 @@ function valueOf(name: string, text: string, key: KeyObject): unknown {
     const entry = deserialize(bytes) as { name: string; untilMs: number; value: unknown };
     return entry.name === name && entry.untilMs > Date.now() ? entry.value : undefined;
   } catch {
-    // A newer Node wrote it.
+    // Written by a newer version of Node, whose format can be unreadable here.
     return undefined;
   }
 }

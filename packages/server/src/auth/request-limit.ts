@@ -2,35 +2,43 @@ import { GatewayError } from '@gateway/core/errors';
 import { MemoryKv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
 
-/** Throws above the limit. `tell` first receives its state, if there is a limit. */
+/**
+ * Counts a request and throws if it exceeds the limit. `tell` first receives the limit's state,
+ * unless there is no limit.
+ */
 export type RequestLimit = (
   of: { readonly id: string },
   tell?: (state: LimitState) => void,
 ) => Promise<void>;
 
 export interface LimitState {
-  /** The burst after an idle period. */
+  /** The burst: the number of requests allowed at once after an idle period. */
   readonly limit: number;
   readonly remaining: number;
-  /** Whole seconds until the full burst. */
+  /** Whole seconds until the full burst is available again. */
   readonly resetSeconds: number;
 }
 
 interface RequestLimitOptions {
-  /** 0: unlimited. */
+  /** The requests per second allowed for each id; 0 for no limit. */
   readonly ratePerSecond: number;
-  /** The burst after an idle period; `ratePerSecond` by default. */
+  /** The requests allowed at once after an idle period; `ratePerSecond` by default. */
   readonly burst?: number;
   readonly kv: KvFallback | undefined;
   readonly code?:
     'too_many_requests' | 'too_many_portal_requests' | 'too_many_tests' | 'too_many_function_tests';
 }
 
-/** Refusals are delayed, except above the maximum. */
+/**
+ * The delay before a rejection is sent. While `REFUSED_MAX` are delayed, others are sent
+ * immediately.
+ */
 const REFUSED_MS = 500;
 const REFUSED_MAX = 1000;
 
-/** Limits requests per id. Servers count in KV together, or separately while it is unavailable. */
+/**
+ * Returns a rate limit per id. Servers count together in KV, or separately while it is unavailable.
+ */
 export function requestLimit({
   ratePerSecond,
   burst,
@@ -48,7 +56,7 @@ export function requestLimit({
       shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
     tell?.({ limit, remaining: left, resetSeconds: Math.ceil((limit - left) / ratePerSecond) });
     if (granted > 0) return;
-    // A client that retries immediately would occupy the server.
+    // Prevents a client that retries immediately from occupying the server.
     if (refused < REFUSED_MAX) {
       refused++;
       await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));

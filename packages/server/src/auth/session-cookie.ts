@@ -4,24 +4,24 @@ import type { IncomingMessage } from 'node:http';
 /** A cookie that scripts cannot read. */
 export interface Cookie {
   read(request: IncomingMessage): string | undefined;
-  /** Value of `Set-Cookie`; without `value`, the browser deletes the cookie. */
+  /** Returns the `Set-Cookie` value. It deletes the cookie if `value` is omitted. */
   write(request: IncomingMessage, value?: string, expiresAt?: Date): string;
 }
 
 /**
- * Sessions of the dashboard: an API key in a cookie. Writes also carry a token in a header, which
- * pages of other origins can neither read nor send (OWASP, Cross-Site Request Forgery Prevention
- * Cheat Sheet: https://cheatsheetseries.owasp.org).
+ * The cookies of dashboard sessions, whose value is an API key. Writes must also send a token in a
+ * header, which pages of other origins can neither read nor send (OWASP, Cross-Site Request Forgery
+ * Prevention Cheat Sheet: https://cheatsheetseries.owasp.org).
  */
 export interface SessionCookies extends Cookie {
-  /** Kept while the user is at the OpenID Connect provider. */
+  /** Stored while the user signs in at the OpenID Connect provider. */
   readonly signIn: Cookie;
-  /** The `x-csrf-token` of this session's writes. */
+  /** Returns the `x-csrf-token` required for writes of the session. */
   csrfToken(mask: string): string;
   hasCsrfToken(request: IncomingMessage, mask: string): boolean;
   /**
-   * Value of `Set-Cookie` that identifies the browser at the account's later sign-ins. It proves a
-   * former password and grants no access.
+   * Returns the `Set-Cookie` value that identifies the browser on the account's later sign-ins. It
+   * proves an earlier sign-in with the password, and grants no access.
    */
   writeDevice(request: IncomingMessage, email: string): string;
   isKnownDevice(request: IncomingMessage, email: string): boolean;
@@ -29,7 +29,10 @@ export interface SessionCookies extends Cookie {
 
 const DEVICE_MS = 365 * 86_400_000;
 
-/** @param key signs the tokens; the same in every server */
+/**
+ * Returns the cookies of dashboard sessions.
+ * @param key signs the tokens; the same on every server
+ */
 export function sessionCookies({
   isHttps,
   key,
@@ -57,7 +60,8 @@ function isSame(text: string | string[] | undefined, wanted: string): boolean {
 }
 
 function cookie(name: string, sameSite: 'Lax' | 'Strict', isHttps: boolean): Cookie {
-  // Set by a proxy that terminates TLS. A client that forges it only makes its own cookie stricter.
+  // The header is set by a proxy that terminates TLS. A client that forges it only makes its own
+  // cookie stricter.
   const isSecure = ({ headers }: IncomingMessage) =>
     isHttps || headers['x-forwarded-proto'] === 'https';
   // Browsers accept this prefix only over HTTPS and for this host:

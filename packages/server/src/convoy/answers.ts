@@ -31,7 +31,7 @@ const ROWS: Readonly<Record<string, (row: JsonRow) => unknown>> = {
     type: 'api',
     status: isDisabled ? 'inactive' : 'active',
   }),
-  // Convoy omits the fields of other source types.
+  // Convoy omits the fields of other source types, which are null in the gateway's responses.
   Source: (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
   CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
   Event: ({ status, headers, ...row }) => ({
@@ -81,7 +81,10 @@ const ROWS: Readonly<Record<string, (row: JsonRow) => unknown>> = {
 
 const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
-/** Translates an answer. `schema` describes its data. */
+/**
+ * Returns the response in Convoy's format.
+ * @param schema the schema of the response's data
+ */
 export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAnswer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;

@@ -6,7 +6,7 @@ import { queryOf, rewriteBody } from './requests.js';
 
 interface Dialect {
   query(query: Readonly<Record<string, string | string[] | undefined>>): Record<string, unknown>;
-  /** Changes the body in place; returns the names of removed fields. */
+  /** Changes the body in place. Returns the names of the removed fields. */
   body(body: unknown): string[];
   answer(answer: ApiAnswer): ApiAnswer;
 }
@@ -26,8 +26,8 @@ const OUR_OWN: Dialect = {
 };
 
 /**
- * Serves `/convoy/api/v1` for clients of Convoy: the same routes with its names, which include
- * groups for projects, and 400 for invalid requests.
+ * Serves Convoy clients below `/convoy/api/v1`: the same routes with Convoy's names, such as groups
+ * for projects, and status 400 for an invalid request.
  */
 export function speakConvoy(rootPath: string) {
   const prefix = `${rootPath}/convoy/api/v1/`;
@@ -36,7 +36,7 @@ export function speakConvoy(rootPath: string) {
       .slice(prefix.length)
       .replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
     ctx.path = `${rootPath}/api/v1/${rest}`;
-    // A separate route in Convoy.
+    // Convoy counts the events of a replay with a separate route. Here it is a dry run.
     if (ctx.method === 'GET' && rest.endsWith('/events/countbatchreplayevents')) {
       ctx.method = 'POST';
       ctx.path = ctx.path.replace(/countbatchreplayevents$/, 'batchreplay');
@@ -59,7 +59,10 @@ export function dialectOf(ctx: Context, route: Spoken): Dialect {
   };
 }
 
-/** Convoy's clients reject other codes: 202 for a change, 201 for a create, even of a duplicate. */
+/**
+ * Returns the status that Convoy clients require: 201 for a creation, even of a duplicate, and for
+ * a changed event type; 202 for other changes.
+ */
 function statusOf({ method, path, status = 200 }: Spoken): number {
   if (method === 'get' || method === 'delete' || status !== 200) return status;
   if (path.startsWith('/event-types/:id')) return 201;

@@ -4,9 +4,9 @@ import { pageQuery } from '../http/list-query.js';
 type Members = Record<string, unknown>;
 type ConvoyQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Parameters without effect here. */
+/** Convoy's query parameters that have no effect here. */
 const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
-/** Go's zero time. */
+/** The date of Go's zero time, which means that no time was given. */
 const NO_TIME = '0001-01-01';
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
   success: 'processed',
@@ -15,7 +15,7 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
   retry: 'pending',
 };
 
-/** Translates a query and drops empty values. `route` is its target. */
+/** Converts Convoy's query for `route` and drops empty values. */
 export function queryOf(
   route: { readonly method: string; readonly path: string },
   query: ConvoyQuery,
@@ -36,12 +36,15 @@ export function queryOf(
     const ours = isOfEvents ? statuses.map((it) => own(EVENT_STATUSES, it) ?? it) : statuses;
     given['status'] = ours.length === 1 ? ours[0]! : ours;
   }
-  // In Convoy, a missing start means the beginning.
+  // In Convoy, a batch without a start date begins with the first event.
   if (/\/batch(retry|replay)$/.test(route.path)) given['startDate'] ??= '1970-01-01';
   return given;
 }
 
-/** Translates a body in place; returns the names of removed fields. `title` is its schema's. */
+/**
+ * Translates a body in place and returns the names of the removed fields.
+ * @param title the title of the body's schema
+ */
 export function rewriteBody(title: string | undefined, body: unknown): string[] {
   if (!isObject(body)) return [];
   for (const name of Object.keys(body)) if (isNothing(body[name])) delete body[name];
@@ -68,7 +71,7 @@ const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
   ChangedPortalLink: portalLink,
 };
 
-/** In Convoy, the document is text in a field. */
+/** Moves the OpenAPI document out of the `spec` field, where Convoy clients send it as a string. */
 function document(body: Members): string[] {
   const { spec } = body;
   const inner = typeof spec === 'string' ? parsed(spec) : spec;
@@ -79,8 +82,8 @@ function document(body: Members): string[] {
 }
 
 /**
- * Convoy calls the filter `schema` and the sample `request`. Path and query are dropped only if
- * empty.
+ * Renames the fields of a filter test: Convoy calls the filter `schema` and the sample `request`.
+ * Path and query are dropped only if empty.
  */
 function filterTest(body: Members): string[] {
   for (const [theirs, ours] of [
@@ -104,7 +107,7 @@ function portalLink(body: Members): string[] {
 
 function endpoint(body: Members): string[] {
   const { authentication, url } = body;
-  // Clients before 1.0 send no name.
+  // Clients before version 1.0 send no name, so the host name is used.
   if (body['name'] === undefined && typeof url === 'string' && URL.canParse(url))
     body['name'] = new URL(url).hostname;
   for (const name of ['http_timeout', 'rate_limit_duration']) body[name] = secondsOf(body[name]);
@@ -147,7 +150,7 @@ function source(body: Members): string[] {
   const { pub_sub: given } = body;
   if (!isObject(given)) return [];
   removeNothings(given);
-  // Fields of HTTP sources.
+  // Convoy clients also send the fields of HTTP sources, which have no meaning here.
   return take(body, [
     'provider',
     'verifier',
@@ -157,7 +160,7 @@ function source(body: Members): string[] {
   ]);
 }
 
-/** In Convoy, a provider is a name next to a spelled-out verifier. */
+/** Translates an HTTP source. Convoy clients send complete verifiers, so no provider is needed. */
 function httpSource(body: Members): string[] {
   removeNothings(body);
   const { verifier, custom_response: custom } = body;
@@ -198,7 +201,7 @@ function project(body: Members): string[] {
   const ignored = take(given, CONFIG_IGNORED).map((name) => `config.${name}`);
   const { strategy, signature } = given;
   if (isObject(strategy)) {
-    // Convoy's groups have this shape.
+    // Convoy's groups nest the strategy in `default` and name its fields differently.
     const { default: before, ...rest } = strategy;
     const { intervalSeconds: duration, retryLimit: retries } = (before ?? {}) as Members;
     given['strategy'] = {
@@ -224,7 +227,10 @@ function take(body: Members, names: readonly string[]): string[] {
   return found;
 }
 
-/** Parses `10s` or `1m30s`, as versions before 2024 write durations. */
+/**
+ * Returns the seconds of a duration such as `10s` or `1m30s`, as sent by clients before 2024. Other
+ * values are returned unchanged.
+ */
 function secondsOf(value: unknown): unknown {
   const parts =
     typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;

@@ -13,17 +13,17 @@ const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
 const TOOK_LONG = 'the work did not end in time';
 /**
- * An outage ends with a success after this time without a failure: while connections run short,
- * successes and failures alternate.
+ * The time without a failure after which a success ends an outage. Earlier successes do not,
+ * because they alternate with failures while connections are scarce.
  */
 const CALM_MS = 5_000;
 
-/** Selects the error of a failed step of a request. */
+/** A request step's effect on the database, which determines the error if the step fails. */
 export type Effect =
-  /** Reads, unless cached: success proves nothing about Postgres. */
+  /** Reads cacheable records, so a success proves nothing about Postgres. */
   | 'looks_up'
   | 'reads'
-  /** Commits once, at its end: an error of Postgres means that nothing was stored. */
+  /** Commits once, at the end, so a Postgres error means that nothing was stored. */
   | 'creates'
   | 'changes';
 
@@ -52,15 +52,19 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 };
 
 /**
- * Throws `took_too_long` if the work exceeds `withinMs` although Postgres answers, otherwise
- * `database_away` or `database_takes_no_writes`, without host and user.
+ * Runs `work`. Throws `took_too_long` if it exceeds `withinMs` although Postgres responds;
+ * otherwise `database_away` or `database_takes_no_writes` if Postgres is the cause. The errors do
+ * not reveal the host or the user.
  */
 export type AskDatabase = <T>(
   work: () => Promise<T>,
   options: { readonly effect: Effect; readonly withinMs: number },
 ) => Promise<T>;
 
-/** Logs the first failure of an outage and its end. Other errors pass through. */
+/**
+ * Returns a function that runs work on the database and logs the first failure of an outage and its
+ * end. Errors not caused by an outage are rethrown.
+ */
 export function askDatabase({
   config,
   log,
@@ -70,7 +74,7 @@ export function askDatabase({
   log: Log;
   database: { readonly pool: { query(text: string): Promise<unknown> } };
 }): AskDatabase {
-  /** Work can also wait for other things than Postgres. */
+  /** Whether Postgres responds: slow work can also be waiting for something else. */
   const answers = () =>
     withTimeout(database.pool.query('select 1'), ANSWER_MS).then(
       () => true,
@@ -120,7 +124,8 @@ export function askDatabase({
       if (!found) throw error;
       const hasExpired = error instanceof Error && error.message === TOOK_LONG;
       const isReading = effect === 'looks_up' || effect === 'reads';
-      // Postgres without memory or disk takes no writes; if a read fails too, it is away.
+      // Without memory or disk space, Postgres accepts no writes. If a read fails too, Postgres
+      // counts as unavailable.
       const outage = isReading ? 'database_away' : found;
       const outcome =
         isReading || (effect === 'creates' && isBeforeCommit(error))
@@ -143,8 +148,8 @@ export function askDatabase({
 }
 
 /**
- * Returns whether an error proves that nothing was committed: Postgres rejected the statement or
- * never received it. An error that breaks the connection can follow the commit.
+ * Whether an error proves that nothing was committed: Postgres rejected the statement or never
+ * received it. A broken connection can follow a commit.
  */
 export function isBeforeCommit(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0)
@@ -153,7 +158,7 @@ export function isBeforeCommit(error: unknown): boolean {
     Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>
   >;
   const { code = '', name = '', syscall = '', severity, message = '' } = given;
-  // Class 08, 57P01 and 57P02 end the connection:
+  // Errors of class 08, 57P01 and 57P02 end the connection:
   // https://www.postgresql.org/docs/current/errcodes-appendix.html
   if (severity !== undefined) return !/^08|^57P0[12]$/.test(code);
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;

@@ -18,7 +18,7 @@ interface Probed {
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
-/** Concurrent callers share a probe. */
+/** Probes the dependencies of the server. Concurrent callers share a probe. */
 export type HealthProbe = () => Promise<Health>;
 
 export function healthProbe(probed: Probed): HealthProbe {
@@ -39,8 +39,9 @@ export function healthProbe(probed: Probed): HealthProbe {
 }
 
 /**
- * Answers `GET /healthz`: 200 while the process is alive; with `?ready`, 503 if it cannot work.
- * Callers without access to details see only the states of components.
+ * Returns the handler of `GET /healthz`. It responds with 200 while the process is alive. With
+ * `?ready`, it responds with 503 if the process cannot work. Callers without access to details see
+ * only the states of components.
  */
 export function healthAnswer(
   {
@@ -77,8 +78,8 @@ export function healthAnswer(
 
 async function reportDatabase(health: Health, { database, config }: Probed): Promise<void> {
   try {
-    // First, since it times out by itself: the check of migrations would hold a connection while
-    // Postgres is silent.
+    // Probed first, because this probe has its own timeout. The migration check would hold a
+    // connection while Postgres is unresponsive.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
     await withTimeout(requireMigrated(database), PROBE_MS).then(
       (newer) =>
@@ -90,8 +91,8 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
               `the database is newer than this gateway: it has ${newer.join(', ')}; this version works on it too`,
             ),
       (error: unknown) => {
-        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): old
-        // servers remain ready during an upgrade.
+        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade), so old
+        // servers stay ready during an upgrade.
         if (!isGatewayError(error, 'database_newer')) throw error;
         health.report(
           'migrations',
@@ -121,7 +122,7 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
   }
 }
 
-/** Without KV, signals to agents are slower, but the server is ready. */
+/** Reports the state of KV. An outage only degrades the server: signals to agents are slower. */
 async function reportKv(health: Health, { kv, config }: Probed): Promise<void> {
   try {
     await withTimeout(kv.ping(), PROBE_MS);

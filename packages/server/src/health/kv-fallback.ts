@@ -4,16 +4,20 @@ import { withTimeout } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 
 const TIMEOUT_MS = 200;
-/** KV is skipped for this time after a failure, so that not every request waits for it. */
+/** The time for which KV is skipped after a failure, so that not every request waits for it. */
 const RETRY_AFTER_MS = 2_000;
 
-/** KV for features that work without it: its outage fails no request and delays none for long. */
+/**
+ * Access to KV for features that work without it. A KV outage fails no request and delays none for
+ * long.
+ */
 export interface KvFallback {
   ask<T>(question: (kv: Kv) => Promise<T>): Promise<{ readonly answer: T } | undefined>;
 }
 
 /**
- * Logs when KV becomes unavailable, with what the process does `meanwhile`, and when it is back.
+ * Returns access to KV that logs when an outage begins and ends. The first message includes what
+ * the process does `meanwhile`.
  */
 export function kvFallback(
   kv: Kv,

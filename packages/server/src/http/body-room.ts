@@ -1,35 +1,40 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@gateway/core/errors';
 
-/** Bytes of a sender's bodies, from their first byte until their processing begins. */
+/** The buffer budget of a sender's bodies. A body counts toward it until its processing begins. */
 const ROOM_BYTES = 16 * 1024 * 1024;
-/** Bytes of all bodies being received from unauthenticated senders. */
+/** The buffer budget for all incomplete bodies from unauthenticated senders. */
 const STRANGERS_BYTES = 64 * 1024 * 1024;
-/** Largest bodies that fit into a sender's room. */
+/** The minimum number of largest-size bodies that fit in any budget. */
 const BODIES_MIN = 4;
-/** A slower body is aborted if the room of its sender or of strangers is full. */
+/**
+ * The age at which an incomplete body is aborted if the budget of its sender, or of all
+ * unauthenticated senders, is used up.
+ */
 const GRACE_MS = 1_000;
 const CHECK_MS = 250;
-/** A body at this rate is never too slow. */
+/** A body received at this rate is never too slow. */
 export const BODY_BYTES_PER_SECOND = 65_536;
 
-/** Slow or large bodies of a sender use no capacity of others. */
+/** The sender of a body, with its own buffer budget, so that senders do not affect each other. */
 export interface BodySender {
   readonly id: string;
-  /** No key or signature was verified yet. */
+  /** True if no key or signature has been verified yet. */
   readonly isStranger: boolean;
 }
 
 export interface HeldBody {
   readonly bytes: Buffer;
-  /** Call it when processing begins or is abandoned. */
+  /** Frees the body's buffer budget. Call when processing begins or is abandoned. */
   release(): void;
 }
 
 /**
- * Receives at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for a
- * compressed body, `bad_body` for a truncated one, `body_slow`, and `too_many_bodies` if the
- * sender's room remains full.
+ * Receives a body of at most `limit` bytes.
+ *
+ * @throws GatewayError `body_too_large`, `unsupported_media_type` if compressed, `bad_body` if
+ *   truncated, `body_slow` if too slow, or `too_many_bodies` if the sender's buffer budget stays
+ *   used up
  */
 export type ReceiveBody = (
   request: IncomingMessage,
@@ -39,14 +44,14 @@ export type ReceiveBody = (
 interface Room {
   readonly most: number;
   bytes: number;
-  /** Incomplete, oldest first. */
+  /** Incomplete bodies, oldest first. */
   readonly arriving: Set<Arrival>;
 }
 
 interface Arrival {
   readonly request: IncomingMessage;
   readonly sinceMs: number;
-  /** The sender's room comes first. */
+  /** The budgets that the body counts toward, the sender's first. */
   readonly rooms: readonly Room[];
   bytes: number;
   isPaused: boolean;
@@ -54,11 +59,11 @@ interface Arrival {
 }
 
 /**
- * Receives bodies with limits on time and memory. In a full room only the oldest body continues;
- * the others pause.
+ * Returns a function that receives bodies with limits on time and memory. While a buffer budget is
+ * used up, only its oldest body continues and the others are paused.
  *
- * @param messageBytes the largest body
- * @param timeoutSeconds `server.http.body_timeout_seconds`
+ * @param messageBytes the size of the largest body
+ * @param timeoutSeconds the `server.http.body_timeout_seconds` setting
  */
 export function bodyRoom({
   messageBytes,
@@ -90,7 +95,7 @@ export function bodyRoom({
     checking = undefined;
   }
 
-  /** Aborts slow bodies, oldest first, until the room suffices. */
+  /** Aborts slow bodies, oldest first, until the budget is no longer exceeded. */
   function relieve(room: Room): void {
     for (const it of room.arriving) {
       if (!isFull(room)) return;
@@ -133,7 +138,7 @@ export function bodyRoom({
     it.request.pause();
   }
 
-  /** The bytes of an ended arrival remain in its sender's room. */
+  /** Ends an arrival. Its bytes count toward the sender's budget until the body is released. */
   function arrived(it: Arrival): void {
     arrivals.delete(it);
     for (const room of it.rooms) {
@@ -190,10 +195,11 @@ export function bodyRoom({
         grow(arrival, chunk.length);
       });
       request.on('end', () => settle());
-      // The client disconnected or sent broken chunks: not an internal error.
+      // The client disconnected or sent broken chunks, which is not an internal error.
       request.on('error', (cause) => settle(cutOff(cause)));
       request.on('close', () => {
-        // Every request closes; creating an unused error costs as much as receiving the body.
+        // Every request emits `close`. Creating an unused error would cost as much as receiving the
+        // body.
         if (!isOver) settle(cutOff());
       });
     });
@@ -208,7 +214,7 @@ function isFirst({ arriving }: Room, it: Arrival): boolean {
   return first === it;
 }
 
-/** Resumes bodies with capacity; the oldest always has. */
+/** Resumes the paused bodies that fit in the budget. The oldest body always does. */
 function resume(room: Room): void {
   if (room.arriving.size === 0) return;
   for (const it of room.arriving) {
@@ -221,7 +227,8 @@ function resume(room: Room): void {
 }
 
 /**
- * Appends to the first `length` bytes. Doubling keeps memory and copying low for many small chunks.
+ * Appends a chunk to the first `length` bytes. Doubling the buffer limits memory and copying for
+ * many small chunks.
  */
 function appended(held: Buffer | undefined, length: number, chunk: Buffer): Buffer {
   if (!held) return chunk;

@@ -3,10 +3,10 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isTooDeep, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
-/** The allowance for a body's other members than an event's data. */
+/** The bytes allowed in a body beyond an event's data. */
 const ENVELOPE_BYTES = 262_144;
 
-/** Returns the bytes of the largest body of any route. */
+/** Returns the size of the largest body accepted by any route. */
 export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
   return ingest.max_message_bytes + ENVELOPE_BYTES;
 }
@@ -21,8 +21,8 @@ export function requireJson({ headers }: IncomingMessage): void {
 }
 
 /**
- * Parses JSON and keeps its text: events keep their bytes, while body parsers replace invalid bytes
- * with U+FFFD.
+ * Parses JSON and also returns its text, because events keep their bytes. Invalid UTF-8 is
+ * rejected, not replaced with U+FFFD as body parsers do. Throws `bad_body` if the body is invalid.
  */
 export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   if (bytes.byteLength === 0) throw new GatewayError('bad_body', { reason: 'is empty' });
@@ -48,8 +48,8 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
 }
 
 /**
- * Finds strings that Postgres cannot store: with U+0000 or half a surrogate pair, which JSON text
- * holds only as escapes.
+ * Returns a problem for each string that Postgres cannot store because it contains U+0000 or half
+ * of a surrogate pair. JSON text contains these only as escapes.
  */
 export function unstorableStrings(text: string, value: unknown): InvalidField[] {
   return text.includes('\\u') ? unstorable(value, '') : [];

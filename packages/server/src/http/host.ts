@@ -4,8 +4,8 @@ import { GatewayError } from '@gateway/core/errors';
 import { send } from './response.js';
 
 /**
- * Answers 400 to several Host headers or an invalid one: a proxy in front could have read another
- * host. Node rejects HTTP/1.1 requests without it.
+ * Responds with 400 to several Host headers or an invalid one, because a proxy in front could have
+ * used a different one. Node itself rejects HTTP/1.1 requests without one.
  * https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
 export function requireOneHost(ctx: Context, next: Next): Promise<void> | void {

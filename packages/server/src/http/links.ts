@@ -2,14 +2,17 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 
 export interface Links {
-  /** The origin, if `host` is set, and `root_path`. */
+  /** The prefix of every link: the origin, if `host` is set, then `root_path`. */
   readonly base: string;
-  /** Whether clients use HTTPS, by the settings. */
+  /** Whether clients use HTTPS according to the settings. */
   readonly isHttps: boolean;
   url(port: number): string;
 }
 
-/** Builds links. The scheme is `host`'s, or else the listener's. Throws `host_invalid`. */
+/**
+ * Returns the base URL of the server's links, with the scheme of `host` or, if it has none, of the
+ * listener. Throws `host_invalid` if `host` is invalid.
+ */
 export function linksOf({ host, root_path: rootPath, server: { http } }: Config): Links {
   const scheme = http.ssl ? 'https' : 'http';
   const origin = host === undefined || host === '' ? undefined : originOf(host, scheme);

@@ -5,7 +5,7 @@ import { Id, invalid, nullable, object, oneOf } from './schema.js';
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
 
-/** Every list has these; routes add filters. */
+/** The query parameters of every list, to which routes add filters. */
 export const pageQuery = {
   perPage: Type.Optional(Type.Integer({ minimum: 1, maximum: PER_PAGE_MAX, default: PER_PAGE })),
   direction: Type.Optional(oneOf(['next', 'prev'])),
@@ -19,7 +19,10 @@ export const pageQuery = {
   ),
 } as const;
 
-/** Defaults to 20 rows, forward, newest first. Ignores the other direction's cursor. */
+/**
+ * Returns the page requested by a query: by default 20 rows, forward, newest first. The other
+ * direction's cursor is ignored.
+ */
 export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
   const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
   return {
@@ -30,7 +33,7 @@ export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageReque
   };
 }
 
-/** Returns `data` of a list response. Cursors are null without a page. */
+/** Returns the `data` of a list response. A cursor is null if there is no page in its direction. */
 export function pageView<Row>(
   page: PageResult<Row>,
   { perPage }: PageRequest,
@@ -61,7 +64,7 @@ export function pageOf(row: TSchema) {
   });
 }
 
-/** A filter of lists with a bounded number of rows per project. */
+/** A filter by name, for lists with a bounded number of rows per project. */
 export const searchQuery = {
   q: Type.Optional(
     Type.String({
@@ -73,7 +76,7 @@ export const searchQuery = {
   ),
 } as const;
 
-/** A filter of lists of events and deliveries. */
+/** A filter by id, for lists of events and deliveries. */
 export const idQuery = {
   query: Type.Optional(
     Type.String({
@@ -93,7 +96,8 @@ export const Time = Type.String({
 export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optional(Time) } as const;
 
 /**
- * Times without a zone are UTC; a bare end date includes the whole day. Throws `invalid_request`.
+ * Returns the time range of a query. Times without a zone are UTC; an end date without a time
+ * includes the whole day. Throws `invalid_request` for a date that does not exist.
  */
 export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): {
   from?: Date;
@@ -109,7 +113,7 @@ function dateOf(field: string, text: string, timeOfDay: string): Date {
   const zoned = /(Z|[+-]\d{2}:?\d{2})$/.test(text.slice(10)) ? text : `${text}Z`;
   const date = new Date(text.length === 10 ? text + timeOfDay : zoned.replace(' ', 'T'));
   const day = new Date(text.slice(0, 10));
-  // JavaScript reads 30 February as 2 March.
+  // JavaScript reads 30 February as 2 March, so the day is compared.
   if (Number.isNaN(date.getTime()) || !day.toISOString().startsWith(text.slice(0, 10)))
     throw invalid(field, 'is not a date of the calendar');
   return date;

@@ -7,7 +7,7 @@ export interface ApiAnswer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;
-  /** The audit log entry's organisation, if the path names none. */
+  /** The organisation of the audit entry, if the path contains no organisation. */
   readonly organisationId?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
@@ -22,7 +22,7 @@ interface ResponseEnvelope {
   readonly request_id?: string;
 }
 
-/** Sends JSON that must not be cached. */
+/** Sends a JSON response that must not be cached. */
 export function send(ctx: Context, status: number, envelope: ResponseEnvelope): void {
   ctx.status = status;
   ctx.type = 'application/json';
@@ -31,7 +31,8 @@ export function send(ctx: Context, status: number, envelope: ResponseEnvelope): 
 }
 
 /**
- * Turns errors into responses. An unexpected error is logged; the client gets only the request id.
+ * Returns middleware that converts errors to responses. An unexpected error is logged; the client
+ * gets only the request id.
  */
 export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
   return async (ctx: Context, next: Next): Promise<void> => {
@@ -40,7 +41,8 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
     } catch (error) {
       if (isGatewayError(error) && error.httpStatus !== 500) {
         const { httpStatus, message, code, fix, details } = error;
-        // For Basic, the browser would prompt before the page can.
+        // A Basic challenge would make the browser ask for a password before the page can, so
+        // fetches get `Bearer`.
         if (httpStatus === 401)
           ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
         if (!ctx.req.complete) endUnread(ctx, code);
@@ -70,8 +72,8 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
 }
 
 /**
- * A client can continue to send the body of a refused request for this time: closing immediately
- * would lose the response.
+ * The time that a client gets to finish the body of a rejected request. Closing the connection
+ * immediately would lose the response.
  */
 const DRAINED_MS = 5_000;
 
@@ -80,12 +82,12 @@ function endUnread({ req, res }: Context, code: string): void {
   else setTimeout(() => req.complete || req.destroy(), DRAINED_MS).unref();
 }
 
-// Random, so that no user's string matches it.
+// Random, so that no user's string can match it.
 const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
 const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
 let raw: string[] = [];
 
-/** JSON text for a response: `1.10` and integers above 2^53 keep their digits. */
+/** JSON text that a response contains unchanged, such as `1.10` or an integer above 2^53. */
 export class RawJson {
   constructor(readonly text: string) {}
 
@@ -95,8 +97,8 @@ export class RawJson {
 }
 
 /**
- * Returns JSON text with each `RawJson` unchanged, at any depth. A replacer function would be
- * called for every member.
+ * Serialises a value with each `RawJson` unchanged, at any depth. It uses no replacer function,
+ * which would be called for every property.
  */
 export function stringify(value: unknown): string {
   raw = [];

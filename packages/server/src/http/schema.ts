@@ -11,7 +11,10 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { CONTROLS, isObject } from '@gateway/core/json';
 
-/** A string among `words`. `options` adds keywords such as `description`. */
+/**
+ * Returns the schema of a string that is one of `words`. `options` adds keywords such as
+ * `description`.
+ */
 export function oneOf<const Words extends readonly string[]>(
   words: Words,
   options: Record<string, unknown> = {},
@@ -19,7 +22,10 @@ export function oneOf<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
 }
 
-/** Null clears the field. Gives better error sentences than a union. */
+/**
+ * Returns a schema that also accepts null, to clear the field. It is not a union, which would give
+ * worse error messages.
+ */
 export function nullable<Schema extends TSchema>(
   schema: Schema,
   description = schema.description,
@@ -31,17 +37,17 @@ export function nullable<Schema extends TSchema>(
   });
 }
 
-/** Gives a shared schema a description of its own. */
+/** Returns a copy of a shared schema with its own description. */
 export function described<Schema extends TSchema>(schema: Schema, description: string): Schema {
   return { ...schema, description };
 }
 
-/** Both limits are inclusive. */
+/** Returns the schema of an integer with inclusive limits. */
 export function integer(minimum: number, maximum: number, description: string): TInteger {
   return Type.Integer({ minimum, maximum, description });
 }
 
-/** Rejects unlisted fields. */
+/** Returns the schema of an object that rejects unlisted fields. */
 export function object<Fields extends TProperties>(
   fields: Fields,
   options: { description?: string } = {},
@@ -49,19 +55,22 @@ export function object<Fields extends TProperties>(
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
-/** Makes every field optional. */
+/** Returns the same fields, all of them optional. */
 export function optional<Fields extends TProperties>(
   fields: Fields,
 ): { [Field in keyof Fields]: TOptional<Fields[Field]> } {
   return Type.Partial(Type.Object(fields)).properties as never;
 }
 
-/** Removes fields that clients of similar APIs send and that are harmless to omit. */
+/**
+ * Returns a schema that ignores the named fields, which clients of similar APIs send and which can
+ * be omitted without harm.
+ */
 export function ignoring<Schema extends TSchema>(names: readonly string[], schema: Schema): Schema {
   return { ...schema, [IGNORED]: names };
 }
 
-/** Returns the fields for an answer, without the bounds of requests and the notes for forms. */
+/** Returns the fields as they appear in responses, without request limits and form keywords. */
 export function answered<Fields extends TProperties>(fields: Fields): Fields {
   const bare = Object.entries(fields).map(([name, { ...schema }]) => {
     for (const keyword of Object.keys(schema)) if (!ANSWERED.has(keyword)) delete schema[keyword];
@@ -74,14 +83,14 @@ const ANSWERED = new Set([
   ...['type', 'description', 'enum', 'items', 'properties', 'required', 'additionalProperties'],
 ]);
 
-/** Names a schema in the document and the client. Schemas with one name must be equal. */
+/** Names a schema in the OpenAPI document and the client. Each name has only one schema. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };
 }
 
 export const IGNORED = 'x-ignored';
 
-/** A date that answers serialise as text. */
+/** The schema of a date, serialised as a string in responses. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' });
 
 export const Id = Type.String({
@@ -89,7 +98,7 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-/** Text without characters that a terminal, a log or a mail subject would interpret. */
+/** Excludes characters that a terminal, a log or an email subject would interpret. */
 const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain control characters' };
 
 export const Name = Type.String({
@@ -101,7 +110,7 @@ export const Name = Type.String({
 
 export const PersonName = Type.String({ maxLength: 100, ...PLAIN });
 
-/** An event type, owner id or idempotency key. */
+/** The schema of an event type, an owner id or an idempotency key. */
 export const Word = Type.String({ minLength: 1, maxLength: 512, ...PLAIN });
 
 export const StrategySchema = object({
@@ -114,36 +123,35 @@ export const StrategySchema = object({
 });
 
 /**
- * Further problems are only counted: sentences for 100,000 unknown fields would block the event
- * loop for seconds.
+ * The maximum number of problems described. Further ones are only counted, because describing
+ * 100,000 unknown fields would block the event loop for seconds.
  */
 const PROBLEMS_MAX = 20;
 const FIELD_MAX = 200;
 
-// Verbose: sentences need the violated schema. Values can be secrets and are never shown.
+// `verbose` adds the violated schema, which error messages need, and the values, which can be
+// secrets and are never shown.
 const options = { allErrors: true, strict: false, verbose: true, validateFormats: false } as const;
 const bodies = new Ajv2020(options);
 const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 
-/** Returns problems. Validators of queries convert values in place. */
+/** Returns the problems of a value. A query validator also converts values in place. */
 export type Validator = (value: unknown) => InvalidField[];
 
-/** Describes at most 20 problems, counts the others, and leaves the body unchanged. */
+/** Returns a validator that describes up to 20 problems, counts the rest, and changes nothing. */
 export function bodyValidator(schema: TSchema): Validator {
   return validator(() => bodies.compile(schema));
 }
 
-/**
- * Like `bodyValidator`, but converts values in place to the schema's types, and single values to
- * arrays.
- */
+/** Returns a validator that converts values in place to the schema's types and to arrays. */
 export function queryValidator(schema: TSchema): Validator {
   return validator(() => queries.compile(schema));
 }
 
 /**
- * A plugin's schema gets a separate Ajv: another version can have the same $id. `prefix` is the
- * value's path in the request.
+ * Returns a validator for a plugin's schema. It uses a separate Ajv, because versions of a schema
+ * can share their $id.
+ * @param prefix the path of the value in the request
  */
 export function connectionValidator(
   schema: Readonly<Record<string, unknown>>,
@@ -152,7 +160,10 @@ export function connectionValidator(
   return validator(() => new Ajv2020(options).compile(schema), prefix);
 }
 
-/** Compiles on first use: all eighty at start would take a quarter of a second. */
+/**
+ * Returns a validator that compiles its schema on first use. Compiling all eighty at startup would
+ * take a quarter of a second.
+ */
 function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   let compiled: ValidateFunction | undefined;
   return (value) => {
@@ -177,7 +188,7 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   };
 }
 
-/** Removes ignored fields from a body; returns their names. */
+/** Removes ignored fields from a body and returns their names. */
 export function takeIgnored(schema: TSchema | undefined, body: unknown): string[] {
   const names = (schema?.[IGNORED] as readonly string[] | undefined) ?? [];
   const found = names.filter((name) => isObject(body) && Object.hasOwn(body, name));
@@ -239,15 +250,15 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
   return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
 }
 
-/** Returns the `invalid_request` of one field. */
+/** Returns an `invalid_request` error about a single field. */
 export function invalid(field: string, sentence: string): GatewayError<'invalid_request'> {
   return new GatewayError('invalid_request', { problems: [{ field, sentence }] });
 }
 
-/** Throws `invalid_request` for problems; their fields are cut to 200 characters. */
+/** Throws `invalid_request` if there are problems, with field names truncated to 200 characters. */
 export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length === 0) return;
-  // One more than a validator describes: its last element counts the others.
+  // The last problem, beyond the maximum, can be the validator's count of the others.
   const clipped = problems.slice(0, PROBLEMS_MAX + 1).map(({ field, sentence }) => ({
     field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field,
     sentence,
@@ -261,7 +272,7 @@ function article(types: readonly string[]): string {
     .join(' or ');
 }
 
-/** RFC 6901. */
+/** Decodes a part of a JSON Pointer (RFC 6901). */
 function unescape(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }

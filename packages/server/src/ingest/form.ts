@@ -1,9 +1,9 @@
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * Returns a form as JSON: the single field `payload`, in which GitHub, Slack and others send it, or
- * an object, with arrays for repeated fields. Other bodies remain unchanged, as do JSON and plain
- * text, which `curl -d` declares as a form.
+ * Converts a form to JSON: the value of `payload` if that is the only field, as sent by GitHub,
+ * Slack and others; otherwise an object with arrays for repeated fields. Other bodies are returned
+ * unchanged, as are JSON and plain text that `curl -d` declares as a form.
  */
 export function jsonOfForm(body: Uint8Array, contentType: string | undefined): Uint8Array {
   if (!FORM.test(contentType ?? '') || body.byteLength === 0) return body;

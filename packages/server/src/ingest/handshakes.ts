@@ -4,25 +4,28 @@ import { GatewayError } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
 import { isSame, secretOf, type Signing } from './secrets.js';
 
-/** A query parameter counts only if given once. */
+/** The parts of a request that a handshake reads. A repeated query parameter is ignored. */
 interface Asked {
   readonly query: (name: string) => string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Undefined if the body is not JSON. */
+  /** Returns the parsed body, or undefined if it is not JSON. */
   readonly json: () => unknown;
-  /** HMAC-SHA256 with the verifier's secret. */
+  /** Returns the HMAC-SHA256 of a string, computed with the verifier's secret. */
   readonly mac: (text: string, encoding: 'hex' | 'base64') => string;
 }
 
-/** A provider's check that a URL's owner wants its webhooks. */
+/** A request by which a provider checks that the owner of a URL wants its webhooks. */
 interface Handshake {
   readonly method: 'GET' | 'POST';
-  /** The parameter with the source's token. */
+  /** The query parameter with the source's token. */
   readonly tokenIn?: string;
   readonly isTokenOptional?: boolean;
-  /** The answer is a MAC. Only a word is signed, so no answer is a webhook signature. */
+  /**
+   * True if the response is a MAC made with the verifier's secret. Only a single word is signed, so
+   * that no response can serve as a webhook signature.
+   */
   readonly needsSecret?: boolean;
-  /** Text or a JSON object; undefined if the request is not a handshake. */
+  /** Returns the response as text or a JSON object, or undefined if this is not a handshake. */
   readonly answer: (asked: Asked) => string | Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -30,8 +33,10 @@ const TEXT_MAX = 2_000;
 const WORD = /^[\w.~+/=-]{1,200}$/;
 
 /**
- * https://developers.facebook.com/docs/graph-api/webhooks/getting-started and
- * https://www.w3.org/TR/websub/#hub-verifies-intent; third parties must not end a subscription.
+ * Returns the challenge of a request to subscribe:
+ * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
+ * https://www.w3.org/TR/websub/#hub-verifies-intent
+ * Requests to unsubscribe get none, because third parties must not end a subscription.
  */
 const hubChallenge = ({ query }: Asked) =>
   query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined;
@@ -99,7 +104,7 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
         : undefined;
     },
   },
-  // https://docs.x.com/x-api/webhooks/quickstart: the challenge-response check
+  // Challenge-response check: https://docs.x.com/x-api/webhooks/quickstart
   x: {
     method: 'GET',
     needsSecret: true,
@@ -110,7 +115,7 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
         : undefined;
     },
   },
-  // Trello, Intercom, Mailchimp and others check that the URL exists.
+  // Trello, Intercom, Mailchimp and others only check that the URL exists.
   reachable: { method: 'GET', answer: () => 'ok' },
 };
 
@@ -134,10 +139,10 @@ export interface HandshakeAnswer {
 }
 
 /**
- * Returns the answer to a handshake, which creates no event; undefined for other requests. Throws
- * `signature_invalid` for a wrong token.
+ * Returns the response to a handshake, which creates no event, or undefined for other requests.
+ * Throws `signature_invalid` for a wrong token.
  *
- * @param verifier with open secrets
+ * @param verifier the source's verifier with decrypted secrets
  */
 export function handshakeAnswer(
   verifier: Signing & {
@@ -176,7 +181,7 @@ export function handshakeAnswer(
   return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }
 
-/** No handshake has a larger body. */
+/** The maximum size of a handshake's body. */
 const BODY_MAX = 10_000;
 
 function parsed(body: Uint8Array | undefined): unknown {

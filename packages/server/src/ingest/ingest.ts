@@ -27,7 +27,7 @@ const NO_BODY = Buffer.alloc(0);
 
 interface IngestOutcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
-  /** Id of the first event, or of the quarantined message. */
+  /** The id of the first event or the quarantined message; null if dropped. */
   readonly uid: string | null;
   readonly events: number;
 }
@@ -36,7 +36,10 @@ export function maskKey(encryptionKey: string | undefined): KeyObject {
   return derivedKey(encryptionKey, 'ids of http sources');
 }
 
-/** Signatures differ per request: a signer is known by its address. */
+/**
+ * Returns the account whose failed verifications are counted. Signatures differ per request, so
+ * signers are identified by address.
+ */
 function accountOf(id: string, credential: string | undefined): Account {
   return {
     kind: credential === undefined ? 'signature' : 'source',
@@ -46,8 +49,8 @@ function accountOf(id: string, credential: string | undefined): Account {
 }
 
 /**
- * `POST /ingest/<mask id>` receives webhooks. It needs no API key; each source defines the
- * verification.
+ * Returns the router of `POST /ingest/<mask id>`, which receives webhooks. No API key is required:
+ * each source defines its own verification.
  */
 export function ingestRouter(context: AppContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
@@ -55,7 +58,10 @@ export function ingestRouter(context: AppContext): Router {
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
-  /** Verifies first: requests of strangers do not use up the source's limit. */
+  /**
+   * Verifies a request, then counts it towards the source's limit, so that unverified requests
+   * cannot use up the limit.
+   */
   async function admit(
     request: IncomingMessage,
     { id }: HttpSource,
@@ -73,8 +79,8 @@ export function ingestRouter(context: AppContext): Router {
   }
 
   /**
-   * Before the body is read, a request with a password or key is admitted, and one from a
-   * locked-out address refused.
+   * Returns the source of a request before the body is read. Admits a request with a password or
+   * key, and rejects one from a locked-out address.
    */
   async function open(ctx: RouterContext) {
     const maskId = ctx.params['mask_id'] ?? '';
@@ -99,7 +105,7 @@ export function ingestRouter(context: AppContext): Router {
     return { source, verifier, isSigned: credential === undefined };
   }
 
-  // HEAD too. Signatures cover bodies, which these requests lack.
+  // Also handles HEAD. These requests have no body to sign, so signatures are not verified.
   router.get('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
     if (isSigned) await limit({ id: `source:${source.id}` });
@@ -163,7 +169,7 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
   return pausedAt !== null && !(resumesAt !== null && resumesAt.getTime() <= Date.now());
 }
 
-/** Commits like an agent that receives a broker's message. */
+/** Commits a message as an agent does. */
 async function accept(
   source: HttpSource,
   message: HttpMessage,
@@ -207,7 +213,8 @@ function answer(
   { http: { custom_response: custom } }: HttpSource,
   data: IngestOutcome,
 ): void {
-  // Providers repeat failures; quarantined messages need no repetition.
+  // Providers repeat failed requests. A quarantined message need not be repeated, so its status is
+  // a success too.
   send(ctx, data.outcome === 'quarantined' ? 202 : 200, {
     status: true,
     message: MESSAGES[data.outcome],

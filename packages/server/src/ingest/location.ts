@@ -4,20 +4,24 @@ import { headerOf } from './providers.js';
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
 const VALUE_LENGTH_MAX = 4_096;
 
-/** A pattern for JSON Schema. */
+/** The JSON Schema pattern of a location. */
 export const LOCATION_PATTERN =
   '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
 
 export interface Located {
-  /** Joined by commas, repeated headers could equal one value with a comma. */
+  /**
+   * Returns the values of each header, unjoined, so that repeated headers never equal a single
+   * comma-separated one.
+   */
   readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
   readonly query: Readonly<Record<string, string | string[] | undefined>>;
-  /** The body's text; undefined if it is not JSON. */
+  /** Returns the body's text, or undefined if it is not JSON. */
   readonly json: () => string | undefined;
 }
 
 /**
- * Returns the text, number or boolean at `header.X-Topic`, `body.data.id` or `query.type`, if any.
+ * Returns the string, number or boolean at a location such as `header.X-Topic`, `body.data.id` or
+ * `query.type`, or undefined if there is none.
  */
 export function valueAt(location: string, request: Located): string | undefined {
   const json = jsonAt(location, request) ?? '';
@@ -28,9 +32,9 @@ export function valueAt(location: string, request: Located): string | undefined 
 }
 
 /**
- * Returns a value as JSON: equal only for equal values and types. Numbers, objects and arrays keep
- * the sent text, because parsing a number loses digits. Undefined for a missing, `null` or empty
- * value, which distinguishes no requests.
+ * Returns the value at a location as JSON. Results are equal only if values and types are. Numbers,
+ * objects and arrays keep their text, because parsing a number loses digits. Returns undefined for
+ * a missing, `null` or empty value, which does not distinguish requests.
  */
 export function jsonAt(location: string, { headers, query, json }: Located): string | undefined {
   const [, part = '', name = ''] = LOCATION.exec(location) ?? [];
@@ -40,7 +44,7 @@ export function jsonAt(location: string, { headers, query, json }: Located): str
         return jsonOf(headerOf(headers(), name.toLowerCase()));
       case 'body': {
         const raw = rawJsonAt(json() ?? '', name.split('.'));
-        // Strings have several spellings.
+        // A string has several spellings in JSON, so it is normalised.
         return raw?.startsWith('"') ? JSON.stringify(JSON.parse(raw)) : raw;
       }
       default:

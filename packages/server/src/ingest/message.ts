@@ -14,15 +14,16 @@ export interface SourceRequest extends Pick<Located, 'query'> {
 export interface HttpMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** The key of the nth event, or null. */
+  /** Returns the idempotency key of the nth event, counting from 0, or null. */
   readonly idempotencyKey: (ordinal: number) => string | null;
 }
 
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
 /**
- * Returns the message of a request. With an event type and no function, its body becomes the `data`
- * of an ingest message, byte for byte; a body that is not JSON is left to be rejected.
+ * Returns the message of a request. If the source has an event type and no function, the body
+ * becomes the `data` of an ingest message, byte for byte. A body that is not JSON is returned
+ * unchanged and rejected later.
  */
 export function messageOf(
   { id, http, body_function: text }: HttpSource,
@@ -52,14 +53,15 @@ export function messageOf(
     const values = http.idempotency_keys.map((location) => jsonAt(location, located));
     if (values.length === 0 || values.includes(undefined)) return () => null;
     const name = nameOf(values as string[]);
-    // Two sources of a project can use the same numbers.
+    // Two sources of a project can use the same values, so the key includes the source's id.
     return (ordinal) => `${id}:${name}${ordinal === 0 ? '' : `:${ordinal}`}`;
   }
 }
 
 /**
- * A name for these JSON values only: a single plain string, which most providers send, or a JSON
- * array. Plain strings, arrays, hashes and names with an ordinal differ in their characters.
+ * Returns a name unique to these JSON values: a single plain string, as most providers send, or a
+ * JSON array. Plain strings, arrays, hashes and names with an ordinal differ in their characters,
+ * so they never collide.
  */
 function nameOf(values: readonly string[]): string {
   const [, plain] = (values.length === 1 && /^"([\w.~-]{1,400})"$/.exec(values[0]!)) || [];
@@ -68,7 +70,7 @@ function nameOf(values: readonly string[]): string {
   return /^[\x20-\x7e]{1,400}$/.test(name) ? name : `sha256=${hash('sha256', name)}`;
 }
 
-/** Undefined if the body is not JSON in UTF-8, or nests too deeply. */
+/** Returns the body as text, or undefined if it is not JSON in UTF-8 or is nested too deeply. */
 function jsonOf(bytes: Uint8Array): string | undefined {
   try {
     const text = decoder.decode(bytes);

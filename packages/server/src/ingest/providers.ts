@@ -1,11 +1,14 @@
-/** A MAC of the signed parts, joined by dots or by `joint`. */
+/** A provider's signature: a MAC of the signed parts, joined by `joint`, a dot by default. */
 export interface HmacScheme {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
-  /** Members of the header with this mark are signatures; any can match. */
+  /**
+   * The format of a header with several members. Those that begin with the mark are signatures, and
+   * any may match.
+   */
   readonly list?: { readonly separator: string; readonly mark: string };
-  /** Seconds, in a header or a member of the list. */
+  /** The location of the signing time, in epoch seconds: a header or a member of the list. */
   readonly timestamp?: {
     readonly header?: string;
     readonly mark?: string;
@@ -15,24 +18,27 @@ export interface HmacScheme {
   readonly id?: string;
   readonly signed: readonly ('id' | 'timestamp' | 'body')[];
   readonly joint?: string;
-  /** Precedes the parts. */
+  /** Text before the signed parts. */
   readonly version?: string;
-  /** The secret is base64 after `whsec_`, not plain text. */
+  /** True if the secret is base64 after `whsec_`, not plain text. */
   readonly isKeyBase64?: boolean;
 }
 
 export interface Provider {
   readonly scheme: HmacScheme;
-  /** Defaults for sources of this provider. */
+  /** The event type's location. Like the next two, a default for sources of this provider. */
   readonly event_type_location: string;
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
 }
 
-/** Replay protection; the default in the providers' libraries. */
+/**
+ * The maximum difference between the signing time and the current time, which limits replays. This
+ * is the default in the providers' libraries.
+ */
 const TOLERANCE_SECONDS = 300;
 
-/** Slack and Zoom sign `v0:<timestamp>:<body>`. */
+/** Returns the scheme used by Slack and Zoom, which sign `v0:<timestamp>:<body>`. */
 function versionZero(header: string, timestamp: string): HmacScheme {
   return {
     ...{ header, hash: 'SHA256', encoding: 'hex' },
@@ -42,7 +48,7 @@ function versionZero(header: string, timestamp: string): HmacScheme {
   };
 }
 
-/** Svix, Clerk, Resend and others use these names for Standard Webhooks headers. */
+/** The names that Svix, Clerk, Resend and others use for the Standard Webhooks headers. */
 const ALIASES: Readonly<Record<string, string>> = {
   'webhook-id': 'svix-id',
   'webhook-timestamp': 'svix-timestamp',
@@ -50,8 +56,8 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a header by its lower-case name or alias, so that verification and event keys read the
- * same one.
+ * Returns a header by its lower-case name or alias, so that verification and idempotency keys read
+ * the same one.
  */
 export function headerOf<Value>(
   headers: Readonly<Record<string, Value | undefined>>,

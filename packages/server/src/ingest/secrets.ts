@@ -5,11 +5,13 @@ export interface Signing {
   readonly hmac?: { readonly secret?: string | undefined } | undefined;
 }
 
-/** Decodes a Standard Webhooks secret; undefined if it is not base64 or shorter than 16 bytes. */
+/**
+ * Decodes a Standard Webhooks secret. Returns undefined unless it is base64 of 16 bytes or more.
+ */
 export function keyOf(secretText: string): Buffer | undefined {
   const text = secretText.replace(/^whsec_/, '');
   const key = Buffer.from(text, 'base64');
-  // Decoding skips invalid base64, which results in a key that the sender does not have.
+  // Decoding skips invalid base64, which would give a key that the sender does not have.
   const isWhole = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
   return isWhole && key.byteLength >= 16 ? key : undefined;
 }
@@ -18,7 +20,7 @@ export function secretOf({ secret, hmac }: Signing): string {
   return secret ?? hmac?.secret ?? '';
 }
 
-/** Compares digests of equal length, so that lengths are not revealed either. */
+/** Compares two secrets in constant time, by digest, which also hides their lengths. */
 export function isSame(one: Uint8Array, other: Uint8Array): boolean {
   const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
   return timingSafeEqual(digest(one), digest(other));

@@ -1,12 +1,13 @@
 import { findHttpSource, type HttpSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 
-/** Changes and pauses take effect within this time. */
+/** The lifetime of a cached source, and so the maximum delay before changes and pauses apply. */
 const KEPT_MS = 1_000;
 const SOURCES_MAX = 10_000;
 
 /**
- * Finds HTTP sources by the id in their URL, also missing ones, with one query per id and second.
+ * Returns a function that finds HTTP sources by mask id, with at most one query per id per second.
+ * Missing sources are cached too.
  */
 export function httpSourceCache({
   pool,

@@ -15,7 +15,10 @@ export const HeaderName = Type.String({
   'x-sentence': 'must be a header name',
 });
 
-/** How requests prove their origin. Only a change of the type needs the secret again. */
+/**
+ * The schema for how requests prove their origin. If the type changes, the secret is required
+ * again.
+ */
 export const verifierSchema = object({
   type: oneOf(
     [
@@ -64,7 +67,7 @@ export const Verifier = named('Verifier', verifierSchema);
 
 export type VerifierFields = Static<typeof Verifier>;
 
-/** The member that a type needs, and the secret in it. */
+/** The property required for each type, and the name of its secret. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   noop: [],
   basic_auth: ['basic_auth', 'password'],
@@ -74,7 +77,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
 
 const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
 
-/** Returns missing and superfluous fields. Secrets are open. */
+/** Returns a problem per missing, superfluous or malformed field. Secrets must be decrypted. */
 export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
   const type = String(verifier['type']);
   const [member, inner] = own(NEEDS, type) ?? ['secret'];

@@ -5,8 +5,8 @@ import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
 
 /**
- * Returns the credential in the headers: undefined if the source verifies signatures, empty if it
- * verifies nothing.
+ * Returns the credential in the headers, undefined if the source verifies signatures, or an empty
+ * string if it verifies nothing.
  */
 export function credentialOf(
   { type, api_key: key }: VerifierFields,
@@ -17,7 +17,7 @@ export function credentialOf(
   return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
 }
 
-/** A provider that rotates its secret sends two. */
+/** The maximum number of signatures compared. A provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
 
 const ALGORITHM = /^(sha-?(256|512)|v\d)=/i;
@@ -28,10 +28,10 @@ export interface SignedRequest {
 }
 
 /**
- * Returns why a request is not from the expected sender, as the end of a sentence. Compares secrets
- * in constant time.
+ * Returns why a request is not from the expected sender, as the end of a sentence, or undefined if
+ * it is. Compares secrets in constant time.
  *
- * @param verifier with open secrets
+ * @param verifier the source's verifier with decrypted secrets
  */
 export function whyUnverified(
   verifier: VerifierFields,
@@ -56,7 +56,7 @@ export function whyUnverified(
       const name = key?.header_name ?? '';
       const given = textOf(request.headers, name);
       if (given === undefined) return `it has no header ${name}`;
-      // Headers carry bytes.
+      // Node decodes headers as Latin-1, so this restores the bytes sent.
       return isSame(Buffer.from(given, 'latin1'), Buffer.from(key?.header_value ?? ''))
         ? undefined
         : `its header ${name} is wrong`;
@@ -89,7 +89,7 @@ function whyUnsigned(
   const given = textOf(headers, scheme.header);
   if (given === undefined) return `it has no header ${scheme.header}`;
   const { list, timestamp } = scheme;
-  // Blanks, as in `sha256= 4f…`, and several signatures are common.
+  // Headers often contain spaces, as in `sha256= 4f…`, or several signatures.
   const members = list
     ? given.split(list.separator).map((it) => it.trim())
     : given.split(/[\s,]+/).map((it) => it.replace(ALGORITHM, ''));
@@ -125,7 +125,7 @@ function whyUnsigned(
     hmac.update(at > 0 ? joint : version && version + joint);
     hmac.update(part === 'body' ? body : (parts[part] ?? ''));
   }
-  // Compared as text: decoding ignores characters after a signature.
+  // Compared as text: decoding would ignore characters after a signature.
   const wanted = Buffer.from(hmac.digest(scheme.encoding));
   const isSigned = signatures.some((it) =>
     isSame(Buffer.from(scheme.encoding === 'hex' ? it.toLowerCase() : it), wanted),

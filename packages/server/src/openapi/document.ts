@@ -6,10 +6,10 @@ import type { Route } from '../api/route.js';
 import { Id, named, object } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
-/** JSON Schema 2020-12. */
+/** A JSON Schema (2020-12). */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The part of https://spec.openapis.org/oas/v3.1.0 in use. */
+/** An OpenAPI document, limited to the properties used: https://spec.openapis.org/oas/v3.1.0 */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: Schema;
@@ -72,9 +72,9 @@ const ERRORS = {
 } as const;
 
 /**
- * Describes the management API from its routes.
+ * Returns the OpenAPI document of the management API, derived from its routes.
  * @param hasBasic whether `server.auth.basic` has accounts
- * @throws if two different schemas have one name
+ * @throws Error if two different schemas share a name
  */
 export function openApiDocument(
   routes: readonly Route[],
@@ -227,10 +227,16 @@ function describe(
   };
 }
 
-/** Keywords for forms and for who may set a field; others that begin with `x-` are internal. */
+/**
+ * Published keywords, which describe forms and who may set a field. Other `x-` keywords are
+ * internal.
+ */
 const PUBLISHED = new Set(['x-form', 'x-label', 'x-default', 'x-unset', 'x-secret', 'x-set-by']);
 
-/** Moves titled schemas to `schemas`, leaves references, and omits internal keywords. */
+/**
+ * Returns a schema without internal keywords. Titled schemas are moved to `schemas` and replaced by
+ * references.
+ */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
@@ -242,7 +248,7 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
     const plain = Object.fromEntries(
       entries.flatMap(widelyKnown).map(([keyword, it]) => [keyword, visit(it)]),
     );
-    // A member called `title` holds a schema, not a name.
+    // Any other `title` is the schema of a property named `title`.
     if (typeof title !== 'string')
       return title === undefined ? plain : { title: visit(title), ...plain };
     const before = schemas[title];
@@ -254,12 +260,12 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   return visit(schema) as Schema;
 }
 
-/** The pattern of `Type.Record`. */
+/** The key pattern of `Type.Record`. */
 const ANY_NAME = '^(.*)$';
 
 /**
- * Avoids keywords unknown to code generators: several types besides null, and patterns for members
- * of any name.
+ * Replaces keywords that code generators do not know. A `type` with several types besides null is
+ * omitted, and patterns matching any property name become `additionalProperties`.
  */
 function widelyKnown([keyword, value]: [string, unknown]): [string, unknown][] {
   if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1)

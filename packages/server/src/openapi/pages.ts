@@ -6,7 +6,7 @@ import type { Route } from '../api/route.js';
 import { VERSION } from '@gateway/core/process';
 import { openApiDocument } from './document.js';
 
-/** Only this server's content; inline only styles, which the viewer sets on elements. */
+/** Allows only content from this server, and the inline styles that the viewer sets. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
@@ -21,7 +21,7 @@ const PAGE = `<!doctype html>
 <script src="docs/start.js"></script>
 </html>
 `;
-// By default the viewer sends the document to a server of its makers.
+// `validatorUrl` prevents the viewer from sending the document to its vendor's server.
 const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#viewer', deepLinking: true, validatorUrl: null, docExpansion: 'none' });
 `;
 
@@ -31,8 +31,8 @@ interface File {
 }
 
 /**
- * Serves `/api/v1/openapi.json` and its viewer at `/api/v1/docs`, without a key: they reveal only
- * an instance's version.
+ * Returns the router that serves `/api/v1/openapi.json` and its viewer at `/api/v1/docs`, without a
+ * key: they reveal only the instance's version.
  */
 export function documentRouter(
   routes: readonly Route[],

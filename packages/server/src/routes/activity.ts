@@ -93,7 +93,8 @@ export const activityRoutes: readonly Route[] = [
       if (query.endpointId !== undefined && (await visible(call, [query.endpointId])).length === 0)
         throw new GatewayError('not_found', { thing: 'endpoint', id: query.endpointId });
       const rangeMs = to.getTime() - from.getTime();
-      // At most 360, 288 or 192 steps; endpoints are counted per ten minutes.
+      // At most 360, 288 or 192 steps. Endpoint activity is counted per ten minutes, so its steps
+      // cannot be shorter.
       const stepSeconds =
         rangeMs <= RANGE_MS && query.endpointId === undefined
           ? 60

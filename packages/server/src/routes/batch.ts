@@ -12,8 +12,8 @@ import { Time, timeRange } from '../http/list-query.js';
 import { described, Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
 
 /**
- * A request works for this time and returns where the next one continues; shorter than proxy
- * timeouts.
+ * The time that a request works before it returns the position where the next one continues.
+ * Shorter than proxy timeouts.
  */
 export const WORK_MS = 10_000;
 const RESEND_MAX = 200;
@@ -201,11 +201,11 @@ export const batchRoutes: readonly Route[] = [
   ),
 ];
 
-/** Statuses from which a delivery is sent again; `success` only if forced. */
+/** The statuses in which a delivery can be sent again, `success` only if forced. */
 export const RESENT = ['success', 'failure', 'discarded'] as const;
 export const CHANGED = 'the event delivery has just changed its status';
 
-/** Returns why a delivery cannot be sent again, with a fix. */
+/** Returns why a delivery cannot be sent again, with a fix, or undefined if it can. */
 export function refusal(
   delivery: EventDeliveryRow | undefined,
   isForced: boolean,

@@ -16,7 +16,7 @@ import type { ApiAnswer } from '../http/response.js';
 import { assertValid, invalid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
-/** The type of test events; projects need not define it. */
+/** The type of test events. Projects need not define it. */
 export const TEST_EVENT_TYPE = 'gateway.test';
 
 interface EventBody {
@@ -31,8 +31,9 @@ const UNKNOWN = {
 } as const;
 
 /**
- * Creates an event; answers 200 with the first event if the idempotency key is taken. Throws
- * `invalid_request` for invalid headers, an unknown endpoint or owner, or too large data.
+ * Creates an event, or responds with 200 and the first event if the idempotency key is already in
+ * use. Throws `invalid_request` for invalid headers, a rejected event type, an unknown endpoint or
+ * owner, or too much data.
  */
 export async function createEvent(
   {
@@ -98,7 +99,10 @@ export async function createEvent(
 
 type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };
 
-/** Returns the outcome of each event; throws `invalid_request` if none was created. */
+/**
+ * Creates several events and returns an outcome for each. Throws `invalid_request` if all were
+ * rejected.
+ */
 export async function createEvents(
   call: ProjectCall<{ readonly events: readonly BatchEvent[] }>,
 ): Promise<ApiAnswer> {

@@ -134,7 +134,7 @@ function view(delivery: EventDeliveryRow): unknown {
   return {
     uid: id,
     ...row,
-    // Held deliveries have no time; the endpoint's status explains why.
+    // A delivery to a paused endpoint has no scheduled attempt; the endpoint's status explains why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
     event_metadata: { uid: row.event_id, event_type },
     endpoint_metadata: {
@@ -146,7 +146,10 @@ function view(delivery: EventDeliveryRow): unknown {
   };
 }
 
-/** An agent with another `max_response_size` can have stored more. */
+/**
+ * Returns an attempt for a response. Its body is truncated here too, because an agent with another
+ * `max_response_size` may have stored more.
+ */
 function attemptView(
   { id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow,
   { config }: ProjectCall,
@@ -268,7 +271,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
 ];
 
-/** Decodes at most `max` bytes of UTF-8, without a split character. */
+/** Returns the first `max` UTF-8 bytes of a string, without a partial character at the end. */
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
   return bytes.length <= max
@@ -278,7 +281,10 @@ function firstBytes(text: string, max: number): string {
       });
 }
 
-/** Null while a function must run first. Without a function, the event's data is sent. */
+/**
+ * Returns the data that the endpoint receives, or null if a function must run first. Without a
+ * function, this is the event's data.
+ */
 async function sentData(
   { database: { pool } }: ProjectCall,
   delivery: EventDeliveryRow,

@@ -73,10 +73,15 @@ const Imported = named(
   }),
 );
 const DOCUMENT = 'the document';
-/** Characters of all schemas, each with a copy of its references. */
+/**
+ * The maximum total length of all schemas in characters, each with copies of those it refers to.
+ */
 const SCHEMAS_MAX = 2_000_000;
 
-/** Rejects other files: clients must not read the server's. */
+/**
+ * Returns a function that parses the given document and rejects every other file: clients must not
+ * read the server's files.
+ */
 function parsed(document: unknown): ParseFile {
   return (_path, name) => {
     if (name === DOCUMENT) return Promise.resolve(document);
@@ -89,7 +94,7 @@ function parsed(document: unknown): ParseFile {
   };
 }
 
-/** Does not check whether data can match. */
+/** Throws `invalid_request` for an invalid schema. Does not check whether any data can match. */
 function assertSchema(
   schema: Readonly<Record<string, unknown>> | boolean | null | undefined,
 ): void {

@@ -81,7 +81,7 @@ const CreatedEvents = named(
     ),
   }),
 );
-/** Duplicates get 200. */
+/** The options of routes that create an event. A duplicate gets status 200. */
 const created = {
   isAudited: false,
   raw: 'data',
@@ -166,7 +166,10 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
   return { uid: id, headers: new RawJson(headers), ...text, raw_bytes };
 }
 
-/** Throws `not_found`. */
+/**
+ * Returns the message that the event was made from. Throws `not_found` if the event does not exist
+ * or its message was not kept.
+ */
 export async function requireMessage(
   { database: { pool }, project }: ProjectCall,
   id: string,

@@ -154,7 +154,7 @@ export const explainRoutes: readonly Route[] = [
       });
       if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
       const { agents, deliveries, ...record } = explanationRecord(explained.explanation);
-      // Agents belong to the instance, not to the project.
+      // Agents belong to the instance, not to the project, so only their number is shown.
       const data = {
         ...record,
         agents: agents.length,

@@ -53,7 +53,7 @@ const RateLimitSchema = object({
   duration: integer(1, 86_400, 'Seconds.'),
 });
 
-/** Omitted fields default to the settings `circuit_breaker.*`. */
+/** A project's circuit breaker. Omitted fields default to the `circuit_breaker.*` settings. */
 const CircuitBreakerSchema = object(
   optional({
     failure_threshold: integer(
@@ -151,7 +151,7 @@ const CreatedProject = named(
 
 const shown = { thing: 'project', data: Project } as const;
 
-/** Reads the project again: the call's can be cached. */
+/** Reads the project, because the one in the call is cached and can be out of date. */
 const current = ({ database, project }: ProjectCall) => findProject(database.knex, project.id);
 
 export const projectRoutes: readonly Route[] = [
@@ -170,7 +170,7 @@ export const projectRoutes: readonly Route[] = [
       const config = withDefaults(body.config ?? {}, {}, call.config);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
         const row = await insertProject(trx, organisationId, { name, type, config });
-        // The new key has no more rights than the key that creates it.
+        // Inherits the scopes of the creating key, so that the new key does not have more rights.
         const scopes = caller.type === 'process' ? null : caller.scopes;
         return [
           row,
@@ -277,8 +277,9 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
 }
 
 /**
- * Merges given over present over default values. A project keeps its first defaults; unset limits,
- * breakers and retention follow the instance.
+ * Merges a project's configuration: given values override current ones, which override the
+ * defaults. A project keeps the defaults that it was created with. Rate limits, breakers and
+ * retention follow the instance if unset.
  */
 function withDefaults(
   given: Static<typeof ConfigSchema>,

@@ -14,7 +14,7 @@ import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
 import { batchQuery, Next, WORK_MS } from './batch.js';
 
-/** Each holds a connection for its commit. */
+/** The number of messages replayed concurrently, each on its own connection. */
 const AT_ONCE = 4;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
@@ -122,7 +122,8 @@ export const quarantineBatchRoutes: readonly Route[] = [
             dryRun,
           );
           for (const { kind } of results) data[COUNTED[kind]]++;
-          // Completed replays persist; the next answer counts them as duplicates.
+          // Completed replays are not undone, and the next request does not select their messages
+          // again.
           if (failure) throw failure;
         }
         const isWhole = done >= step.ids.length;
@@ -184,7 +185,10 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
   return progressAt(id, from.getTime(), to.getTime());
 }
 
-/** `failure` is the error of one message; the others are done. */
+/**
+ * Replays several messages and returns the results of those that did not fail. After a failure, the
+ * others are still replayed, and `failure` is the error.
+ */
 async function replay(
   { database, project, functions, signalPending }: ProjectCall,
   ids: readonly string[],

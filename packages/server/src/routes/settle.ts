@@ -2,8 +2,8 @@ import { settleDeliveries } from '@gateway/store/deliveries';
 import type { ProjectCall } from '../api/route.js';
 
 /**
- * Applies the committed state of an endpoint, or of a deleted project, to its waiting deliveries. A
- * failure does not fail the request: agents look for deliveries that do not match.
+ * Applies the committed state of an endpoint or a deleted project to its waiting deliveries. A
+ * failure does not fail the request: agents also look for deliveries that do not match that state.
  */
 export async function settle(
   { database, log, project }: ProjectCall,

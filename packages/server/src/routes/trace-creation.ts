@@ -20,8 +20,8 @@ interface CreationTrace {
 }
 
 /**
- * Creates an event. With a tracer, its headers first get a trace context, which continues the
- * request's or the headers' trace.
+ * Creates an event. If a tracer is active, first adds to the event's headers a trace context that
+ * continues the trace of the request or of those headers.
  */
 export async function traceCreation<
   Created extends { readonly id: string; readonly duplicate: boolean },
@@ -43,7 +43,7 @@ export async function traceCreation<
   carryTrace(headers, open.context);
   try {
     const created = await create();
-    // A duplicate's span is never ended, so never exported.
+    // The span of a duplicate is never ended, and so never exported.
     if (open.recording && !created.duplicate)
       endSpan(open, {
         attributes: { ...place, 'gateway.event': created.id },
@@ -64,13 +64,15 @@ function traceHeaders({ traceparent, tracestate }: IncomingHttpHeaders): Record<
   };
 }
 
-/** Error messages can quote the request and are not exported. */
+/**
+ * Returns a span's attributes and error, without the error message, which can quote the request.
+ */
 function failure(
   error: unknown,
   place: { 'gateway.project': string; 'gateway.event_type': string },
 ) {
   if (isGatewayError(error)) {
-    // A mistake of the caller, not an exception.
+    // A rejected event is the caller's mistake, not an exception.
     const { code } = error;
     return {
       attributes: { ...place, 'gateway.code': code },

@@ -12,8 +12,9 @@ export const FunctionText = Type.String({
 const FILENAME = 'transform.js';
 
 /**
- * Compiles a function without running it; blank text is none.
- * @param field that has the text
+ * Compiles a function without running it. Blank text means no function. Throws `invalid_request` if
+ * the function is invalid.
+ * @param field the field that contains the function
  */
 export function validateFunction(text: string | null | undefined, field: string): void {
   if (!text?.trim()) return;
@@ -32,8 +33,8 @@ export function validateFunction(text: string | null | undefined, field: string)
 }
 
 /**
- * The schema of `refusalView`'s result.
- * @param description if it is not null
+ * Returns the schema of `refusalView`'s result.
+ * @param description the meaning of a refusal; null if there is none
  */
 export function refusal(description: string): TUnsafe<object | null> {
   return Type.Unsafe<object | null>({

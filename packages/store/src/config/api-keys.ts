@@ -6,17 +6,24 @@ import { readRows, type PageRequest, type PageResult } from '../pagination/page.
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
-/** Ascending; each role includes the previous roles. */
+/**
+ * The role of a user or key. `ROLES` is ascending: each role includes the rights of those before
+ * it.
+ */
 export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
   readonly name: string;
   readonly mask: string;
-  /** The maximum role; null: the user's role, or everything in the project. */
+  /**
+   * Limits the key to this role. If null, a user's key has the user's role, and a project key is an
+   * admin of its project.
+   */
   readonly role: Role | null;
   /**
-   * Restrictions of the role, such as `events:write`; null: none, as for sessions and portal links.
+   * Limits the role to these scopes, such as `events:write`. If null, as for sessions and portal
+   * links, there is no further limit.
    */
   readonly scopes: readonly string[] | null;
   readonly created_at: Date;
@@ -25,8 +32,8 @@ interface ApiKeyBase {
 }
 
 /**
- * A user's key for programs or in a session cookie. Reaches all projects of the user's
- * organisations.
+ * A user's key, used by programs or stored in a session cookie. Grants access to all projects in
+ * the user's organisations.
  */
 export type UserKey = ApiKeyBase & {
   readonly type: 'personal' | 'session';
@@ -40,7 +47,7 @@ export type ProjectKey = ApiKeyBase & {
 };
 export type PortalKey = Omit<ApiKeyBase, 'role' | 'expires_at'> & {
   readonly type: 'portal';
-  /** `member` manages endpoints, `viewer` reads them. */
+  /** `member` may manage endpoints; `viewer` may only read them. */
   readonly role: 'viewer' | 'member';
   readonly expires_at: Date;
   readonly user_id: null;
@@ -60,7 +67,7 @@ export interface StoredApiKey extends Revocable {
   readonly hash: Uint8Array;
 }
 
-/** Excludes the hash and the time of revocation. */
+/** The columns of an `ApiKeyRow`, without the hash and the time of revocation. */
 const COLUMNS =
   'id type user_id project_id owner_id name mask role scopes created_at expires_at last_used_at'.split(
     ' ',
@@ -85,7 +92,7 @@ type NewApiKey = {
     }
 );
 
-/** Creates a key and returns it in clear text; only its hash is stored. */
+/** Creates a key and returns it in clear text. Only its hash is stored. */
 export async function insertApiKey(
   knex: Knex,
   it: NewApiKey,
@@ -110,7 +117,7 @@ export async function insertApiKey(
   return { ...rows[0]!, key };
 }
 
-/** Returns the key and its SHA-256 hash, even if expired or revoked. */
+/** Returns a key and its SHA-256 hash, even if the key is expired or revoked. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -125,12 +132,11 @@ export type KeysOf =
   | { readonly type: 'project'; readonly project_id: string }
   | { readonly type: 'portal'; readonly project_id: string; readonly owner_id?: string };
 
-/** The key's row, as its type determines. */
 type KeyOf<Of extends KeysOf> = Of extends { readonly type: 'portal' }
   ? PortalLinkRow
   : ListedApiKey;
 
-/** Returns a page by creation time, including revoked and expired keys. */
+/** Returns a page of keys ordered by creation time, including revoked and expired keys. */
 export function listApiKeys<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -140,8 +146,8 @@ export function listApiKeys<Of extends KeysOf>(
 }
 
 /**
- * Creates a key. Lock: the project's row. Throws a GatewayError at `full.max` valid keys of its
- * type.
+ * Creates a project key. Locks the project's row.
+ * @throws GatewayError `project_full` if the project has `full.max` valid keys of this type
  */
 export function insertProjectKey(
   knex: Knex,
@@ -159,7 +165,7 @@ export function insertProjectKey(
   });
 }
 
-/** Counts the keys neither revoked nor expired. */
+/** Counts the keys that are neither revoked nor expired. */
 export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
   const [found] = await validKeys(knex, of).count<{ count: string }[]>();
   return Number(found?.count);
@@ -171,7 +177,7 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
     .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
 }
 
-/** Returns the key, even if expired or revoked. */
+/** Returns a key by id, even if expired or revoked. */
 export async function findApiKeyById<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -183,7 +189,7 @@ export async function findApiKeyById<Of extends KeysOf>(
   return row as KeyOf<Of> | undefined;
 }
 
-/** Changes the given fields. */
+/** Changes the given fields of a key. Returns undefined if the key does not exist. */
 export async function updateApiKey<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -194,7 +200,7 @@ export async function updateApiKey<Of extends KeysOf>(
   return changed(knex, of, id, fields);
 }
 
-/** Revokes a key; repeating it changes nothing. */
+/** Revokes a key; revoking it again has no effect. Returns undefined if the key does not exist. */
 export function revokeApiKey<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -216,7 +222,10 @@ async function changed<Of extends KeysOf>(
   return rows[0] as KeyOf<Of> | undefined;
 }
 
-/** Replaces a portal link's token; undefined if it is missing or revoked. Lock: its row. */
+/**
+ * Replaces the token and expiry of a portal link. Returns undefined if it is missing or revoked.
+ * Locks its row.
+ */
 export function refreshPortalLink(
   knex: Knex,
   projectId: string,
@@ -239,8 +248,9 @@ export function refreshPortalLink(
 }
 
 /**
- * Creates a key on behalf of the key `by`; undefined if `by` was revoked meanwhile. Locks the
- * user's row: a concurrent revocation of all credentials covers the new key.
+ * Creates a key, authorised by the key with the id `by`. Returns undefined if that key has been
+ * revoked. Locks the user's row, so that a concurrent revocation of all credentials covers the new
+ * key too.
  */
 export function insertUserKey(
   knex: Knex,
@@ -256,7 +266,7 @@ export function insertUserKey(
   });
 }
 
-/** Revokes a user's personal keys and sessions, and returns the revoked keys. */
+/** Revokes a user's personal keys and sessions, and returns them. */
 export async function revokeUserKeys(
   knex: Knex,
   userId: string,
@@ -281,7 +291,7 @@ export async function revokeSessions(
   return rows.map(({ mask }) => mask);
 }
 
-/** Records when keys were last used, in one statement. */
+/** Records in one statement when keys were last used. A later stored time is kept. */
 export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date>): Promise<void> {
   await pool.query(
     `update api_keys k set last_used_at = u.at from unnest($1::uuid[], $2::timestamptz[]) u(id, at)
@@ -290,7 +300,7 @@ export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date
   );
 }
 
-/** Deletes sessions that ended more than a day ago, and portal links more than a week ago. */
+/** Deletes sessions one day, and portal links one week, after they expire or are revoked. */
 export async function deleteEndedKeys(pool: pg.Pool): Promise<void> {
   for (const [type, age] of [
     ['session', '1 day'],
@@ -301,12 +311,11 @@ export async function deleteEndedKeys(pool: pg.Pool): Promise<void> {
     );
 }
 
-/** Returns the masks of all keys of a project, including revoked keys. */
+/** Returns the masks of all of a project's keys, including revoked and expired ones. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }
 
-/** Revokes all keys of the project. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
   await knex('api_keys')
     .where({ project_id: projectId })

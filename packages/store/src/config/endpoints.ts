@@ -14,7 +14,7 @@ export interface SecretRecord {
   readonly expires_at: string | null;
 }
 
-/** Authentication of requests; values are sealed. */
+/** How requests to an endpoint are authenticated. The secret field of each type is sealed. */
 export type EndpointAuthentication =
   | {
       readonly type: 'api_key';
@@ -36,14 +36,14 @@ export interface OAuth2ClientCredentials {
 }
 
 export interface StoredClientCertificate {
-  /** PEM chain, leaf first. */
+  /** The PEM certificate chain, leaf first. */
   readonly client_cert: string;
-  /** PEM, sealed. */
+  /** The PEM private key, sealed. */
   readonly client_key: string;
   readonly expires_at: string;
 }
 
-/** The columns that agents hold in memory. */
+/** The endpoint columns that agents keep in memory. */
 export const endpointRecord = {
   url: column<string>({ isSearched: true }),
   owner_id: column<string | null>({ isSearched: true }),
@@ -55,9 +55,12 @@ export const endpointRecord = {
   timeout_ms: column<number>(),
   concurrency: column<number | null>(),
   strategy: column<Strategy | null>({ isJson: true }),
-  /** Requests per `rate_limit_duration`; 0: unlimited; null: the project's limit. */
+  /**
+   * The maximum number of requests per `rate_limit_duration`. 0 means unlimited; null applies the
+   * project's limit.
+   */
   rate_limit: column<number | null>(),
-  /** Seconds; null: one. */
+  /** The period of `rate_limit` in seconds. Null means one second. */
   rate_limit_duration: column<number | null>(),
 };
 const columns = {
@@ -83,8 +86,8 @@ export const {
 } = table;
 
 /**
- * Checks for the endpoint or, if `endpointId` is null, any endpoint of the owner. One index probe.
- * No lock.
+ * Returns whether the endpoint exists or, if `endpointId` is null, whether the owner has any
+ * endpoint. One index probe, no lock.
  */
 export async function hasTarget(
   pool: Pool,
@@ -109,7 +112,9 @@ export async function hasTarget(
 }
 
 /**
- * Creates an endpoint. Throws `project_full` at `max` of the project or `share.max` of the owner.
+ * Creates an endpoint.
+ * @throws GatewayError `project_full` if the project has `max` endpoints or the owner has
+ *   `share.max`
  */
 export function insertEndpoint(
   knex: Knex,
@@ -127,7 +132,10 @@ export function insertEndpoint(
   return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
-/** Counts the endpoints with a client certificate. Reads all endpoints of the project. No lock. */
+/**
+ * Counts the endpoints with a client certificate. Reads all endpoints of the project, without a
+ * lock.
+ */
 export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
   const stored = knex('endpoints')
     .where({ project_id: projectId })
@@ -137,7 +145,7 @@ export async function countClientCertificates(knex: Knex, projectId: string): Pr
   return Number(found?.count);
 }
 
-/** Sets status and reason, without changing deliveries. */
+/** Sets the status of an endpoint and its reason. Deliveries are unaffected. */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
@@ -148,8 +156,8 @@ export function setEndpointStatus(
 }
 
 /**
- * Deactivates an endpoint after a 410 response, with a notification if `facts` are given; false if
- * it was not active. Lock: its row.
+ * Deactivates an active endpoint after a 410 response and, if `facts` are given, adds a
+ * notification. Returns false if it was not active. Locks the endpoint's row.
  */
 export async function deactivateEndpoint(
   pool: Pool,
@@ -188,8 +196,8 @@ export interface BreakerEndpoint {
 }
 
 /**
- * Returns endpoints of any project, unless deleted. One primary key probe per id and project. No
- * lock.
+ * Returns the endpoints with these ids across all projects, excluding deleted ones. One primary key
+ * probe per id and project, no lock.
  */
 export async function readBreakerEndpoints(
   pool: Pool,

@@ -1,27 +1,34 @@
 import type { Pool } from 'pg';
 
-/** Caches the event types of projects that reject unknown types (`config.unknown_event_types`). */
+/** Caches the event types of projects that reject unknown ones (`config.unknown_event_types`). */
 export interface EventTypeCatalogue {
-  /** Returns the first rejected type, if any. */
+  /** Returns the first event type that the project rejects, or undefined if it accepts them all. */
   firstUnknown(projectId: string, eventTypes: readonly string[]): Promise<string | undefined>;
-  /** Call it when this process changes a project's event types or `unknown_event_types`. */
+  /**
+   * Evicts a project. Call it when this process changes the project's event types or
+   * `unknown_event_types`.
+   */
   forget(projectId: string): void;
 }
 
 const KEPT_MS = 1_000;
-/** A new type appears as unknown: names are read again, but at most this often. */
+/**
+ * The age at which cached names are re-read when an unknown event type arrives, since it may be
+ * new.
+ */
 const ASKED_AGAIN_MS = 100;
-/** The oldest entries are evicted. */
+/** The maximum number of cached projects. The oldest are evicted. */
 const PROJECTS_MAX = 1_000;
 
 interface Entry {
-  /** Null: all are accepted. */
+  /** The names of the project's event types, or null if it accepts unknown ones. */
   readonly names: Promise<ReadonlySet<string> | null>;
   readonly atMs: number;
 }
 
 /**
- * Reads a project's names at most once a second, or ten times a second while unknown types arrive.
+ * Returns a cache that reads a project's names at most once a second, or ten times a second while
+ * unknown types arrive.
  */
 export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
   const entries = new Map<string, Entry>();
@@ -52,7 +59,10 @@ export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
   };
 }
 
-/** Reads the unique index of names. No lock. */
+/**
+ * Returns the names of the project's event types, or null if it accepts unknown ones. Reads the
+ * unique index of names, without a lock.
+ */
 async function readNames(pool: Pool, projectId: string): Promise<ReadonlySet<string> | null> {
   const { rows } = await pool.query<{ names: string[] | null }>({
     name: 'event-type-names',

@@ -11,7 +11,7 @@ export interface EventTypeRow {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** JSON Schema 2020-12 of the data; null: unknown. */
+  /** The JSON Schema (2020-12) of the event data, or null if unknown. */
   readonly json_schema: unknown;
   readonly example: unknown;
   readonly created_at: Date;
@@ -25,8 +25,8 @@ const COLUMNS =
   );
 
 /**
- * Returns a page by creation time, including deprecated types. `name` is exact; `search` is a part
- * of name or description.
+ * Returns a page of event types ordered by creation time, including deprecated ones. `name` matches
+ * exactly; `search` matches part of the name or description.
  */
 export function listEventTypes(
   knex: Knex,
@@ -40,7 +40,7 @@ export function listEventTypes(
   return readRows(name === undefined ? query : query.where({ name }), COLUMNS, page);
 }
 
-/** Returns the event type, even if deprecated. */
+/** Returns an event type by id, even if deprecated. */
 export function findEventType(
   knex: Knex,
   projectId: string,
@@ -51,7 +51,7 @@ export function findEventType(
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
-/** Returns the event type, even if deprecated. */
+/** Returns an event type by name, even if deprecated. */
 export function findEventTypeByName(
   knex: Knex,
   projectId: string,
@@ -70,8 +70,8 @@ export interface EventTypeFields {
 }
 
 /**
- * Creates an event type; undefined if the name exists. Lock: the project's row. Throws
- * `project_full`.
+ * Creates an event type. Returns undefined if the name is taken. Locks the project's row.
+ * @throws GatewayError `project_full` if the project has `max` event types
  */
 export function insertEventType(
   knex: Knex,
@@ -95,7 +95,7 @@ export function insertEventType(
   });
 }
 
-/** Changes the given fields. */
+/** Changes the given fields of an event type. Returns undefined if it does not exist. */
 export async function updateEventType(
   knex: Knex,
   projectId: string,
@@ -132,7 +132,7 @@ export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
   readonly schema: unknown;
-  /** Null keeps the stored example. */
+  /** If null or omitted, the stored example is kept. */
   readonly example?: unknown;
   readonly deprecated: boolean;
 }
@@ -143,8 +143,9 @@ export interface ImportResult {
 }
 
 /**
- * Creates or updates event types with distinct names, all or nothing; undefined without the
- * project. Locks the project's row, which serialises imports. Throws `project_full` above `max`.
+ * Creates or updates event types with distinct names, all or nothing. Returns undefined if the
+ * project does not exist. Locks the project's row, which serialises imports.
+ * @throws GatewayError `project_full` if the project would have more than `max` event types
  */
 export function importEventTypes(
   knex: Knex,

@@ -3,8 +3,9 @@ import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
 /**
- * `endpoint_failing` and `source_failing` remain open until recovery, `licence_*` forever: each
- * subject notifies once. The others are closed when raised.
+ * `endpoint_failing` and `source_failing` stay open until recovery, except that a pause
+ * notification is closed as soon as it is raised. `licence_*` are never closed, so there is only
+ * one per subject. The other kinds are closed as soon as they are raised.
  */
 const KINDS = [
   'endpoint_disabled',
@@ -17,20 +18,20 @@ const KINDS = [
 export type NotificationKind = (typeof KINDS)[number];
 
 /**
- * Facts known only to the agent; names and addresses are read on sending. Never secrets or event
- * data.
+ * Facts that only the agent knows. Names and addresses are read when the notification is sent.
+ * Facts must not contain secrets or event data.
  */
 export interface NotificationFacts {
   readonly since?: string;
   readonly error?: string;
   readonly failures?: number;
-  /** The most messages lost at the broker, and their partition. */
+  /** The maximum number of messages in `partition` that may have been lost at the broker. */
   readonly messages?: number;
   readonly partition?: string;
-  /** End of a source's pause, ISO 8601. */
+  /** When a source's pause ends, in ISO 8601. */
   readonly resumes_at?: string;
   readonly licensee?: string;
-  /** ISO 8601. */
+  /** When the licence expires, in ISO 8601. */
   readonly expires_at?: string;
 }
 
@@ -38,19 +39,23 @@ export interface NewNotification {
   readonly kind: NotificationKind;
   readonly projectId: string | null;
   /**
-   * Id of the endpoint or source (in `source_lost`, with a space and the partition), or a key of
-   * the licence.
+   * The endpoint or source id, or a key that identifies the licence. For `source_lost`, the source
+   * id, a space and the partition.
    */
   readonly subject: string;
   readonly facts: NotificationFacts;
 }
 
-/** `known`: one is open already; `quiet`: within the quiet period. */
+/**
+ * The result of raising a notification: `known` if it is already open, `quiet` if one was raised
+ * within the quiet period.
+ */
 export type Raised = 'raised' | 'known' | 'quiet';
 
 /**
- * Adds notifications with distinct kinds and subjects, unless one is open or younger than
- * `quietSeconds`. Locks their keys in one order.
+ * Adds notifications with distinct kinds and subjects. Skips one if another with the same kind and
+ * subject is open or younger than `quietSeconds`. Inserts in sorted order, so that concurrent calls
+ * cannot deadlock.
  */
 export async function raiseNotifications(
   client: Querier,
@@ -60,7 +65,7 @@ export async function raiseNotifications(
   if (notifications.length === 0) return [];
   const { rows } = await client.query<{ raised: Raised }>({
     name: 'raise-notifications',
-    // Set operations: without fresh statistics Postgres would not use the indexes for look-ups.
+    // Use set operations: without fresh statistics, Postgres would not use the indexes for lookups.
     text: `with given as (
              select * from unnest($1::uuid[], $2::notification_kind[], $3::uuid[], $4::text[], $5::text[]) with ordinality
                as g(id, kind, project_id, subject, facts, n)
@@ -90,14 +95,19 @@ export async function raiseNotifications(
   return rows.map(({ raised }) => raised);
 }
 
-/** Serialises facts as JSON that Postgres accepts, whatever an error contains. */
+/**
+ * Serialises facts as JSON that Postgres accepts, whatever characters an error message contains.
+ */
 export function factsText(facts: NotificationFacts): string {
   return JSON.stringify(facts, (_, value: unknown) =>
     typeof value === 'string' ? clean(value).toWellFormed() : value,
   );
 }
 
-/** Closes notifications: the next failure notifies again. A waiting one is still sent. */
+/**
+ * Closes open notifications, so that the next failure notifies again. Those waiting to be sent are
+ * still sent.
+ */
 export async function endNotifications(
   client: Querier,
   kind: NotificationKind,
@@ -109,7 +119,10 @@ export async function endNotifications(
   );
 }
 
-/** Returns the endpoints and sources with an open notification, and whether its agent is alive. */
+/**
+ * Returns the open notifications of failing endpoints and sources, and whether the agent that
+ * raised each is alive.
+ */
 export async function readOpenNotifications(client: Querier) {
   const { rows } = await client.query<{
     kind: NotificationKind;
@@ -131,19 +144,29 @@ export interface ClaimedNotification extends NewNotification {
   readonly organisation: string | null;
   readonly name: string | null;
   readonly url: string | null;
-  /** E-mail addresses of the organisation's admins, or of all admins for the instance. */
+  /**
+   * The e-mail addresses of the organisation's admins and owners or, for a notification about the
+   * instance, those of all organisations.
+   */
   readonly admins: readonly string[];
 }
 
-/** Exceeds the longest send; afterwards, the notification is sent again. */
+/**
+ * How long a claim lasts. This exceeds the longest send; afterwards, the notification can be
+ * claimed again.
+ */
 const LEASE = `interval '5 minutes'`;
-/** Notifications of a kind and organisation sent without delay; further ones are batched. */
+/**
+ * The number of notifications of one kind and organisation sent without delay within
+ * `gatherSeconds`. Later ones are batched.
+ */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
 
 /**
- * Claims the oldest due notification and all due ones of its kind and organisation, for one e-mail.
- * Skips kinds of newer versions. Locks their rows, skipping locked rows.
+ * Claims the oldest due notification, along with all others due of the same kind and organisation,
+ * for one e-mail. Skips kinds introduced by newer versions. Locks the claimed rows and skips locked
+ * rows.
  */
 export async function claimNotifications(
   client: Querier,
@@ -198,7 +221,7 @@ export async function markSent(client: Querier, ids: readonly string[]): Promise
   );
 }
 
-/** Records a failed send; the notifications are due again after `waitMs`. */
+/** Records a failed send. The notifications are due again after `waitMs`. */
 export async function postponeNotifications(
   client: Querier,
   ids: readonly string[],
@@ -213,8 +236,9 @@ export async function postponeNotifications(
 }
 
 /**
- * Gives up and returns notifications that waited too long, closes notifications of deleted
- * endpoints and sources, and deletes old closed ones.
+ * Marks notifications waiting for longer than `afterHours` as `given_up`, and returns them. Also
+ * closes notifications about deleted endpoints and sources, and deletes notifications closed more
+ * than `forgetAfterDays` ago.
  */
 export async function giveUpNotifications(
   client: Querier,

@@ -9,8 +9,8 @@ export interface OwnerShare {
 }
 
 /**
- * Returns the query for an owner's endpoint ids, from placeholders or expressions. Uses the index
- * on project, owner and id.
+ * Returns the SQL query for the ids of an owner's endpoints, served by the index on project, owner
+ * and id. `project` and `owner` are placeholders or SQL expressions.
  */
 export function endpointsOfOwner(project: string, owner: string): string {
   return `select p.id from endpoints p where p.project_id = ${project} and p.owner_id = ${owner} and p.deleted_at is null`;
@@ -26,8 +26,8 @@ const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
 };
 
 /**
- * Checks whether the thing's endpoint has this owner and is not deleted. Reads primary keys. No
- * lock.
+ * Returns whether the endpoint, or the endpoint that the subscription or event delivery belongs to,
+ * has this owner and is not deleted. Reads by primary key, without a lock.
  */
 export async function isOwned(
   pool: Pool,
@@ -49,7 +49,7 @@ export async function isOwned(
   return rowCount === 1;
 }
 
-/** Returns the endpoints among `endpointIds` that have this owner and are not deleted. */
+/** Returns the `endpointIds` whose endpoints have this owner and are not deleted. */
 export async function ownedAmong(
   pool: Pool,
   projectId: string,

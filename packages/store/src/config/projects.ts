@@ -3,7 +3,10 @@ import type { PageRequest, PageResult } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
 import { softDeleteTable } from './soft-deletes.js';
 
-/** `linear` repeats the delay, `exponential` doubles it up to `max_seconds`. */
+/**
+ * The retry delays. `linear` waits `duration` seconds each time; `exponential` doubles the delay
+ * each time, up to `max_seconds`.
+ */
 export interface Strategy {
   readonly type: 'linear' | 'exponential';
   readonly duration: number;
@@ -11,25 +14,25 @@ export interface Strategy {
   readonly max_seconds?: number;
 }
 
-/** The plain HMAC header next to the Standard Webhooks signature. */
+/** The plain HMAC header, sent in addition to the Standard Webhooks signature. */
 export interface SignatureConfig {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
 }
 
-/** `count` requests to an endpoint per `duration` seconds, across all agents. */
+/** Allows `count` requests to an endpoint per `duration` seconds, across all agents. */
 export interface RateLimit {
   readonly count: number;
   readonly duration: number;
 }
 
-/** Thresholds of a circuit breaker; missing values default to the instance's. */
+/** The circuit breaker thresholds of a project. Missing ones default to the instance settings. */
 export interface CircuitBreakerConfig {
-  /** Percentage of failed requests. */
+  /** The percentage of failed requests at which the breaker opens. */
   readonly failure_threshold?: number;
   readonly minimum_request_count?: number;
-  /** Minutes over which requests are counted. */
+  /** The counting period in minutes. */
   readonly observability_window?: number;
   readonly error_timeout?: number;
 }
@@ -39,9 +42,9 @@ export interface ProjectConfig {
   readonly signature?: SignatureConfig;
   readonly ratelimit?: RateLimit | null;
   readonly circuit_breaker?: CircuitBreakerConfig;
-  /** Days to keep finished events; default: `retention.days`. */
+  /** Days to keep finished events. Default: `retention.days`. */
   readonly retention?: { readonly days: number };
-  /** Default: accept. */
+  /** Whether event types that the project does not define are accepted. Default: `accept`. */
   readonly unknown_event_types?: 'accept' | 'reject';
 }
 
@@ -87,7 +90,9 @@ export function insertProject(
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
-/** Returns a page by creation time, without deleted projects. */
+/**
+ * Returns a page of the organisations' projects ordered by creation time, excluding deleted ones.
+ */
 export function listProjects(
   knex: Knex,
   organisationIds: readonly string[],
@@ -100,12 +105,15 @@ export function listProjects(
   );
 }
 
-/** Returns the project, unless deleted. Does not check permissions. */
+/** Returns a project unless it is deleted. Does not check permissions. */
 export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefined> {
   return rows.find(knex, { id });
 }
 
-/** Changes the given fields; `config` is replaced as a whole. */
+/**
+ * Changes the given fields of a project. `config` is replaced as a whole. Returns undefined if the
+ * project does not exist.
+ */
 export function updateProject(
   knex: Knex,
   id: string,
@@ -114,7 +122,9 @@ export function updateProject(
   return rows.update(knex, { id }, fields);
 }
 
-/** Marks a project as deleted and revokes its keys; its events remain until retention. */
+/**
+ * Marks a project as deleted and revokes its keys. Its events remain until their retention ends.
+ */
 export function deleteProject(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await revokeProjectKeys(trx, id);

@@ -37,8 +37,8 @@ type RoutingRow = Omit<RoutingRecords['project'], 'deleted_at'> & {
 };
 
 /**
- * Returns a consistent snapshot of endpoints and subscriptions, including subscriptions deleted
- * after `deletedSince`. Reads rows by primary key. No lock.
+ * Returns a consistent snapshot of a project's endpoints and subscriptions, including subscriptions
+ * deleted at or after `deletedSince`. Reads by primary key, without a lock.
  */
 export async function readRouting(
   pool: Pool,
@@ -60,7 +60,7 @@ export async function readRouting(
 
 export interface RoutingPart extends RoutingRecords {
   readonly subscriptionCount: number;
-  /** False: unread subscriptions can match. */
+  /** False if `max` excluded subscriptions that can match. */
   readonly isWhole: boolean;
   readonly endpointCount: number;
 }
@@ -73,16 +73,17 @@ export interface RoutingPartOptions {
   readonly ownerId: string | null;
   readonly deletedSince: Date;
   readonly ofEndpoint: string | null;
-  /** Limit of endpoints, and of subscriptions that can match. */
+  /** The maximum number of endpoints, and of subscriptions that can match. */
   readonly max: number;
-  /** Limit of subscriptions to other event types. */
+  /** The maximum number of subscriptions to other event types. */
   readonly othersMax: number;
 }
 
 /**
- * Reads the subscriptions that can match an event type, some others, and the endpoints of these or
- * of the event, or else candidates for an unknown endpoint. Cost: scans the project's subscriptions
- * or, if they do not decide, its endpoints. No lock.
+ * Reads the subscriptions that can match an event type, some others, and the endpoints of both. For
+ * other routing rules, reads the targeted endpoints instead or, if the target is unknown, other
+ * endpoints as suggestions. Scans the project's subscriptions or, for other routing rules, its
+ * endpoints. Takes no lock.
  */
 export async function readRoutingPart(
   pool: Pool,
@@ -153,7 +154,7 @@ export async function readRoutingPart(
   return { ...recordsOf(read), subscriptionCount, isWhole: matching <= max, endpointCount };
 }
 
-/** Returns `*`, `a.*` and `a.b` for `a.b`. */
+/** Returns the patterns that match an event type: `*`, `a.*` and `a.b` for `a.b`. */
 function patternsOf(eventType: string): string[] {
   return [
     '*',

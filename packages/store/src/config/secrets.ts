@@ -20,18 +20,19 @@ import {
 } from './endpoints.js';
 import type { SourceRecord } from './sources.js';
 
-/** Each live secret adds a signature to every request. */
+/** The maximum number of live secrets per endpoint. Each adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
 
 /**
- * Returns a Standard Webhooks secret:
- * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * Returns a new Standard Webhooks secret.
+ *
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** Encrypts a secret for this endpoint, without expiry. Stores nothing. */
+/** Returns a record with the secret sealed for this endpoint, without an expiry. Stores nothing. */
 export function sealSecret(
   secret: string,
   endpointId: string,
@@ -45,14 +46,16 @@ export function sealSecret(
   };
 }
 
-/** Returns the secrets not expired at `now`, still encrypted. */
+/** Returns the secrets that have not expired at `now`, still sealed. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
 }
 
 /**
- * Prepends a secret; at most five are live, the others expire after `overlapMs`. Locks the
- * endpoint's row: concurrent rotations would lose secrets.
+ * Adds a secret before the others, which then expire within `overlapMs`. Locks the endpoint's row,
+ * because concurrent rotations could otherwise lose secrets.
+ * @throws GatewayError `conflict` if the endpoint would have more than `LIVE_SECRETS_MAX` live
+ *   secrets
  */
 export function rotateSecret(
   knex: Knex,
@@ -81,7 +84,7 @@ export function rotateSecret(
   });
 }
 
-/** The secret field of each type. */
+/** The secret field of each type of authentication. */
 const SECRET_FIELDS = {
   api_key: 'header_value',
   basic: 'password',
@@ -89,7 +92,7 @@ const SECRET_FIELDS = {
   oauth2: 'client_secret',
 } as const satisfies Record<EndpointAuthentication['type'], string>;
 
-/** Returns a copy with its secret changed. */
+/** Returns a copy of the authentication with `change` applied to its secret. */
 export function withSecret(
   authentication: EndpointAuthentication,
   change: (secret: string) => string,
@@ -107,8 +110,8 @@ export function withSecret(
 }
 
 /**
- * The connection schema of a source plugin; undefined if not installed: every sealed text then
- * counts as a secret.
+ * Returns the connection schema of a source plugin, or undefined if the plugin is not installed, in
+ * which case every sealed string in the connection counts as a secret.
  */
 type SchemaOf = (type: string) => Readonly<Record<string, unknown>> | undefined;
 
@@ -165,7 +168,10 @@ const SEALED = [
   readonly [name: string]: unknown;
 }[];
 
-/** Secrets sealed with the new key for their place, now and before. */
+/**
+ * The number of secrets of a kind that are sealed with the new key for their location: `resealed`
+ * in this run, `already` before it.
+ */
 interface ResealCount {
   readonly kind: (typeof SEALED)[number]['kind'];
   readonly resealed: number;
@@ -175,9 +181,11 @@ interface ResealCount {
 const BATCH = 500;
 
 /**
- * Seals every secret with the new key, all or nothing; repeatable. Locks agents, endpoints and
- * sources against writes until the commit. Deletes responses kept for idempotency keys. A dry run
- * counts without locks. Throws `reseal_refused`, `agents_running`.
+ * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of agents,
+ * endpoints and sources against writes until the commit, and deletes responses stored for
+ * idempotency keys. A dry run only counts, without locks.
+ * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
+ *   agents are alive
  */
 export function resealSecrets(
   knex: Knex,
@@ -190,8 +198,8 @@ export function resealSecrets(
 ): Promise<ResealCount[]> {
   return knex.transaction(async (trx) => {
     if (!dryRun) {
-      // A starting agent waits for the commit to register; its old key then opens nothing, and it
-      // exits.
+      // An agent that starts in the meantime cannot register before the commit. It then exits,
+      // because its old key no longer opens anything.
       await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
       const names = await trx('agents')
         .whereRaw('expires_at > now()')
@@ -228,7 +236,7 @@ export function resealSecrets(
       counts.push(count);
     }
     if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
-    // Kept for a day only.
+    // Delete the sealed responses instead of resealing them: they are kept for only a day.
     if (!dryRun) await trx('idempotent_requests').delete();
     return counts;
   });
@@ -240,7 +248,10 @@ interface SealedRow {
   readonly value: unknown;
 }
 
-/** Skips deleted rows, whose secrets are never opened again. */
+/**
+ * Returns a column's sealed values. Skips deleted rows, because their secrets are never opened
+ * again.
+ */
 function readSealed(
   knex: Knex,
   table: string,

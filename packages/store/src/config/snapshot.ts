@@ -5,15 +5,18 @@ import { sourceRecord } from './sources.js';
 import { subscriptionRecord } from './subscriptions.js';
 
 /**
- * A project's records, each as its own JSON text, which keeps each text short to parse: a
- * `ProjectRecord`, `EndpointRecord`s, `ActiveSubscription`s, `PausableSource`s, and names of event
- * types if unknown ones are rejected.
+ * The records of a project, as separate strings that are quick to parse. All but `event_types` are
+ * JSON: one `ProjectRecord`, and any number of `EndpointRecord`s, `ActiveSubscription`s and
+ * `PausableSource`s. `event_types` are names, present only if the project rejects unknown ones.
  */
 export type ProjectTexts = Readonly<
   Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>
 >;
 
-/** A project and the counter value of its last write; also the page cursor of `readChanges`. */
+/**
+ * A project, and the configuration counter at its last change. Also the page cursor of
+ * `readChanges`.
+ */
 export interface ProjectVersion {
   readonly id: string;
   readonly version: string;
@@ -25,7 +28,8 @@ export const NO_CHANGE: ProjectVersion = {
 };
 
 /**
- * Returns the projects changed after a cursor, including deleted projects, by last change. No lock.
+ * Returns the projects changed after the cursor, including deleted ones, ordered by their last
+ * change. Takes no lock.
  */
 export async function readChanges(
   pool: pg.Pool,
@@ -41,7 +45,7 @@ export async function readChanges(
 }
 
 /**
- * Returns the counter that every write to projects, endpoints, subscriptions and sources raises.
+ * Returns the counter that every write to projects, endpoints, subscriptions or sources increments.
  */
 export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
   const { rows } = await pool.query<{ version: string }>({
@@ -53,15 +57,16 @@ export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
 
 export interface ReadProject {
   readonly id: string;
-  /** Null: deleted, or larger than requested. */
+  /** Null if the project is deleted, or larger than the requested `maxBytes`. */
   readonly texts: ProjectTexts | null;
   readonly bytes: number;
 }
 
 /**
- * Reads each project as of one moment, without deleted rows and disabled subscriptions: the first,
- * and more while all texts have at most `maxBytes`. One row per record: the driver parses a row of
- * megabytes in one go. No lock.
+ * Reads a consistent snapshot of projects, excluding deleted rows and disabled subscriptions.
+ * Returns the first project, and more up to a total of `maxBytes`. Each record is a separate row:
+ * the driver parses a row synchronously, and a row of several megabytes would block the process.
+ * Takes no lock.
  */
 export async function readProjects(
   pool: pg.Pool,

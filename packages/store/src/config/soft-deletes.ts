@@ -7,11 +7,14 @@ type ColumnValues = Readonly<Record<string, unknown>>;
 
 /** A column that is read as `Type`. */
 export interface Column<Type> {
-  /** Written as JSON text: the driver would send an array as a Postgres array. */
+  /**
+   * Whether the value is serialised as JSON before writing. Otherwise, the driver would send an
+   * array as a Postgres array.
+   */
   readonly isJson?: true;
-  /** Looked through by searches of lists. */
+  /** Whether list searches include this column. */
   readonly isSearched?: true;
-  /** Exists in types only. */
+  /** For the type checker only, never set. */
   readonly type?: Type;
 }
 
@@ -27,13 +30,16 @@ export interface Times {
   readonly updated_at: Date;
 }
 
-/** The ids and these columns of a row. */
+/** A row's ids and `Described` columns. */
 export type RecordOf<Described extends Columns> = Ids & {
   readonly [Name in keyof Described]: Described[Name] extends Column<infer Type> ? Type : never;
 };
 export type RowOf<Described extends Columns> = RecordOf<Described> & Times;
 
-/** The fields of an insert: `Needed` columns, and others, which have defaults, except `Kept`. */
+/**
+ * The fields of an insert: `Needed` columns are required, `Kept` columns are excluded, and the
+ * others are optional.
+ */
 export type FieldsOf<Row, Needed extends keyof Row, Kept extends keyof Row = never> = Pick<
   Row,
   Needed
@@ -44,12 +50,15 @@ export function column<Type>(options: Omit<Column<Type>, 'type'> = {}): Column<T
   return options;
 }
 
-/** Returns the columns of a record for a statement. */
+/** Returns a record's columns as an SQL list. */
 export function columnsOf(columns: Columns): string {
   return ['project_id', 'id', ...Object.keys(columns)].join(', ');
 }
 
-/** Marks rows as deleted: logs can still name them. */
+/**
+ * Returns queries on a table whose rows are only marked as deleted, so that logs can still name
+ * them.
+ */
 export function softDeleteTable<Row extends { readonly id: string }>(
   table: string,
   columns: readonly string[],
@@ -106,9 +115,9 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
   return {
     rows,
     /**
-     * @param where undefined columns are ignored
-     * @param search text to contain, ignoring case. Cost: up to all rows of the project, a bounded
-     *   number
+     * @param where columns and values; undefined values are ignored
+     * @param search text that a searched column must contain, ignoring case; may read all of the
+     *   project's rows, which are limited in number
      */
     list: (
       knex: Knex,
@@ -128,9 +137,9 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       );
     },
     /**
-     * @param fields can contain the id, which binds sealed texts
-     * @param share a bound on some of the rows
-     * @throws GatewayError `project_full` at `max` rows, or when the share is full
+     * @param fields may contain the id, which is needed to bind sealed strings to the row
+     * @param share an additional limit for a subset of the rows
+     * @throws GatewayError `project_full` if there are `max` rows, or the share is full
      */
     insert: (
       knex: Knex,
@@ -152,7 +161,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       });
     },
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
-    /** Searches all projects that are not deleted. One index probe per project. */
+    /** Finds a row in any project that is not deleted, with one index probe per project. */
     findAnywhere: (knex: Knex, id: string) =>
       rows.find(knex, {
         id,
@@ -174,7 +183,7 @@ function idsOf(among: Among | undefined): Knex.QueryCallback {
   };
 }
 
-/** Restricts a query to rows with this text in a column, ignoring case. */
+/** Selects rows that contain the text in one of the columns, ignoring case. */
 export function holding(columns: readonly string[], text: string | undefined): Knex.QueryCallback {
   return (query) => {
     if (text === undefined) return;
@@ -190,8 +199,9 @@ export interface Full {
 }
 
 /**
- * Locks the project: concurrent inserts wait and see each other. Call it first in a transaction.
- * Throws `project_full` when `stored` selects `max` rows.
+ * Checks that `stored` selects fewer than `max` rows. Locks the project's row, so that concurrent
+ * inserts see each other's rows; call it first in a transaction.
+ * @throws GatewayError `project_full` if `stored` selects `max` rows or more
  */
 export async function requireRoom(
   trx: Knex.Transaction,

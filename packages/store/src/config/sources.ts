@@ -5,27 +5,30 @@ import { newId } from '@gateway/core/events';
 import { factsText, type NotificationFacts } from './notifications.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
 
-/** Verification of requests: `type` and its settings, with sealed secrets. */
+/** How requests are verified: the `type` and its settings, with secrets sealed. */
 export interface VerifierRecord extends Readonly<Record<string, unknown>> {
   readonly type: string;
 }
 
 export interface HttpSettings {
   readonly verifier: VerifierRecord;
-  /** The default event type. */
+  /** The event type if there is none at `event_type_location`. */
   readonly event_type: string | null;
-  /** Location of the event type: `header.X-Topic`, `body.type`, `query.type`. */
+  /**
+   * The location of the event type in a request, such as `header.X-Topic`, `body.type` or
+   * `query.type`.
+   */
   readonly event_type_location: string | null;
-  /** Locations of the parts of the idempotency key. */
+  /** The locations of a request's idempotency key parts. */
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
   readonly custom_response: { readonly body: string; readonly content_type: string } | null;
 }
 
-/** The columns that agents hold in memory. */
+/** The source columns that agents keep in memory. */
 export const sourceRecord = {
   name: column<string>(),
-  /** `{ type, workers, [type]: connection }`, secret fields sealed. */
+  /** `{ type, workers, [type]: connection }`, with the secret fields of the connection sealed. */
   pub_sub: column<
     { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>
   >({ isJson: true }),
@@ -36,11 +39,11 @@ export const sourceRecord = {
 const columns = {
   ...sourceRecord,
   type: column<'pub_sub' | 'http'>(),
-  /** Id in the URL of a source of the type `http`, whose `pub_sub` has only the type. */
+  /** The id in an `http` source's URL. The `pub_sub` of such a source has only the type. */
   mask_id: column<string | null>(),
   http: column<HttpSettings | null>({ isJson: true }),
   paused_at: column<Date | null>(),
-  /** Null also if a person has paused it. */
+  /** When agents resume the source. Null if it is not paused, or was paused by a person. */
   resumes_at: column<Date | null>(),
   pause_reason: column<string | null>(),
   paused_by: column<string | null>(),
@@ -56,12 +59,12 @@ export type SourceFields = FieldsOf<
 >;
 
 export interface PausableSource extends SourceRecord {
-  /** Consecutive pauses; a person's change that ends the pause resets it. */
+  /** The number of consecutive pauses. Reset when a person's change ends the pause. */
   readonly pauses: number;
   readonly is_paused: boolean;
   /**
-   * Milliseconds until it resumes, as of the snapshot, 0 or less when due; null if it is not
-   * paused, or paused by a person.
+   * Milliseconds from the snapshot until the source resumes; 0 or less if overdue. Null if it is
+   * not paused, or was paused by a person.
    */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
@@ -75,7 +78,11 @@ export const {
   delete: deleteSource,
 } = table;
 
-/** Rolls back `write` if it raises the workers of the enabled sources above `max`. */
+/**
+ * Runs `write` in a transaction if there is a `max`.
+ * @throws GatewayError `invalid_request`, after a rollback, if `write` raises the number of workers
+ *   of enabled sources above `max`
+ */
 async function withinWorkers<T>(
   knex: Knex,
   projectId: string,
@@ -84,7 +91,7 @@ async function withinWorkers<T>(
 ): Promise<T> {
   if (max === Infinity) return write(knex);
   return knex.transaction(async (trx) => {
-    // Serialises concurrent writes, which count each other's workers.
+    // Serialises concurrent writes, so that they see each other's workers.
     await trx.raw('select from projects where id = ? for no key update', [projectId]);
     const count = async () => {
       const sum = trx.raw(
@@ -108,7 +115,11 @@ async function withinWorkers<T>(
   });
 }
 
-/** Creates a source. Throws a GatewayError above `max` sources or `maxWorkers` workers. */
+/**
+ * Creates a source.
+ * @throws GatewayError `project_full` if the project has `max` sources; `invalid_request` if the
+ *   source raises the number of workers above `maxWorkers`
+ */
 export function insertSource(
   knex: Knex,
   projectId: string,
@@ -128,7 +139,7 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
     ended: `resumes_at is not null and paused_at + :after <= now()`,
     shortened: 'resumes_at is not null',
   },
-  // Pausing by hand does not cut short a pause by agents.
+  // Prevents a person from cutting short a pause by agents by pausing and resuming the source.
   all: {
     ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`,
     shortened: 'true',
@@ -136,8 +147,9 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
 };
 
 /**
- * Ends a pause that has lasted `afterSeconds` and resets the count; shortens a younger pause to
- * that length. A pause by a person alone ends immediately.
+ * Returns the column values that end a pause older than `afterSeconds` and reset the pause count. A
+ * younger pause is shortened to that length. With `all`, a pause made only by a person ends at
+ * once.
  */
 function resumed(knex: Knex, afterSeconds: number, which: Ended) {
   const raw = (sql: string) =>
@@ -158,11 +170,13 @@ function resumed(knex: Knex, afterSeconds: number, which: Ended) {
 }
 
 /**
- * Changes the given fields.
+ * Changes the given fields of a source.
  *
- * @param resumesAfter seconds until the change ends a pause by agents: frequent changes do not
- *   escape it
- * @param maxWorkers limit of the project; adding workers beyond throws a GatewayError
+ * @param resumesAfter the seconds that a pause by agents must have lasted before the change ends
+ *   it, so that frequent changes cannot evade pauses
+ * @param maxWorkers the maximum number of workers of the project
+ * @throws GatewayError `invalid_request` if the change raises the number of workers above
+ *   `maxWorkers`
  */
 export function updateSource(
   knex: Knex,
@@ -178,24 +192,24 @@ export function updateSource(
   );
 }
 
-/** A source that keeps overrunning is retried once an hour. */
+/** The longest pause by agents. A source that keeps overrunning is retried hourly. */
 const LONGEST_PAUSE_SECONDS = 3600;
 
 export interface NewPause {
   readonly reason: string;
   readonly by: string;
   /**
-   * Length of the first pause, doubled for each pause within an hour of the last retry, up to an
-   * hour.
+   * The length of the first pause. It doubles with each pause that begins within an hour of the
+   * last retry, up to an hour.
    */
   readonly seconds: number;
-  /** If given, the first pause adds a notification in the same commit. */
+  /** Unless null, the first pause adds a notification with these facts in the same commit. */
   readonly facts: NotificationFacts | null;
 }
 
 /**
- * Pauses a source; undefined if it is paused, disabled or deleted, or has no function. Locks its
- * row: a second agent sees the pause.
+ * Pauses a source. Returns undefined if it is paused, disabled or deleted, or has no function.
+ * Locks its row, so that a second agent sees the pause.
  */
 export async function pauseSource(
   pool: pg.Pool,
@@ -228,9 +242,12 @@ export async function pauseSource(
   return rows[0];
 }
 
-/** Resumes and returns the sources with an expired pause. Keeps `pauses`. */
+/**
+ * Resumes the sources whose pause has expired, and returns them. Keeps the pause count, which
+ * determines the length of the next pause.
+ */
 export async function resumeDueSources(pool: pg.Pool) {
-  // Read first: even a write without changes makes every agent reload its configuration.
+  // Read first: even a write that changes nothing makes every agent reload its configuration.
   const { rows: due } = await pool.query(
     `select from sources where resumes_at <= now() and deleted_at is null limit 1`,
   );
@@ -248,8 +265,8 @@ export async function resumeDueSources(pool: pg.Pool) {
 }
 
 /**
- * Pauses a source until `resumeSource`. The reason, start and count of a pause by agents remain.
- * `by` is the person's display name.
+ * Pauses a source until `resumeSource` is called. If agents have paused it, keeps the reason, start
+ * and count of their pause. `by` is the person's display name.
  */
 export function pauseSourceByPerson(
   knex: Knex,
@@ -268,7 +285,8 @@ export function pauseSourceByPerson(
 }
 
 /**
- * Ends a pause by a person, or by agents once it has lasted `afterSeconds`, and resets the count.
+ * Ends a pause by a person at once, and a pause by agents once it has lasted `afterSeconds`; a
+ * younger one is shortened to that length. Ending a pause resets the pause count.
  */
 export function resumeSource(
   knex: Knex,
@@ -286,7 +304,8 @@ export type SourceOfProject = SourceRecord &
   };
 
 /**
- * Returns the sources of all projects by project and name, including disabled and paused sources.
+ * Returns the sources of all projects, ordered by project and source name, including disabled and
+ * paused ones.
  */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
@@ -310,7 +329,8 @@ export interface HttpSource {
 }
 
 /**
- * Returns the HTTP source with this id in its URL, unless deleted. Reads a unique index. No lock.
+ * Returns the HTTP source with this id in its URL, unless deleted. Reads a unique index, without a
+ * lock.
  */
 export async function findHttpSource(
   pool: pg.Pool,

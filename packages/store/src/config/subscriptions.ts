@@ -16,7 +16,7 @@ export interface SubscriptionFilter {
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-/** The columns that agents hold in memory. */
+/** The subscription columns that agents keep in memory. */
 export const subscriptionRecord = {
   endpoint_id: column<string>(),
   event_types: column<readonly string[]>(),
@@ -34,7 +34,9 @@ export interface SubscriptionRow extends RowOf<typeof columns> {}
 export type SubscriptionFields = FieldsOf<SubscriptionRow, 'name' | 'endpoint_id'>;
 
 export interface ActiveSubscription extends SubscriptionRecord {
-  /** Time of the last change; null without a function. */
+  /**
+   * When the subscription last changed, used as its function's version. Null if it has no function.
+   */
   readonly function_version: string | null;
 }
 
@@ -68,7 +70,7 @@ function ofOwner(
   return (query) => void query.whereIn('endpoint_id', endpoints);
 }
 
-/** Returns a page of the subscriptions of an endpoint, an owner or the project. */
+/** Returns a page of the subscriptions of an endpoint, an owner or the whole project. */
 export function listSubscriptions(
   knex: Knex,
   projectId: string,
@@ -92,8 +94,9 @@ export function listSubscriptions(
 }
 
 /**
- * Creates a subscription. Throws `project_full` at `max` of the project or `share.max` of the
- * owner.
+ * Creates a subscription.
+ * @throws GatewayError `project_full` if the project has `max` subscriptions or the owner has
+ *   `share.max`
  */
 export function insertSubscription(
   knex: Knex,
@@ -111,7 +114,7 @@ export function insertSubscription(
   return table.insert(knex, projectId, fields, max, owned);
 }
 
-/** Disables an enabled subscription, and vice versa. */
+/** Disables an enabled subscription, and enables a disabled one. */
 export function toggleSubscription(
   knex: Knex,
   projectId: string,
@@ -126,12 +129,13 @@ export function toggleSubscription(
 
 export interface SubscriptionFunction {
   readonly name: string;
-  /** JavaScript. */
+  /** The JavaScript source. */
   readonly text: string;
 }
 
 /**
- * Returns the function, even of a disabled or deleted subscription. One primary key probe. No lock.
+ * Returns a subscription's function, even if the subscription is disabled or deleted. One primary
+ * key probe, no lock.
  */
 export async function readFunction(
   pool: Pool,

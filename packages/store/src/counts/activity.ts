@@ -1,6 +1,8 @@
 import type pg from 'pg';
 
-/** The whole project as an endpoint id, the API as a source id. */
+/**
+ * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
+ */
 const PROJECT = '00000000-0000-0000-0000-000000000000';
 const KEPT_DAYS = 7;
 
@@ -28,8 +30,10 @@ export interface Activity {
 }
 
 /**
- * Returns what ended in a project, or at an endpoint (without events), oldest first, without empty
- * steps, up to a minute late.
+ * Returns how many events, deliveries and attempts ended in each step in a project or, without
+ * events, at an endpoint. Ordered from oldest to newest, omitting empty steps. May lag by up to a
+ * minute.
+ *
  * @param stepSeconds a multiple of 60, or of 600 for an endpoint
  */
 export async function readActivity(
@@ -62,7 +66,10 @@ export interface EndpointActivity {
   readonly failure: number;
 }
 
-/** Returns the attempts per endpoint, in steps of ten minutes, without endpoints that had none. */
+/**
+ * Returns the successful and failed attempts per endpoint from `from` to `to`, counted in
+ * ten-minute steps. Omits endpoints without attempts.
+ */
 export async function readEndpointActivity(
   pool: pg.Pool,
   projectId: string,
@@ -79,24 +86,30 @@ export async function readEndpointActivity(
   return rows;
 }
 
-/** Counting stops here to bound the response time. */
+/** The maximum value of a count, which bounds the response time. */
 export const SUMMARY_MAX = 10_000;
-/** Recent deliveries that the latencies cover. */
+/** The number of recent deliveries used to compute latencies. */
 const LATENCIES = 1_000;
 
 export interface ProjectSummary {
-  /** Accepted, not routed yet. */
+  /** Events accepted but not yet routed. */
   readonly pending_events: number;
-  /** Seconds the oldest pending event has waited. */
+  /** The age of the oldest pending event. Null if there is none. */
   readonly oldest_pending_seconds: number | null;
-  /** Deliveries waiting for an attempt, for a paused endpoint, and being attempted. */
+  /**
+   * Deliveries due now or later. `held_deliveries` wait for a paused endpoint, and
+   * `processing_deliveries` are claimed by agents.
+   */
   readonly waiting_deliveries: number;
   readonly held_deliveries: number;
   readonly processing_deliveries: number;
   readonly quarantined_messages: number;
   readonly endpoints: Readonly<Record<'active' | 'paused' | 'inactive', number>>;
   readonly sources: Readonly<Record<'running' | 'paused' | 'disabled', number>>;
-  /** Milliseconds from message to first response, over the latest successful deliveries. */
+  /**
+   * Percentiles of the time from the message to the first response, over the latest successful
+   * deliveries. Null if there are none.
+   */
   readonly latency_ms: {
     readonly p50: number;
     readonly p95: number;
@@ -106,8 +119,8 @@ export interface ProjectSummary {
 }
 
 /**
- * Returns the state of a project. Counts stop at `SUMMARY_MAX`; no locks. Cost: as many index
- * entries, and the first attempts of 1,000 deliveries.
+ * Returns the state of a project. Each count reads at most `SUMMARY_MAX` index entries. Latencies
+ * come from the first attempts of the latest 1,000 successful deliveries. No lock.
  */
 export async function readSummary(pool: pg.Pool, projectId: string): Promise<ProjectSummary> {
   const count = (from: string) =>
@@ -143,7 +156,7 @@ export async function readSummary(pool: pg.Pool, projectId: string): Promise<Pro
   return rows[0]!;
 }
 
-/** Deletes activity older than seven days. */
+/** Deletes activity older than `KEPT_DAYS`. */
 export async function deleteOldActivity(pool: pg.Pool): Promise<void> {
   await pool.query(`delete from activity where at < now() - interval '${KEPT_DAYS} days'`);
 }

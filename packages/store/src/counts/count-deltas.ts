@@ -11,52 +11,70 @@ import { withAdvisoryLock } from '../postgres/advisory-lock.js';
  * updated: a repeated statement counts nothing twice.
  */
 
-/** Inserts deltas. `rows` select (project, endpoint, source, type, status, http, n). */
+/**
+ * Returns the SQL that inserts count deltas. Each of `rows` is a query that returns project,
+ * endpoint, source, type, status, http and n.
+ */
 export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)
     from (${rows.join(' union all ')}) c group by project`;
 }
 
-/** Counts finished events; `from` has project_id, source_id and status. `-` subtracts them. */
+/**
+ * Returns the query that counts finished events or, if `sign` is `-`, subtracts them. `from` must
+ * provide project_id, source_id and status.
+ */
 export function finishedEvents(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 
-/** Subtracts events that are no longer finished; `from` has the former status. */
+/**
+ * Returns the query that subtracts events that are no longer finished. `from` must provide their
+ * former status.
+ */
 export function unfinishedEvents(from: string): string {
   return finishedEvents(from, '-');
 }
 
 /**
- * Counts finished deliveries; `from` has project_id, endpoint_id, source_id, event_type and status.
- * `-` subtracts them.
+ * Returns the query that counts finished deliveries or, if `sign` is `-`, subtracts them. `from`
+ * must provide project_id, endpoint_id, source_id, event_type and status.
  */
 export function finishedDeliveries(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, endpoint_id as endpoint, source_id as source, event_type as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
 }
 
-/** Subtracts deliveries that are no longer finished; `from` has the former status. */
+/**
+ * Returns the query that subtracts deliveries that are no longer finished. `from` must provide
+ * their former status.
+ */
 export function unfinishedDeliveries(from: string): string {
   return finishedDeliveries(from, '-');
 }
 
-/** Counts attempts; `from` has project_id, endpoint_id, error_class and http_status. */
+/**
+ * Returns the query that counts attempts. `from` must provide project_id, endpoint_id, error_class
+ * and http_status.
+ */
 export function madeAttempts(from: string): string {
   return `select project_id as project, endpoint_id as endpoint, null::uuid as source, null::text as type, case when error_class is null then 'success' else 'failure' end as status,
            coalesce(http_status, 0::smallint) as http, count(*)::int as n
     from ${from} group by project_id, endpoint_id, error_class is null, http_status`;
 }
 
-/** Advisory lock for applying deltas and for sampling. */
+/** The advisory lock for applying deltas and taking samples. */
 export const COUNTS_LOCK = 'gateway.counts';
 
-/** Rows of count_changes per statement; each can hold hundreds of counts. */
+/** Rows of count_changes per statement. Each may contain hundreds of counts. */
 const BATCH = 500;
 
-/** Delivery counts per project. Producers choose event types; further ones count as `other`. */
+/**
+ * The maximum number of delivery counts per project. Producers choose the event types, so once it
+ * is reached, new counts get the event type `other`.
+ */
 const COUNTS_MAX = 20_000;
 
 /*
@@ -105,7 +123,10 @@ const APPLY = `
   )
   select count(*)::int as applied from gone`;
 
-/** Adds all visible deltas to the counts, under `COUNTS_LOCK`. Returns the number of delta rows. */
+/**
+ * Adds all visible deltas to the counts and returns the number of delta rows. The caller must hold
+ * `COUNTS_LOCK`.
+ */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
     const { rows } = await client.query<{ applied: number }>({
@@ -122,14 +143,14 @@ export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
 const VACUUM_BYTES = 4 * 1024 * 1024;
 
 /**
- * Size of the table after this process last vacuumed it. It does not shrink while an old
- * transaction, such as a backup, is open.
+ * The size of count_changes after this process last vacuumed it. The table does not shrink while an
+ * old transaction, such as a backup, is open.
  */
 const sizes = new WeakMap<pg.Pool, number>();
 
 /**
- * Vacuums count_changes when it has grown: autovacuum runs once a minute, and thousands of rows can
- * come and go each second.
+ * Vacuums count_changes when it has grown. Autovacuum runs once a minute, which is too rarely for
+ * thousands of inserts and deletes a second.
  */
 export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   const size = async () => {
@@ -147,8 +168,8 @@ const EVERY_MS = 10_000;
 const IDLE_FACTOR = 6;
 
 /**
- * Applies deltas in every agent, one at a time, which bounds them while metrics are off. The result
- * stops it and rolls back.
+ * Applies deltas periodically, in one agent at a time. Bounds the number of deltas even if metrics
+ * are off. The returned function stops the updates and rolls back a running one.
  */
 export function startCountUpdates({
   pool,
@@ -176,7 +197,7 @@ export function startCountUpdates({
   );
 }
 
-/** Applies the deltas, unless another process does. Returns the number of rows. */
+/** Applies the deltas, unless another process is doing so. Returns the number of applied rows. */
 export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>({
     name: 'any-deltas',
@@ -194,8 +215,8 @@ export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): P
 }
 
 /**
- * Deletes the counts of endpoints and projects deleted over an hour ago, unless deltas are being
- * applied: both lock the same rows.
+ * Deletes the counts of endpoints and projects deleted over an hour ago. Does nothing while another
+ * process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
  */
 export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
   const deleted = `deleted_at < now() - interval '1 hour'`;

@@ -27,12 +27,15 @@ export type AttemptCount = readonly [
   age: null,
 ];
 
-/** Ages are in seconds at the time of the sample; null for finished rows. */
+/**
+ * Counts of events, deliveries and attempts at one moment. Ages are in seconds at that moment, and
+ * null for finished rows.
+ */
 export interface QueueSample {
   readonly events: readonly EventCount[];
   readonly deliveries: readonly DeliveryCount[];
   readonly attempts: readonly AttemptCount[];
-  /** Number of counts folded into sums. */
+  /** The number of counts folded into sums. */
   readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
   readonly projects: Readonly<
     Record<string, readonly [name: string, organisationId: string, organisation: string]>
@@ -49,8 +52,8 @@ const unfinishedDeliveries = (where: string) => ({
 });
 
 /**
- * Counts by label with the `oldest` unfinished time. Unfinished rows are counted through partial
- * indexes of them. No locks.
+ * Queries that count rows by label; `oldest` is the time of the oldest unfinished row. Unfinished
+ * rows have partial indexes. No locks.
  */
 export const COUNTINGS = {
   'pending-events': {
@@ -77,10 +80,10 @@ export const COUNTINGS = {
   },
 } as const;
 
-/** `of` is 0, or the number of counts in a sum. */
+/** A row of `largest`. `of` is the number of counts in a sum, or 0 for a single count. */
 type Counted = [...labels: string[], n: number, age: number | null, of: number];
 
-/** Selects the $1 largest counts, and the rest summed by project and status. */
+/** Returns a query for the $1 largest counts, and for the rest summed by project and status. */
 function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS]): string {
   const age = (oldest: string) =>
     `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;
@@ -100,8 +103,9 @@ function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS])
 const SUMS_SHARE = 10;
 
 /**
- * Sums all but the first counts by project and status, or by status alone with too many projects:
- * 1,000 label sets block for milliseconds.
+ * Keeps the first counts, up to `max`, and sums the rest by project and status or, with too many
+ * projects, by status alone. Without this limit, exports would block the process: 1,000 label sets
+ * take milliseconds. `status` is the index of the status in a row.
  */
 function limitSeries<Count extends readonly unknown[]>(
   rows: readonly Counted[],
@@ -146,10 +150,10 @@ function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted
 }
 
 /**
- * Samples in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` has the same snapshot
- * and counts waiting deliveries in parallel, or is `client`. Cost: an index entry and a row per
- * unfinished event and delivery, plus the finished counts. Unfinished ones come first, then larger
- * counts.
+ * Reads a sample in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` is `client`
+ * itself, or a connection with the same snapshot that counts waiting deliveries in parallel. Reads
+ * an index entry and a row for each unfinished event and delivery, plus the finished counts.
+ * Unfinished deliveries take precedence over finished ones, and larger counts over smaller ones.
  */
 export async function readQueueSample(
   client: pg.PoolClient,
@@ -162,7 +166,7 @@ export async function readQueueSample(
       text: largest(COUNTINGS[name]),
       values: [max],
       rowMode: 'array',
-      // A second longer than Postgres.
+      // Wait a second longer than Postgres, which normally cancels the query first.
       query_timeout: timeoutMs + 1_000,
     });
     return rows;
@@ -170,7 +174,7 @@ export async function readQueueSample(
   const readRest = async () => {
     await applyCountDeltas(client);
     const processing = await read(client, 'processing-deliveries');
-    // Finished deliveries get the remaining capacity.
+    // Limit finished deliveries to the number of counts left over by deliveries in processing.
     const finished = await read(
       client,
       'finished-deliveries',

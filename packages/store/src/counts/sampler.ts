@@ -19,14 +19,17 @@ interface SamplerOptions {
   readonly log: Log;
 }
 
-/** Random part of the interval: processes query at different moments. */
+/**
+ * The maximum random share added to the interval, from 0 to 1, so that processes query at different
+ * times.
+ */
 const JITTER = 0.1;
 /**
- * Maximum share of time spent sampling: with millions of unfinished deliveries, a sample takes
- * seconds.
+ * The maximum share of time spent sampling, from 0 to 1. With millions of unfinished deliveries, a
+ * sample takes seconds.
  */
 const SHARE_MAX = 0.1;
-/** Delay while another process samples, or until KV is connected. */
+/** The retry delay while another process samples, or until KV is connected. */
 const AGAIN_MS = 200;
 const CONNECT_MS = 3_000;
 
@@ -41,14 +44,14 @@ interface Sampled {
 }
 
 /**
- * Exports the queue series: one process samples Postgres for all; each reads KV. Does nothing
- * without a metrics backend.
+ * Exports the queue series. One process samples Postgres for all; each process reads KV itself.
+ * Does nothing without a metrics backend. The returned function stops the exports.
  */
 export function startSampler(options: SamplerOptions): () => Promise<void> {
   const { plugins, config, log } = options;
   if (!plugins.metrics) return () => Promise.resolve();
   const { meter } = plugins;
-  // Present from the start: the first failure must count as an increase.
+  // Create the series at 0, so that the first failure shows up as an increase.
   for (const sample of ['postgres', 'kv'])
     meter.add('gateway_metrics_sample_failures_total', { sample }, 0);
   const everyMs = plugins.metrics.sampleTimeSeconds * 1000;
@@ -120,7 +123,7 @@ function postgresSampled(
         await exportSample(meter, last.sample);
         meter.set('gateway_metrics_sample_seconds', {}, last.seconds);
       }
-      // Another process is sampling.
+      // If a sample is still due, another process is taking it.
       return isDue(last) ? AGAIN_MS : dueMs(last) + everyMs * JITTER * Math.random();
     },
     ageSeconds: () => takenAtMs && (performance.now() - takenAtMs) / 1000,
@@ -145,7 +148,7 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
       } catch (error) {
         if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS)
           return Math.min(AGAIN_MS, everyMs);
-        // A zero would look like an empty queue.
+        // Clear the series, because 0 would look like an empty queue.
         for (const [, series] of QUEUES) meter.clear(series);
         throw error;
       }
@@ -154,12 +157,15 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
   };
 }
 
-/** The last export: an agent and a server in one process take turns. */
+/**
+ * The last export per meter. Each export waits for the previous one, because an agent and a server
+ * in one process share the meter.
+ */
 const lastOf = new WeakMap<Meter, Promise<void>>();
 
 /**
- * Replaces the exported sample in slices: a thousand label sets take milliseconds. An exposition
- * waits for the series being replaced.
+ * Replaces the exported sample in slices, because a thousand label sets take milliseconds.
+ * Expositions wait until the current series is complete.
  */
 export function exportSample(meter: Meter, sample: QueueSample): Promise<void> {
   const exporting = (lastOf.get(meter) ?? Promise.resolve()).then(() =>
@@ -181,7 +187,7 @@ async function replaceSeries(meter: Meter, sample: QueueSample): Promise<void> {
     } finally {
       stop();
     }
-    // A waiting exposition reads the values before the next series is cleared.
+    // Let a waiting exposition read the values before the next series is cleared.
     await nextTurn();
   }
 }
@@ -193,12 +199,15 @@ async function replaceOne(
 ): Promise<void> {
   meter.clear(name);
   await inSlices(steps(meter, sample));
-  // Clearing the series has reset it to 0.
+  // Clearing has reset the number of folded label sets to 0.
   if (list && sample.hidden[list] > 0)
     meter.set('gateway_metrics_folded', { series: name }, sample.hidden[list]);
 }
 
-/** The series, their generators (one label set per step), and their list with folded counts. */
+/**
+ * Each series, with a generator that sets one label set per step and, if counts may be folded, the
+ * name of their list.
+ */
 const SERIES: readonly (readonly [
   SeriesName,
   (meter: Meter, sample: QueueSample) => Generator<void>,
@@ -225,7 +234,7 @@ function* setEventBacklogs(meter: Meter, { events }: QueueSample): Generator<voi
 function* setDeliveries(meter: Meter, { deliveries, projects }: QueueSample): Generator<void> {
   for (const [project, endpoint, source, event_type, status, n] of deliveries) {
     const [project_name, organisation_id, organisation_name] = projects[project] ?? ['', '', ''];
-    // Spreading an object would take several times as long.
+    // Listing the labels is several times faster than spreading an object.
     const labels = {
       project,
       project_name,

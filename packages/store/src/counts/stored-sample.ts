@@ -5,22 +5,25 @@ import { readQueueSample, type QueueSample } from './queue-sample.js';
 import type { Querier } from '../postgres/connection.js';
 
 export interface SampleTime {
-  /** Seconds; positive even if Postgres' clock was set back: the next sample becomes due. */
+  /**
+   * Seconds since the sample. Positive even if the Postgres clock was set back, so that the next
+   * sample becomes due.
+   */
   readonly age: number;
   readonly seconds: number;
 }
 
 export interface StoredSample extends SampleTime {
   readonly takenAt: string;
-  /** Null: the caller has it already. */
+  /** Null if the caller already has the sample. */
   readonly sample: QueueSample | null;
 }
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
 /**
- * Returns the last sample; undefined without one in this version's format. Its body is omitted if
- * taken at `known`.
+ * Returns the last sample, or undefined if there is none in this version's format. Omits the sample
+ * if it was taken at `known`.
  */
 export async function lastSample(
   client: Querier,
@@ -36,12 +39,15 @@ export async function lastSample(
   const { body, ...time } = row;
   if (body === null) return { ...time, sample: null };
   const { words, ...sample } = JSON.parse(body) as QueueSample & { readonly words?: unknown };
-  // The previous version stores numbers that refer to `words`.
+  // The previous version stored references to `words`, which this version cannot read.
   return words === undefined ? { ...time, sample } : undefined;
 }
 
 interface Taking {
-  /** Called again under the lock. */
+  /**
+   * Returns whether a sample is due. Checked again under the lock, because another process may have
+   * taken one.
+   */
   readonly isDue: (last: SampleTime | undefined) => boolean;
   readonly timeoutMs: number;
   readonly countsMax: number;
@@ -49,8 +55,8 @@ interface Taking {
 }
 
 /**
- * Takes and stores a sample for all processes, unless another one does or did. After a failure, the
- * last one remains.
+ * Takes a sample and stores it for all processes, unless another process is doing so or has just
+ * done so. After a failure, the last sample remains.
  */
 export async function takeSample(
   pool: pg.Pool,
@@ -68,7 +74,7 @@ export async function takeSample(
     );
     const read = (beside: pg.PoolClient) =>
       readQueueSample(client, beside, { timeoutMs, countsMax });
-    // A pool of one connection has no second one.
+    // A pool of one connection cannot provide a second one, so all reads use `client`.
     const sample = await (pool.options.max < 2
       ? read(client)
       : withSnapshot(pool, client, { timeoutMs, signal }, read));
@@ -85,8 +91,8 @@ export async function takeSample(
 }
 
 /**
- * Runs `work` with a second connection on the same snapshot. A parallel query would start a worker
- * that opens every partition again.
+ * Runs `work` with a second connection on the same snapshot. Cheaper than a parallel query, whose
+ * worker would open every partition again.
  */
 async function withSnapshot<T>(
   pool: pg.Pool,

@@ -1,6 +1,9 @@
 import type pg from 'pg';
 
-/** Adds an agent with a lease of `ttlMs`. Returns a new id, even if the name exists. */
+/**
+ * Registers an agent with a lease of `ttlMs`. Returns its id, which is new even if the name is
+ * already in use.
+ */
 export async function registerAgent(
   pool: pg.Pool,
   name: string,
@@ -16,15 +19,15 @@ export async function registerAgent(
 
 const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
 
-/** Returns the ids of live agents that read sources, ascending. */
+/** Returns the ids of live agents that read sources, in ascending order. */
 export async function listReaders(pool: pg.Pool): Promise<readonly number[]> {
   const { rows } = await pool.query<{ ids: number[] }>(`select ${READERS} as ids`);
   return rows[0]!.ids;
 }
 
 /**
- * Deletes the agent's row after a drain, or expires its lease if it still holds deliveries, which
- * another agent then recovers.
+ * Deletes the agent's row after a drain. If it still holds deliveries, expires its lease instead,
+ * so that another agent recovers them.
  */
 export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> {
   await pool.query({
@@ -38,24 +41,24 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 }
 
 export interface HeartbeatReply {
-  /** Postgres' time at the start of the statement, in epoch milliseconds. */
+  /** The Postgres time at the start of the statement, in epoch milliseconds. */
   readonly nowMs: number;
-  /** Raised by every write to the configuration. */
+  /** The counter that every configuration write increments. */
   readonly configVersion: string;
-  /** False: its row was deleted; its claims are void and it must register again. */
+  /** False if the agent's row was deleted. Its claims are then void, and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
   readonly readers: readonly number[];
   readonly anyDead: boolean;
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
-  /** Milliseconds until each project's earliest waiting delivery; negative when overdue. */
+  /** Milliseconds until each project's earliest waiting delivery is due; negative if overdue. */
   readonly dueInMs: ReadonlyMap<string, number>;
 }
 
 /**
- * Renews the lease and reads everything an idle agent needs, with one partial index probe per
- * partition and project. Lock: its row.
+ * Renews the lease and reads everything that an idle agent needs. One partial index probe per
+ * partition and project. Locks the agent's row.
  */
 export async function sendHeartbeat(
   pool: pg.Pool,
@@ -85,7 +88,7 @@ export async function sendHeartbeat(
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };
 }
 
-/** Returns the names of the thousand oldest agents, by whether their lease is valid. */
+/** Returns the names of the thousand oldest agents, grouped by whether their lease is valid. */
 export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dead: string[] }> {
   const { rows } = await pool.query<{ name: string; alive: boolean }>(
     `select name, expires_at > now() as alive from agents order by started_at limit 1000`,
@@ -104,7 +107,10 @@ export interface AgentRow {
   readonly alive: boolean;
 }
 
-/** Returns the oldest agents, including expired agents until their deliveries are recovered. */
+/**
+ * Returns the oldest agents, including those with an expired lease until their deliveries are
+ * recovered.
+ */
 export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow[]> {
   const { rows } = await pool.query<AgentRow>({
     name: 'list-agents',
@@ -114,7 +120,7 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
   return rows;
 }
 
-/** Notifies agents that deliveries of these projects are due; '' stands for any project. */
+/** Notifies agents of due deliveries in these projects. The empty string means any project. */
 export async function notifyDue(
   pool: pg.Pool,
   projectIds: readonly string[] = [''],

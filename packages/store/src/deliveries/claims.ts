@@ -10,16 +10,16 @@ export type EventDeliveryStatus =
 export interface ClaimedDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
-  /** Null: the event named its endpoints. */
+  /** Null if the event named its endpoints. */
   readonly subscriptionId: string | null;
   readonly attempts: number;
   readonly eventType: string;
-  /** Null: created over the API. */
+  /** Null if the event was created over the API. */
   readonly sourceId: string | null;
-  /** Trace context of the previous attempt, if traced. */
+  /** The trace context of the previous attempt. Null if it was not traced. */
   readonly traceparent: string | null;
   readonly headers: string;
-  /** The stored output of the subscription's function, or the event's data. */
+  /** The event data or, if `isTransformed`, the stored output of the subscription's function. */
   readonly data: string;
   readonly isTransformed: boolean;
 }
@@ -87,14 +87,14 @@ interface Claim {
   readonly statuses: readonly ('scheduled' | 'retry')[];
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
-  /** Limit of headers and bodies; a single larger delivery is still claimed. */
+  /** The maximum total size of headers and bodies. The first delivery is claimed even if larger. */
   readonly bytes?: number;
   readonly from?: string | undefined;
 }
 
 /**
- * Claims due deliveries of a project, oldest first. Due deliveries before `scannedTo` belong to
- * excluded endpoints; `isMore`: later ones can be due.
+ * Claims due deliveries of a project, oldest first. Any due deliveries left before `scannedTo`
+ * belong to excluded endpoints. If `isMore`, later ones may be due too.
  */
 export async function claimDue(
   pool: pg.Pool,
@@ -112,7 +112,7 @@ export async function claimDue(
   });
 }
 
-/** Claims the due first attempts of these events. `isMore`: further ones can be due. */
+/** Claims the due first attempts of these events. If `isMore`, more may be due. */
 export async function claimEvents(
   pool: pg.Pool,
   agentId: number,
@@ -136,7 +136,7 @@ async function claim(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
-  // An empty claim returns one row with only the cursor.
+  // A claim without deliveries returns one row with the cursor and `isMore`.
   const { rows } = await pool.query<
     (ClaimedDelivery | { readonly projectId: null }) & {
       readonly scannedTo: string;
@@ -150,7 +150,10 @@ async function claim(
   return { claimed, scannedTo, isMore };
 }
 
-/** With the endpoint, either index by project leads to one row, whichever the planner uses. */
+/**
+ * Identifies a delivery. Includes the endpoint, so that a single row is found whichever index by
+ * project the planner uses.
+ */
 export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
 }
@@ -158,8 +161,8 @@ export interface DeliveryRef extends EventRef {
 const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
 
 /**
- * Returns the agent's deliveries claimed over `olderThanMs` ago. Scans event_deliveries_claimed:
- * only deliveries in flight. No lock.
+ * Returns the deliveries that the agent claimed over `olderThanMs` ago. Scans
+ * event_deliveries_claimed, which contains only deliveries in flight. No lock.
  */
 export async function readClaimed(
   pool: pg.Pool,
@@ -175,7 +178,10 @@ export async function readClaimed(
   return rows;
 }
 
-/** Due after `dueInMs` plus up to `spreadMs` at random, or discarded. */
+/**
+ * The new state of released deliveries: discarded, or due after `dueInMs` plus up to `spreadMs` of
+ * jitter.
+ */
 export type Release =
   | {
       readonly to: 'due';
@@ -186,8 +192,8 @@ export type Release =
   | { readonly to: 'discarded'; readonly reason: string };
 
 /**
- * Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused
- * endpoint. Locks: their rows, by primary key.
+ * Releases deliveries that the agent has claimed, without recording an attempt, or discards them.
+ * `dueInMs` is Infinity for a paused endpoint. Locks the rows by primary key.
  */
 export async function releaseDeliveries(
   pool: pg.Pool,
@@ -216,8 +222,9 @@ export async function releaseDeliveries(
 }
 
 /**
- * Deletes dead agents and makes their deliveries due; with `orphans`, also deliveries of agents
- * without a row. Locks these rows. Scans event_deliveries_claimed.
+ * Deletes agents with an expired lease and makes their deliveries due. With `orphans`, also
+ * recovers deliveries of agents without a row. Returns the number of recovered deliveries. Locks
+ * all these rows. Scans event_deliveries_claimed.
  */
 export async function recoverDeliveries(
   pool: pg.Pool,

@@ -4,7 +4,7 @@ import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/c
 import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 
 export interface AttemptRecord extends EventRef {
-  /** `id` is the delivery's. */
+  /** The id of the attempt. `id` is that of the delivery. */
   readonly attemptId: string;
   readonly endpointId: string;
   readonly number: number;
@@ -17,13 +17,18 @@ export interface AttemptRecord extends EventRef {
   readonly responseHeaders: string | null;
   readonly responseBody: string | null;
   readonly status: 'success' | 'retry' | 'failure' | 'discarded';
-  /** Milliseconds until the next attempt; null unless `retry`. Infinity: its endpoint is paused. */
+  /**
+   * Milliseconds until the next attempt; Infinity if the endpoint is paused. Null unless `status`
+   * is `retry`.
+   */
   readonly dueInMs: number | null;
   readonly reason: string | null;
   readonly agentId: number;
-  /** W3C trace context, stored with the delivery for the next attempt to link to. */
+  /** The W3C trace context of the attempt, stored so that the next attempt can link to it. */
   readonly traceparent: string | null;
-  /** JSON output of the subscription's function, in the first attempt that sends it. */
+  /**
+   * The JSON output of the subscription's function. Set only for the first attempt that sends it.
+   */
   readonly transformedData?: string | undefined;
 }
 
@@ -60,7 +65,7 @@ const record = (members: readonly string[], { transformed }: { readonly transfor
   )
   ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
 
-/** Most batches have no transformed data. */
+/** A shorter statement for most batches, which have no transformed data. */
 const RECORD = { name: 'record-attempts', text: record(ATTEMPT, { transformed: false }) };
 const TRANSFORMED = [...ATTEMPT, 'transformedData'] as const;
 const RECORD_TRANSFORMED = {
@@ -69,8 +74,8 @@ const RECORD_TRANSFORMED = {
 };
 
 /**
- * Commits attempts and delivery states, all or nothing. Skips stored attempts; a delivery no longer
- * held keeps its state.
+ * Commits attempts and delivery states, all or nothing. Skips attempts already stored. A delivery
+ * that the agent no longer holds keeps its state.
  */
 export async function recordAttempts(
   pool: pg.Pool,

@@ -16,7 +16,7 @@ export interface EventDeliveryRow {
   readonly status: EventDeliveryStatus;
   readonly attempts: number;
   readonly recovered: number;
-  /** Infinity: its endpoint is paused. */
+  /** Infinity if the endpoint is paused. */
   readonly next_attempt_at: Date | number | null;
   readonly reason: string | null;
   readonly is_transformed: boolean;
@@ -37,10 +37,13 @@ const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.ev
 export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;
   readonly endpointId?: string | undefined;
-  /** Deliveries to this owner's endpoints, unless deleted. */
+  /** Selects only deliveries to this owner's endpoints, excluding deleted endpoints. */
   readonly ownerId?: string | undefined;
   readonly eventId?: string | undefined;
-  /** Cannot be combined with `endpointId` or `ownerId` without an `eventId`: no index has both. */
+  /**
+   * Requires `eventId` if combined with `endpointId` or `ownerId`, because no index has both
+   * endpoint and event type.
+   */
   readonly eventType?: string | undefined;
 }
 
@@ -53,7 +56,7 @@ const STATUSES: readonly EventDeliveryStatus[] = [
   'discarded',
 ];
 
-/** Returns a page by id. An index serves each combination of filters. */
+/** Returns a page of deliveries ordered by id. An index serves every combination of filters. */
 export function listEventDeliveries(
   pool: Pool,
   projectId: string,
@@ -74,7 +77,8 @@ export function listEventDeliveries(
     ...ofColumns(values),
     `e.status = any (${values.add(statuses)}::event_delivery_status[])`,
   ];
-  // The indexes exclude held deliveries: a delivery enters them once, when it has ended.
+  // The indexes exclude deliveries claimed by agents (`processing`), so that each delivery enters
+  // them only once, when its agent is done with it.
   const groups = (values: Values) => ({
     keys: [
       ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
@@ -112,7 +116,10 @@ export function listEventDeliveries(
   return readLog(pool, log, page);
 }
 
-/** Returns the query for the selected endpoint ids; undefined: all of the project. */
+/**
+ * Returns the query for the ids of the selected endpoints, or undefined if the whole project is
+ * selected.
+ */
 function endpointsOf(
   projectId: string,
   { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
@@ -129,8 +136,8 @@ function endpointsOf(
 }
 
 /**
- * Returns conditions on an event's deliveries, which share its millisecond: few rows of one
- * partition.
+ * Returns the conditions for an event's deliveries. They share its millisecond, so only a few rows
+ * of one partition are read.
  */
 export function ofEvent(eventId: string, values: Values): string[] {
   const ms = timeOfId(eventId);
@@ -141,7 +148,7 @@ export function ofEvent(eventId: string, values: Values): string[] {
   ];
 }
 
-/** Returns the delivery. Endpoint fields are null if the endpoint's row no longer exists. */
+/** Returns a delivery. Its endpoint fields are null if the endpoint's row no longer exists. */
 export async function findEventDelivery(
   pool: Pool,
   projectId: string,
@@ -155,7 +162,7 @@ export async function findEventDelivery(
   return rows[0];
 }
 
-/** Returns the JSON output of the subscription's function. */
+/** Returns the JSON output of the subscription's function, or null if none is stored. */
 export async function readTransformedData(
   pool: Pool,
   projectId: string,
@@ -190,7 +197,7 @@ const ATTEMPT_COLUMNS =
 
 const LISTED_ATTEMPTS = 1000;
 
-/** Returns the attempts of a delivery, newest first, at most a thousand; or the attempt `id`. */
+/** Returns the newest 1,000 attempts of a delivery, newest first, or only the attempt `id`. */
 export async function listDeliveryAttempts(
   pool: Pool,
   projectId: string,
@@ -213,8 +220,8 @@ export async function listDeliveryAttempts(
 }
 
 /**
- * Makes a finished delivery due again (held if its endpoint is paused) and notifies the agents.
- * Lock: its row. False unless its status is in `from`.
+ * Makes a delivery whose status is in `from` due again, or holds it if its endpoint is paused, and
+ * notifies the agents. Returns false if it has a different status. Locks the delivery's row.
  */
 export async function resendEventDelivery(
   pool: Pool,

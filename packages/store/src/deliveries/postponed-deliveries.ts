@@ -50,8 +50,8 @@ const POSTPONE = `
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
 
 /**
- * Postpones due deliveries of unavailable endpoints: claims do not scan them again. Returns their
- * number by endpoint.
+ * Postpones due deliveries of unavailable endpoints, so that claims do not scan them again. Returns
+ * their number by endpoint.
  */
 export async function postponeDue(
   pool: Pool,
@@ -74,16 +74,19 @@ export async function postponeDue(
 }
 
 const SCANNED_AHEAD = 50_000;
-/** The other deliveries keep their times. */
+/** The maximum number of deliveries to expedite at once. The rest keep their times. */
 const EXPEDITED_MAX = 5_000;
-/** Agents not yet notified would postpone earlier deliveries again. */
+/**
+ * The delay before expedited deliveries are due. If they were due sooner, agents not yet notified
+ * would postpone them again.
+ */
 const EXPEDITED_AFTER_MS = 1_500;
-/** Spreads them: otherwise they would delay all other endpoints. */
+/** Expedited deliveries are spread over this time, so that they do not delay other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
 
 /**
- * Makes an endpoint's postponed deliveries due soon and notifies the agents. Locks: their rows,
- * skipping locked rows. Scans up to SCANNED_AHEAD rows.
+ * Makes an endpoint's postponed deliveries due soon, and notifies the agents. Returns their number.
+ * Locks their rows, skipping locked ones. Scans up to SCANNED_AHEAD rows.
  */
 export async function expediteDeliveries(
   pool: Pool,

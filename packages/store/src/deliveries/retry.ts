@@ -10,25 +10,26 @@ import { ofEvent } from './delivery-log.js';
 
 export interface RetrySelection {
   readonly status: EventDeliveryStatus;
-  /** Broker times, inclusive. */
+  /** The earliest broker time. `from` and `to` are inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
-  /** Cursor in the first project: `next` of an earlier step. */
+  /** The cursor in the first project: the `next` value of an earlier step. */
   readonly after?: string | undefined;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
   /**
-   * Deliveries to this owner's endpoints, unless deleted. Cannot be combined with the status
-   * `processing`.
+   * Selects only deliveries to this owner's endpoints, excluding deleted endpoints. Cannot be
+   * combined with the status `processing`.
    */
   readonly ownerId?: string | undefined;
 }
 
 /**
- * `held`: due when its endpoint is resumed. Skipped: `inactive` and `deleted` by the endpoint's
- * state, `sending` while a live agent holds it, `waiting` when due or held already.
+ * The result for a delivery. `due` is retried, `held` waits for its paused endpoint. The others are
+ * skipped: the endpoint is `inactive` or `deleted`, a live agent holds the delivery (`sending`), or
+ * it is already due or held (`waiting`).
  */
 export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'sending' | 'waiting';
 
@@ -42,20 +43,23 @@ export interface RetryTally {
 
 export interface RetryStep {
   readonly tallies: readonly RetryTally[];
-  /** Progress by time, 0 to 1. */
+  /** Progress by broker time, from 0 to 1. */
   readonly done: number;
-  /** Cursor for another run of this project, at the end of a page; null when complete. */
+  /**
+   * The cursor for another run on this project, set at the end of a page. Null when the project is
+   * complete.
+   */
   readonly next?: string | null;
 }
 
-/** Agents with a valid lease. Other claims are void. */
+/** Agents with a valid lease. All other agents' claims are void. */
 const LIVING = `select id from agents where expires_at > now()`;
 const SCAN = 10_000;
 const BATCH = 1_000;
 
 /**
- * Makes the selected deliveries due again by broker time; a dry run counts them. Each step is one
- * commit. Skips deliveries changed after the start: nothing is queued twice.
+ * Makes the selected deliveries due again in order of broker time, or counts them in a dry run.
+ * Each step is one commit. Skips deliveries changed since the start, so that none is queued twice.
  */
 export async function* retryDeliveries(
   pool: Pool,
@@ -118,8 +122,8 @@ interface RetryPage {
 }
 
 /**
- * Groups the selected deliveries of the next `SCAN` rows by endpoint. Ids start with the broker
- * time: one bound prunes partitions and seeks. No lock.
+ * Reads the next `SCAN` rows and groups the selected deliveries by endpoint. Ids start with the
+ * broker time, so one bound both prunes partitions and positions the index scan. No lock.
  */
 async function readPage(
   pool: Pool,
@@ -187,8 +191,8 @@ async function readPage(
 }
 
 /**
- * Returns the first deliveries with this status per endpoint, by the index on endpoint, status and
- * id. Row comparisons exclude other indexes, such as the one on the project's statuses.
+ * Returns the query for each endpoint's first deliveries with this status. Row comparisons exclude
+ * indexes other than the one on endpoint, status and id, such as the one on the project's statuses.
  */
 function ofOwner(
   endpoints: string,
@@ -279,8 +283,9 @@ export interface RetryProject {
 }
 
 /**
- * Returns the projects that have all given ids, or all projects; throws `not_found` for an unknown
- * id. At most one index probe per project and id. No lock.
+ * Returns the projects that contain all given ids, or all projects if no ids are given. At most one
+ * index probe per project and id, no lock.
+ * @throws GatewayError `not_found` if an id is unknown
  */
 export async function findRetryProjects(
   pool: Pool,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
 import { notifyDue } from './agents.js';
 
-/** Agents can claim between the commits. */
+/** The maximum number of rows per commit. Agents can claim deliveries between commits. */
 const BATCH = 5000;
 
 interface Waiting {
@@ -10,7 +10,7 @@ interface Waiting {
   readonly endpointId?: string | undefined;
 }
 
-/** The changes that bring waiting deliveries in line with the stored state. */
+/** The changes that bring waiting deliveries in line with their endpoint or project. */
 const CHANGES = {
   discard: { set: `status = 'discarded', next_attempt_at = null`, of: ofEndpoint('$3') },
   hold: {
@@ -24,10 +24,10 @@ const CHANGES = {
 } as const;
 
 /**
- * Makes waiting deliveries agree with their endpoint's stored state: discards them if it is
- * deleted, holds them if paused, otherwise releases held ones. Without an endpoint, only discards
- * deliveries of a deleted project. The state is read before each batch: a repeated, resumed or
- * concurrent call converges. Skips rows being claimed. Returns the number of changes.
+ * Brings waiting deliveries in line with their endpoint: discards them if it is deleted, holds them
+ * if it is paused, and otherwise releases held ones. Without an endpoint, only discards those of a
+ * deleted project. The state is read before each batch, so repeated, resumed and concurrent calls
+ * converge. Skips rows being claimed. Returns the number of changed deliveries.
  */
 export async function settleDeliveries(
   pool: Pool,
@@ -47,7 +47,10 @@ export async function settleDeliveries(
   return changed;
 }
 
-/** Two primary key probes. No lock. */
+/**
+ * Returns the change that the stored state requires, or null if none. Two primary key probes, no
+ * lock.
+ */
 async function readChange(
   pool: Pool,
   { projectId, endpointId }: Waiting,
@@ -66,8 +69,8 @@ async function readChange(
 }
 
 /**
- * Selects an endpoint's waiting deliveries. Row comparisons leave event_deliveries_by_endpoint as
- * the only usable index.
+ * Returns the SQL for an endpoint's waiting deliveries. Its row comparisons leave
+ * event_deliveries_by_endpoint as the only usable index.
  */
 function ofEndpoint(endpoint: string): string {
   return `status <> 'processing' and (endpoint_id, status) >= (${endpoint}, 'scheduled') and (endpoint_id, status) <= (${endpoint}, 'retry')
@@ -75,9 +78,10 @@ function ofEndpoint(endpoint: string): string {
 }
 
 /**
- * Locks: the rows of one batch, skipping rows being claimed. The inner read scans only rows to
- * change: of a project by event_deliveries_due, of an endpoint by event_deliveries_by_endpoint or
- * event_deliveries_held. The join names the endpoint, so any index leads to one row.
+ * Changes one batch of deliveries and returns their number. Locks the rows of the batch, skipping
+ * those being claimed. The inner query scans only rows to change: for a project, in
+ * event_deliveries_due; for an endpoint, in event_deliveries_by_endpoint or event_deliveries_held.
+ * The join includes the endpoint, so that any index finds one row.
  */
 async function changeBatch(
   pool: Pool,
@@ -139,11 +143,11 @@ const UNSETTLED = `
     select true from event_deliveries where project_id = e.project_id and ${ofEndpoint('e.id')} limit 1)`;
 
 /**
- * Settles the waiting deliveries found by `UNSETTLED`: left by a killed process, or written by
- * agents with a stale configuration. Returns the number of changes.
+ * Settles the deliveries found by `UNSETTLED`, which were left by a killed process or written by
+ * agents with a stale configuration. Returns the number of changed deliveries.
  *
- * @param deletedSeconds age of the oldest deleted endpoints to settle before their deliveries are
- *   due
+ * @param deletedSeconds how long after an endpoint's deletion its deliveries are settled even
+ *   before they are due
  */
 export async function sweepDeliveries(
   pool: Pool,

@@ -4,7 +4,7 @@ import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 
-/** Lists omit larger data. */
+/** The maximum size of data in lists. Larger data is omitted. */
 const LISTED_DATA_BYTES = 16_384;
 
 export interface EventRow {
@@ -23,7 +23,7 @@ export interface EventRow {
   readonly outcome: string | null;
   readonly headers: string;
   readonly notes: string | null;
-  /** JSON text; null in a list if large. */
+  /** The data as JSON text. Null in a list if too large. */
   readonly data: string | null;
   readonly data_bytes: number;
 }
@@ -38,11 +38,14 @@ export interface EventFilter extends Span {
   readonly status?: EventStatus | undefined;
 }
 
-/** Source id in the indexes of events created over the API. */
+/** The source id that indexes use for events created over the API. */
 const NO_SOURCE = '00000000-0000-0000-0000-000000000000';
 const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
-/** Returns a page by id, without data above 16 KiB. An index serves each combination of filters. */
+/**
+ * Returns a page of events ordered by id, omitting data larger than 16 KiB. An index serves every
+ * combination of filters.
+ */
 export function listEvents(
   pool: Pool,
   projectId: string,
@@ -53,7 +56,7 @@ export function listEvents(
   return readLog(pool, { ...selected(projectId, filter), columns }, page);
 }
 
-/** Returns the same page with only id and status. */
+/** Returns a page like `listEvents`, with only ids and statuses. */
 export function listEventStates(
   pool: Pool,
   projectId: string,
@@ -96,7 +99,7 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
   };
 }
 
-/** Returns the event with its data, whatever the size. */
+/** Returns an event with its data, regardless of size. */
 export async function findEvent(
   pool: Pool,
   projectId: string,
@@ -111,8 +114,8 @@ export async function findEvent(
 }
 
 /**
- * Returns the id of the event that holds the idempotency key, or `id` without a key; undefined when
- * the key has expired.
+ * Returns the id of the event that has the idempotency key, or `id` if there is no key. Returns
+ * undefined if the key has expired.
  */
 export async function originalOf(
   pool: Pool,

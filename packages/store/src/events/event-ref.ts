@@ -1,14 +1,14 @@
 export interface EventRef {
   readonly projectId: string;
   readonly id: string;
-  /** Broker time in epoch milliseconds; the first 48 bits of the id. */
+  /** The broker time in epoch milliseconds. Also the first 48 bits of the id. */
   readonly occurredAtMs: number;
 }
 
 export const OCCURRED_AT = `timestamptz 'epoch' + occurredAtMs::bigint * interval '1 millisecond'`;
 export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
 
-/** Returns member names in parameter order. */
+/** Returns member names in the order of the statement's parameters. */
 export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
   return names.split(' ') as (keyof Row & string)[];
 }

@@ -14,20 +14,20 @@ export type MessageType = 'single' | 'fanout' | 'broadcast';
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
   readonly coordinates: string;
-  /** Hex digest of the source message; null: created over the API. */
+  /** The hex digest of the source message. Null if the event was created over the API. */
   readonly digest: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
   readonly ownerId: string | null;
   readonly idempotencyKey: string | null;
-  /** `pending`: the create-event queue will route it. */
+  /** `pending` events are routed later, through the create-event queue. */
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
-  /** JSON array of sentences for the sender; null: none. */
+  /** A JSON array of sentences for the sender. Null if there are none. */
   readonly notes: string | null;
-  /** JSON text, stored unchanged. */
+  /** The data as JSON text, stored unchanged. */
   readonly data: string;
 }
 
@@ -35,12 +35,13 @@ export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
   readonly subscriptionId: string | null;
-  /** Copied from the event, like the source. */
+  /** Event type and source are copied from the event. */
   readonly eventType: string;
   readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
   /**
-   * Milliseconds until it is due; Infinity while its endpoint is paused. Used only when scheduled.
+   * Milliseconds until due; Infinity while the endpoint is paused. Used only if `status` is
+   * `scheduled`.
    */
   readonly dueInMs: number;
   readonly reason: string | null;
@@ -49,9 +50,9 @@ export interface NewEventDelivery extends EventRef {
 export interface EventBatch {
   readonly events: readonly NewEvent[];
   readonly deliveries: readonly NewEventDelivery[];
-  /** Messages of sources that keep messages. */
+  /** Messages from sources that keep them. */
   readonly messages?: readonly MessageOfEvents[];
-  /** The agent that holds deliveries created as `processing`. */
+  /** The agent that claims deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
 }
@@ -65,8 +66,8 @@ const DELIVERY = membersOf<NewEventDelivery>(
 const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
 
 /**
- * Inserts deliveries of the events in the CTE `e`. Their batch starts at parameter `first`; the id
- * of the claiming agent follows.
+ * Returns the SQL that inserts deliveries of the events in the CTE `e`. The deliveries start at
+ * parameter `first`, followed by the id of the claiming agent.
  */
 function insertDeliveries(first: number, condition = 'true'): string {
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
@@ -77,7 +78,7 @@ function insertDeliveries(first: number, condition = 'true'): string {
     on conflict do nothing`;
 }
 
-/** Number of parameters of `accept` without messages. */
+/** The number of parameters of `accept` without messages. */
 const PARAMETERS = EVENT.length + DELIVERY.length + 3;
 
 /*
@@ -113,7 +114,10 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids`;
 
-/** Most batches have no discarded deliveries to count and no messages to keep. */
+/**
+ * Separate statements, because most batches have no discarded deliveries to count and no messages
+ * to keep.
+ */
 const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
   { name: 'accept-events', text: accept({ deliveries: false }, { messages: false }) },
   { name: 'accept-events-messages', text: accept({ deliveries: false }, { messages: true }) },
@@ -125,9 +129,9 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
 ] as const;
 
 /**
- * Commits events, distinct by id and idempotency key, with their deliveries, all or nothing. A
- * duplicate, whose id or (within its window) key exists, changes nothing. Messages are stored with
- * their new events. Returns the ids of the new events, or `all`.
+ * Commits events with their deliveries, all or nothing. The events must have distinct ids and
+ * idempotency keys. Duplicates, whose id or unexpired key already exists, change nothing. A message
+ * is stored if one of its events is new. Returns the ids of new events, or `all`.
  */
 export async function acceptEvents(
   client: Querier,
@@ -158,13 +162,16 @@ export async function acceptEvents(
 }
 
 export interface StoredMessage {
-  /** Null: an agent of an earlier version accepted it; type and data are then set. */
+  /**
+   * Null if an agent of an earlier version accepted the message. Then `eventType` and `data` are
+   * set instead.
+   */
   readonly digest: string | null;
   readonly eventType: string | null;
   readonly data: string | null;
 }
 
-/** Returns the messages of existing events by event id. No lock. */
+/** Returns the messages of existing events, keyed by event id. No lock. */
 export async function readMessages(
   pool: Querier,
   refs: readonly EventRef[],
@@ -190,8 +197,8 @@ const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from 
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
 
 /**
- * Returns the pending events. No lock. Compares the status as text: no plan scans the index of all
- * pending events.
+ * Returns the referenced events that are pending. Compares the status as text, so that no plan
+ * scans the index of all pending events. No lock.
  */
 export async function readPending(
   pool: pg.Pool,
@@ -209,8 +216,8 @@ export async function readPending(
 }
 
 /**
- * Returns pending events accepted over `olderThanMs` ago, oldest first: their signal was lost. One
- * scan of the partial index of pending events. No lock.
+ * Returns pending events accepted over `olderThanMs` ago, whose signal must have been lost, oldest
+ * first. Scans the partial index of pending events once, without a lock.
  */
 export async function readStalePending(
   pool: pg.Pool,
@@ -234,8 +241,8 @@ export interface RoutedEvent extends EventRef {
 }
 
 /**
- * False if a replayed event has a delivery for the endpoint, even by a deleted subscription. One
- * probe by primary key: an event's deliveries share its millisecond.
+ * False if a replayed event already has a delivery for the endpoint, even from a deleted
+ * subscription. One primary key probe, because an event's deliveries share its timestamp.
  */
 const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where replayed) then (
       select true from event_deliveries had
@@ -259,8 +266,8 @@ const ROUTED = `
   select array(select id::text from d) as ids`;
 
 /**
- * Commits deliveries and outcomes of pending events; the caller sorts these by id. Returns the ids
- * of the new deliveries.
+ * Commits the deliveries and outcomes of pending events, which must be sorted by id. Returns the
+ * ids of new deliveries.
  */
 export async function recordRoutes(
   pool: pg.Pool,
@@ -278,14 +285,17 @@ export async function recordRoutes(
   return new Set(rows[0]?.ids);
 }
 
-/** Returns a signal: project id, event id and format version, which early releases omit. */
+/**
+ * Returns the signal of an event: its project id, its id and the format version, which early
+ * releases omit.
+ */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id} ${KV_VERSIONS.signal}`;
 }
 
 /**
- * Returns the event of a signal; null when this release cannot read it. The time comes from the
- * event's id.
+ * Returns the event that a signal refers to, with the time from its id. Returns null if this
+ * release cannot read the signal.
  */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id, version = '1'] = text.split(' ');

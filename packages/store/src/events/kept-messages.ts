@@ -4,27 +4,35 @@ import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { membersOf, OCCURRED_AT, type EventRef } from './event-ref.js';
 
-/** Includes the headers; only the size of a larger message is kept. */
+/**
+ * The maximum size of a kept message, including headers. For a larger message, only the size is
+ * kept.
+ */
 export const KEPT_BYTES_MAX = 65_536;
 
-/** The message of new events. Its id is the id of its first event, even if that is not created. */
+/**
+ * The message from which new events were created. It has the id of its first event, even if that
+ * event is not created.
+ */
 export interface KeptMessage extends EventRef {
-  /** Digest of `raw`, as in its events. */
+  /** The digest of `raw`, also stored in the events. */
   readonly digest: string;
-  /** JSON object of strings. */
+  /** The headers as a JSON object of strings. */
   readonly headers: string;
-  /** Null if too large. */
+  /** Null if the message is too large to keep. */
   readonly raw: Uint8Array | null;
   readonly rawBytes: number;
 }
 
-/** The message is stored if one of its events is created. */
+/**
+ * A message and the ids of its events. The message is stored if at least one of them is created.
+ */
 export interface MessageOfEvents {
   readonly message: KeptMessage;
   readonly eventIds: readonly string[];
 }
 
-/** Returns what to store of a message: all, or only its size. */
+/** Returns the parts of a message to store: all, or only the size if it is too large. */
 export function keptParts(message: {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -42,9 +50,9 @@ const MESSAGE = membersOf<Stored>('projectId id occurredAtMs digest headers raw 
 const LINK = ['messageId', 'eventId'] as const;
 
 /**
- * Inserts messages with an event in the CTE `e`, each once, from parameter `first`. In id order,
- * after the events: a second agent with the message waits for the events, and then finds none of
- * them new.
+ * Returns the SQL that inserts messages from parameter `first`, each once, if one of their events
+ * is in the CTE `e`. Inserts in id order and after the events, so that a second agent with the same
+ * message waits for the events and then finds none of them new.
  */
 export function insertMessages(first: number): string {
   return `insert into event_messages (project_id, id, occurred_at, digest, headers, raw, raw_bytes)
@@ -56,7 +64,7 @@ export function insertMessages(first: number): string {
     on conflict do nothing`;
 }
 
-/** Returns the parameters of `insertMessages`. */
+/** Returns the parameter values of `insertMessages`. */
 export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   const base64 = (raw: Uint8Array) =>
     Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
@@ -70,7 +78,7 @@ export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
 }
 
-/** Encodes bytes for JSON: as text, or as base64 if they are not UTF-8. */
+/** Encodes bytes for JSON: as text if they are valid UTF-8, otherwise as base64. */
 export function bytesText(bytes: Buffer): {
   readonly raw: string;
   readonly raw_encoding: 'utf8' | 'base64';
@@ -83,15 +91,15 @@ export interface EventMessage {
   readonly id: string;
   readonly source_id: string;
   readonly headers: string;
-  /** Null: too large to keep. */
+  /** Null if the message was too large to keep. */
   readonly raw: Buffer | null;
   readonly raw_bytes: number;
 }
 
 /**
- * Finds an event's source message, kept by its source or replayed from quarantine (with its edits).
- * The digest distinguishes it from messages with the same coordinates and time. Reads primary keys.
- * No lock.
+ * Returns an event's source message: the one kept by its source, or the one replayed from
+ * quarantine, with edits. The digest distinguishes it from other messages with the same coordinates
+ * and time. Reads by primary key, without a lock.
  */
 export function findEventMessage(
   pool: pg.Pool,
@@ -105,8 +113,8 @@ export function findEventMessage(
 }
 
 /**
- * Returns the size of an event's source message, even if too large to keep; null when none is
- * stored.
+ * Returns the size of an event's source message, even if it was too large to keep. Returns null if
+ * none is stored.
  */
 export async function eventMessageBytes(
   pool: pg.Pool,

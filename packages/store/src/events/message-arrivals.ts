@@ -3,9 +3,9 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 
 /**
- * Returns when messages without a usable broker time first arrived, by the id derived from that
- * time: epoch milliseconds by Postgres' clock. Omits ids stored by an earlier version, which keep
- * their time. Locks: their rows, in one order.
+ * Returns when messages without a usable broker time first arrived, by message id, in epoch
+ * milliseconds of the Postgres clock. Omits ids stored by an earlier version, which keep their
+ * time. Locks the messages' rows in sorted order.
  */
 export async function firstArrivals(
   pool: Querier,
@@ -27,9 +27,9 @@ export async function firstArrivals(
 }
 
 /**
- * Returns the condition that an id, derived from the broker time, was not dated by arrival earlier:
- * a time too far ahead then can be valid on redelivery. The table is nearly always empty, which is
- * checked once per statement.
+ * Returns the SQL condition that a message id derived from the broker time was not previously dated
+ * by arrival: a broker time too far in the future on arrival may be valid on redelivery. The table
+ * of arrivals is nearly always empty, which is checked once per statement.
  */
 export function notDatedByArrival(project: string, id: string): string {
   return `case when (select not exists (select from message_arrivals)) then true

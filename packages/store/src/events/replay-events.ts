@@ -19,9 +19,10 @@ const REPLAY = `
   select id from e`;
 
 /**
- * Makes finished events pending: agents route them by the current subscriptions. An endpoint with a
- * delivery of the event gets no second one, unless with `force` by a subscription that has created
- * none. One commit. Returns the replayed events for the caller to signal.
+ * Makes finished events pending, so that agents route them by the current subscriptions, in one
+ * commit. An endpoint that already has a delivery of the event does not get another; with `force`,
+ * it gets one for each matching subscription that has none. Returns the replayed events, which the
+ * caller must signal.
  */
 export async function replayEvents(
   pool: Pool,
@@ -47,17 +48,17 @@ export async function replayEvents(
 
 export interface ReplayStep {
   readonly count: number;
-  /** The events to signal; empty in a dry run. */
+  /** The replayed events, which the caller must signal. Empty in a dry run. */
   readonly replayed: readonly EventRef[];
-  /** Cursor of the next run; null at the end. */
+  /** The cursor of the next run, or null at the end. */
   readonly next: string | null;
 }
 
 const BATCH = 1_000;
 
 /**
- * Replays matching finished events, oldest first, with a commit per thousand; a dry run counts
- * them. `after`: `next` of an earlier step.
+ * Replays the finished events that match the filter, oldest first, a thousand per commit. A dry run
+ * only counts them. `after` is the `next` value of an earlier step.
  */
 export async function* replaySelected(
   pool: Pool,

@@ -9,14 +9,17 @@ export interface FoundEvent extends EventRow {
   readonly data: string;
   readonly project_name: string;
   readonly project_deleted: boolean;
-  /** Null: created over the API, or the source's row no longer exists. */
+  /** Null if the event was created over the API, or if the source's row no longer exists. */
   readonly source_name: string | null;
 }
 
-/** The project $3, or any: one index probe per project, in the partition of the id's time. */
+/**
+ * The project $3 or, if $3 is null, all projects, with one index probe each in the partition of the
+ * id's time.
+ */
 const PROJECTS = `any (case when $3::uuid is null then array(select id from projects) else array[$3::uuid] end)`;
 
-/** Returns the event in a project, or in any. No lock. */
+/** Returns the event with this id in the given project or, if null, in any. No lock. */
 export async function findEventAnywhere(
   pool: Pool,
   id: string,
@@ -62,19 +65,24 @@ export interface ExplainedDelivery extends Pick<
 
 export const EXPLAINED_DELIVERIES = 100;
 
-/** Successful deliveries come last. */
+/**
+ * The deliveries of an event, and their number by status. In `first`, successful ones come last.
+ */
 export interface ExplainedDeliveries {
   readonly first: readonly ExplainedDelivery[];
   readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
 }
 
-/** An event's deliveries share its millisecond: few rows of one partition, by primary key. */
+/**
+ * An event's deliveries share its millisecond, so only a few rows of one partition are read, by
+ * primary key.
+ */
 const OF_EVENT =
   'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 /**
- * Returns the first 100 deliveries, each with its last attempt and live agent, and counts all. No
- * lock.
+ * Returns the first 100 deliveries of an event, each with its last attempt and the live agent that
+ * claimed it, and the number of all its deliveries by status. No lock.
  */
 export async function explainDeliveries(
   pool: Pool,
@@ -109,13 +117,16 @@ export interface OtherRecord {
   readonly thing:
     'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
-  /** A delivery's event, a quarantined message's status, otherwise the name. */
+  /**
+   * The event id of a delivery, the status of a quarantined message or, for other records, the
+   * name.
+   */
   readonly detail: string;
 }
 
 /**
- * Returns other records with this id, in a project or in any. One index probe per table and
- * project. No lock.
+ * Returns the records with this id, other than events, in the given project or in any. One index
+ * probe per table and project, no lock.
  */
 export async function findOtherRecords(
   pool: Pool,
@@ -141,11 +152,14 @@ export async function findOtherRecords(
 
 export interface RoutingBacklog {
   readonly agents: readonly string[];
-  /** Earlier pending events, counted up to a thousand. */
+  /** The number of pending events accepted earlier, up to a thousand. */
   readonly before: number;
 }
 
-/** Scans the agents and at most a thousand entries of the index of pending events. No lock. */
+/**
+ * Returns the live agents and the number of pending events before `acceptedAt`. Scans the agents
+ * and at most a thousand index entries. No lock.
+ */
 export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<RoutingBacklog> {
   const { rows } = await pool.query<RoutingBacklog>({
     name: 'read-waiting',
@@ -156,7 +170,10 @@ export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<
   return rows[0]!;
 }
 
-/** Returns when the event's idempotency key expires; null if it has, or another event holds it. */
+/**
+ * Returns when the event's idempotency key expires, or null if it has expired or belongs to another
+ * event.
+ */
 export async function keyExpiry(
   pool: Pool,
   { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,

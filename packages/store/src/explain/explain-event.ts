@@ -21,17 +21,23 @@ export interface Explanation {
   readonly event: FoundEvent;
   readonly rule: RoutingRule;
   readonly deliveries: ExplainedDeliveries;
-  /** Null when the project's row no longer exists. */
+  /** The route that the event would take now. Null if the project's row no longer exists. */
   readonly now: ExplainedRoute | null;
-  /** Totals of the project; `now` can cover a part. */
+  /** Totals for the project. `now` may cover only part of it. */
   readonly counts: Pick<RoutingPart, 'subscriptionCount' | 'endpointCount' | 'isWhole'>;
-  /** The known owner or endpoint id nearest to an unknown one. */
+  /**
+   * The known owner or endpoint id most similar to an unknown one in the event. Null if there is
+   * none.
+   */
   readonly meant: string | null;
   readonly waiting: RoutingBacklog;
-  /** End of the window in which messages with its idempotency key are duplicates. */
+  /**
+   * When the event's idempotency key expires. Until then, messages with that key are duplicates.
+   * Null if it has expired.
+   */
   readonly keyExpiry: Date | null;
   readonly quarantined: string | null;
-  /** Null when no source message is stored. */
+  /** The size of the source message in bytes. Null if none is stored. */
   readonly messageBytes: number | null;
 }
 
@@ -40,23 +46,26 @@ type EventOrOthers =
 
 const CANDIDATES_MAX = 1_000;
 
-/** Bounds the work, however large the project is. */
+/** Limits that bound the work, regardless of the project's size. */
 export interface ExplainBounds {
   readonly projectId: string;
-  /** Only subscriptions of this endpoint. */
+  /** Unless null, explains only subscriptions of this endpoint. */
   readonly ofEndpoint: string | null;
   readonly max: number;
 }
 
-/** Limit of endpoints, and of subscriptions that can match, read with bounds. */
+/**
+ * The maximum number of endpoints, and of subscriptions that can match, to read if there are
+ * bounds.
+ */
 const PART_MAX = 1_000;
 
 /**
- * Explains an event from rows read by key and its project's configuration; otherwise returns the
- * other records with this id.
+ * Explains an event from rows read by key and from its project's configuration. Without such an
+ * event, returns the other records with this id.
  *
- * @param id a UUID in lower case
- * @param bounds default: any project, unbounded
+ * @param id a lower-case UUID
+ * @param bounds if undefined, the event is looked up in any project and explained without bounds
  */
 export async function explainEvent(
   pool: Pool,

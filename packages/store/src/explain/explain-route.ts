@@ -30,16 +30,19 @@ export interface ExplainedRoute {
   readonly rule: RoutingRule;
   readonly outcome: RoutingOutcome;
   readonly targets: readonly ExplainedTarget[];
-  /** Matching ones first. Empty under other routing rules, and for a deleted project. */
+  /**
+   * The project's subscriptions, matching ones first. Empty if another routing rule applies, or the
+   * project is deleted.
+   */
   readonly subscriptions: readonly ExplainedSubscription[];
 }
 
-/** Limit of filter comparisons with `max`: tens of milliseconds. */
+/** The maximum total cost of comparisons if `max` is given, which takes tens of milliseconds. */
 const WORK_MAX = 1_000_000;
 
 /**
- * Routes an event as an agent would now, and explains its subscriptions; with `max`, that many,
- * within bounded work.
+ * Routes an event as an agent would now, and explains the project's subscriptions. With `max`,
+ * explains at most that many, within bounded work.
  */
 export function explainRoute(
   records: RoutingRecords,

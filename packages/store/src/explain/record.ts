@@ -4,10 +4,13 @@ import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';
 import type { ExplainedSubscription } from './explain-route.js';
 
-/** Truncates longer JSON: a filter can find an event's whole data. */
+/**
+ * The maximum length of a value, which is truncated as JSON: a value that a filter finds may be the
+ * event's whole data.
+ */
 const VALUE_CHARS = 1_000;
 
-/** Returns an explanation with the fields of the management API. */
+/** Returns an explanation in the format of the management API. */
 export function explanationRecord({
   event,
   rule,
@@ -70,7 +73,7 @@ export function explanationRecord({
   };
 }
 
-/** Returns a subscription; `mismatch` is null when it matches. */
+/** Returns a subscription in the format of the management API. `mismatch` is null if it matches. */
 export function subscriptionRecord(
   { subscription: { id: uid, name }, mismatch }: ExplainedSubscription,
   clip = clipper(),
@@ -92,7 +95,10 @@ function clippedMismatch(
     : mismatch;
 }
 
-/** Truncates long values to the start of their JSON. Serialises each object once. */
+/**
+ * Returns a function that truncates a long value to the start of its JSON. Serialises each object
+ * only once.
+ */
 function clipper(): (value: unknown) => unknown {
   const clipped = new Map<unknown, unknown>();
   return (value) => {
@@ -104,12 +110,12 @@ function clipper(): (value: unknown) => unknown {
   };
 }
 
-/** Returns the sentences for the event's sender. */
+/** Returns the notes for the event's sender. */
 export function notesOf({ notes }: Pick<FoundEvent, 'notes'>): string[] {
   return notes === null ? [] : (JSON.parse(notes) as string[]);
 }
 
-/** Checks whether a subscription was changed or deleted after the event. */
+/** Returns whether a subscription was changed or deleted after the event was accepted. */
 export function isChanged(
   { updated_at, deleted_at }: ExplainedSubscription['subscription'],
   acceptedAt: Date,

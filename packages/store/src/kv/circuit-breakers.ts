@@ -1,16 +1,22 @@
 import type { Kv } from './kv.js';
 import { decodeValue } from './versions.js';
 
-/** Shared state of a circuit breaker; without a record it is closed. Times are by KV's clock. */
+/**
+ * The state of a circuit breaker, shared by all agents. Without a record, a breaker is closed.
+ * Times are in epoch milliseconds of KV's clock.
+ */
 export interface BreakerRecord {
   readonly project_id: string;
-  /** `half_open`: one request probes the endpoint. */
+  /** In `half_open`, a single request probes the endpoint. */
   readonly state: 'closed' | 'open' | 'half_open';
-  /** Closed: start of counting. Otherwise: when it opened. */
+  /** When the counting window started, if closed; else when the breaker opened. */
   readonly since_ms: number;
-  /** Closed: end of counting. Open: earliest probe. Half-open: when another agent can probe. */
+  /**
+   * If closed, the end of the counting window; if open, the earliest probe; if half-open, when
+   * another agent may probe.
+   */
   readonly until_ms: number;
-  /** Counted requests; unless closed, those that opened it. */
+  /** Requests in the counting window or, unless closed, in the window that opened the breaker. */
   readonly requests: number;
   readonly failures: number;
   readonly trips: number;
@@ -19,7 +25,8 @@ export interface BreakerRecord {
 }
 
 /**
- * Returns the records by endpoint id; without one, the breaker is closed. Rejects when KV is down.
+ * Returns the circuit breaker records, keyed by endpoint id. Without a record, a breaker is closed.
+ * Rejects if KV is down.
  */
 export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
   const { entries } = await kv.map('breakers').all();
@@ -34,13 +41,16 @@ export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerR
 export interface BreakerView {
   readonly state: BreakerRecord['state'];
   readonly since: Date | null;
-  /** Open: earliest probe. Half-open: deadline of the probe. */
+  /** If open, the earliest probe; if half-open, the deadline of the probe. */
   readonly until: Date | null;
   readonly requests: number;
   readonly failures: number;
 }
 
-/** Returns a closed breaker without a record. `since` and `until` are null while closed. */
+/**
+ * Returns the state of a breaker for the API. Without a record, it is closed. `since` and `until`
+ * are null while it is closed.
+ */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
   const {
     state = 'closed',
@@ -54,8 +64,8 @@ export function breakerView(record: BreakerRecord | undefined): BreakerView {
 }
 
 /**
- * Closes a breaker; agents notice within two seconds. False when it was closed. Rejects when KV is
- * down.
+ * Closes a breaker, which agents notice within two seconds. Returns false if it was already closed.
+ * Rejects if KV is down.
  */
 export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
   const map = kv.map('breakers');

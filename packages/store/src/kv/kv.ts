@@ -1,9 +1,12 @@
 import type { Config } from '@gateway/core/config';
 
-/** The create-event queue and the workflow queue of the spec, between commit and deliveries. */
+/**
+ * The queues between commit and delivery: `create-event` and `match-subscriptions` (the workflow
+ * queue of the spec) for pending events, `first-attempts` for routed ones.
+ */
 export type QueueName = 'create-event' | 'match-subscriptions' | 'first-attempts';
 
-/** A short text that names work recorded in Postgres. */
+/** A short string that refers to work recorded in Postgres. */
 export interface Signal {
   readonly ticket: string;
   readonly text: string;
@@ -18,36 +21,35 @@ export interface QueueLoad {
 }
 
 /**
- * Shared by all agents: a signal not done within `TAKE_OVER_MS` is pulled again. A lost signal
- * costs time: reconciliation finds its event.
+ * A queue shared by all agents. A signal not done within `TAKE_OVER_MS` is pulled again. A lost
+ * signal only delays its event until reconciliation.
  */
 export interface SignalQueue {
   push(texts: readonly string[]): Promise<void>;
   /**
-   * Waits for signals and returns up to `limit`; none when `signal` aborts. Rejects when KV is
-   * down.
+   * Waits for signals and returns up to `limit`, or none if `signal` aborts. Rejects if KV is down.
    */
   pull(limit: number, signal: AbortSignal): Promise<Signal[]>;
   /**
-   * Resolves before the acknowledgement, which is batched. Signals with a lost acknowledgement are
-   * pulled again.
+   * Marks signals as done. Resolves before they are acknowledged, in batches. If the
+   * acknowledgement is lost, they are pulled again.
    */
   done(tickets: readonly string[]): Promise<void>;
   depth(): Promise<number>;
   load(): Promise<QueueLoad>;
 }
 
-/** A compare-and-set: applied if the entry equals `from`. Undefined: no entry. */
+/** A compare-and-set: applied only if the entry equals `from`. Undefined means no entry. */
 export interface MapChange {
   readonly field: string;
   readonly from: string | undefined;
   readonly to: string | undefined;
 }
 
-/** A map shared by all processes, small enough to read whole. Entries do not expire. */
+/** A map shared by all processes, small enough to be read as a whole. Entries do not expire. */
 export interface SharedMap {
   /**
-   * Returns all entries, and KV's time in epoch milliseconds, the reference for times in entries.
+   * Returns all entries, and KV's time in epoch milliseconds, for comparison with times in entries.
    */
   all(): Promise<{ readonly nowMs: number; readonly entries: ReadonlyMap<string, string> }>;
   change(changes: readonly MapChange[]): Promise<boolean[]>;
@@ -56,7 +58,7 @@ export interface SharedMap {
 export interface TakenTokens {
   readonly granted: number;
   readonly left: number;
-  /** Milliseconds until the next token, if none was granted. */
+  /** Milliseconds until the next token; 0 if any was granted. */
   readonly waitMs: number;
 }
 
@@ -71,24 +73,27 @@ export interface Kv {
   ): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
   /**
-   * Returns the texts in order. The names share one `{part}`, which keeps them on one node of a
-   * Cluster.
+   * Returns the values in the order of `names`, which must share one `{part}`, so that they are on
+   * one Cluster node.
    */
   getAll(names: readonly string[]): Promise<(string | undefined)[]>;
-  /** With `ifAbsent`, sets the text only if there is none. */
+  /** Sets a value that expires after `ttlMs`. With `ifAbsent`, an existing value remains. */
   set(
     name: string,
     text: string,
     options: { readonly ttlMs: number; readonly ifAbsent?: boolean },
   ): Promise<void>;
-  /** Rejects when KV does not answer or accepts no writes. */
+  /** Rejects if KV does not respond or accepts no writes. */
   ping(): Promise<void>;
-  /** Returns Redis' INFO; null without a server. Rejects when KV does not answer. */
+  /**
+   * Returns the response to the Redis command INFO, or null if there is no server. Rejects if KV
+   * does not respond.
+   */
   info(): Promise<string | null>;
   close(): Promise<void>;
 }
 
-/** Addresses of a Cluster or of Sentinels replace `host` and `port`. */
+/** The KV settings. Cluster or Sentinel addresses replace `host` and `port`. */
 export type KvSettings = Pick<Config['kv'], 'type' | 'host' | 'port'> &
   Partial<Omit<Config['kv'], 'scheme' | 'tls'>> & {
     readonly scheme: string;

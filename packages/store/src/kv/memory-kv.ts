@@ -1,15 +1,18 @@
 import { TAKE_OVER_MS } from './kv.js';
 import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
-/** The least recently used texts are evicted. */
+/** The maximum number of values; the least recently used are evicted. */
 const TEXTS_MAX = 10_000;
 
-/** Evicted likewise, since names can come from requests. An evicted bucket is full again. */
+/**
+ * The maximum number of buckets; the least recently used are evicted, because names may come from
+ * requests. An evicted bucket starts full again.
+ */
 const BUCKETS_MAX = 100_000;
 
 /**
- * KV of a single process, for `gateway dev`. Signals are lost with it; reconciliation finds their
- * events.
+ * A KV in the memory of one process, for `gateway dev`. When the process ends, its signals are
+ * lost, and reconciliation finds their events.
  */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
@@ -106,7 +109,7 @@ function memoryQueue(takeOverMs: number): SignalQueue {
   const wakers = new Set<() => void>();
   let last = 0;
 
-  /** Requeues signals held too long, at the front. */
+  /** Returns signals pulled too long ago to the front of the queue. */
   function takeOver(): void {
     const abandoned: Signal[] = [];
     for (const { signal, untilMs } of pulled.values()) {
@@ -117,7 +120,7 @@ function memoryQueue(takeOverMs: number): SignalQueue {
     waiting.unshift(...abandoned);
   }
 
-  /** Resolves after a push, a take-over deadline or an abort. */
+  /** Resolves on a push, the next takeover deadline, or an abort. */
   function untilMore(signal: AbortSignal): Promise<void> {
     const [oldest] = pulled.values();
     return new Promise<void>((resolve) => {

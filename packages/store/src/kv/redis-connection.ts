@@ -4,15 +4,22 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
 
 const CONNECT_MS = 5_000;
-/** A connection without an answer for this time, plus a blocking read's, is half-open. */
+/**
+ * The time limit for a command, after which its connection counts as half-open. The duration of a
+ * blocking read is added.
+ */
 export const ANSWER_MS = 2_000;
 const SENTINEL_ANSWER_MS = 2_000;
-/** Redirections of a command, 100 ms apart: it fails before its caller times out. */
+/**
+ * The maximum number of redirections per command, 100 ms apart. It is low so that the command fails
+ * before its caller times out.
+ */
 const CLUSTER_TRIES = 8;
 
 /**
- * Connects to a server, the master named by Sentinels, or a Cluster, where hash tags are not
- * needed: every command and pipeline uses a single key. Throws `tls_file`.
+ * Returns a function that connects to a server, a Sentinel master or a Cluster. As a Cluster
+ * requires, every command and pipeline uses a single key, or keys with one hash tag.
+ * @throws GatewayError `tls_file` if a TLS file cannot be used
  */
 export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
   const { sentinel, cluster } = settings;
@@ -20,12 +27,12 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     ...(settings.username ? { username: settings.username } : {}),
     ...(settings.password ? { password: settings.password } : {}),
     ...tlsOf(settings),
-    // Commands fail immediately while disconnected: the pipeline does not wait for KV.
+    // Fail commands at once while disconnected, so that the pipeline does not wait for KV.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     retryStrategy: waitMs,
-    // The master became a replica: reconnecting finds the new one.
+    // READONLY means that the master became a replica. Reconnecting finds the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   const nodes = (cluster?.addresses ?? []).map(hostAndPort);
@@ -59,7 +66,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   };
 }
 
-/** A Cluster accepts the commands of a Redis. */
+/** Connects to a Cluster, which accepts the same commands as a single Redis. */
 function connectCluster(
   nodes: readonly { host: string; port: number }[],
   options: RedisOptions,
@@ -71,7 +78,7 @@ function connectCluster(
     maxRedirections: CLUSTER_TRIES,
     clusterRetryStrategy: waitMs,
     slotsRefreshTimeout: CONNECT_MS,
-    // Keep names: the nodes' certificates are issued for them.
+    // Keep host names, for which the nodes' certificates are issued.
     dnsLookup: (address, done) => done(null, address),
   });
   return cluster as unknown as Redis;
@@ -106,12 +113,12 @@ function hostAndPort(address: string): { host: string; port: number } {
   };
 }
 
-/** Why a connection is down, which ioredis omits from failed commands. */
+/** Why each connection is down. ioredis omits this from failed commands. */
 const reasons = new WeakMap<object, Error>();
 
 /**
- * Records and reports why a connection is down. `ask` finds the cause that Cluster and Sentinel
- * errors omit.
+ * Records and reports why a connection is down. `ask` finds the cause if Cluster or Sentinel errors
+ * omit it.
  */
 function keepReasons(
   redis: Redis,
@@ -131,7 +138,7 @@ function keepReasons(
   });
 }
 
-/** Awaits a reply; after a timeout, rejects and reconnects. */
+/** Resolves with the reply to a command. After a timeout, rejects and reconnects. */
 export async function answered<T>(
   redis: Redis,
   command: Promise<T>,
@@ -153,14 +160,19 @@ export async function answered<T>(
   }
 }
 
-/** Returns the same error, with the last known failure as its `cause` if ioredis omits it. */
+/**
+ * Returns the same error. If ioredis omitted the reason, sets the last known failure as its
+ * `cause`.
+ */
 function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
   if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;
 }
 
-/** Returns the failure of the first server on which `use` fails. */
+/**
+ * Returns the failure of the first server on which `use` fails, or undefined if it fails on none.
+ */
 async function firstFailure(
   addresses: readonly { readonly host: string; readonly port: number }[],
   options: RedisOptions,

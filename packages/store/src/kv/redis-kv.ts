@@ -84,18 +84,18 @@ try('pexpire', KEYS[3], 60000)
 return refused`;
 const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + name);
 
-/** Done signals are acknowledged together after this time. */
+/** Done signals are collected for this long and acknowledged together. */
 const DONE_MS = 50;
-/** Names per MGET, likewise. */
+/** The maximum number of names per MGET, so that it does not block Redis for long. */
 const NAMES_MAX = 1_000;
 
-/** KV on Redis 6.2 or newer: a single server, Sentinel, or a Cluster. */
+/** A KV on Redis 6.2 or later: a single server, Sentinels or a Cluster. */
 export class RedisKv implements Kv {
   readonly #redis: Redis;
   readonly #connect: () => Redis;
   readonly #takeOverMs: number;
   readonly #blocking = new Set<Redis>();
-  /** Tickets to acknowledge, by queue key. */
+  /** The tickets to acknowledge, by queue key. */
   readonly #done = new Map<string, string[]>();
 
   constructor(
@@ -171,7 +171,7 @@ export class RedisKv implements Kv {
   }
 
   async ping(): Promise<void> {
-    // A write: a Redis that is out of memory or a replica still answers PING.
+    // Test a write: Redis answers PING even if it is a replica or out of memory.
     await answered(this.#redis, this.#redis.set(`${PREFIX}ping`, '1', 'PX', PING_MS));
     await answered(this.#redis, this.#redis.eval(TRY_ALL, TRIED.length, ...TRIED, GROUP));
   }
@@ -193,14 +193,20 @@ export class RedisKv implements Kv {
     else this.#done.set(key, [...tickets]);
   };
 
-  /** Does not reject: unacknowledged signals are pulled again, and find nothing to do. */
+  /**
+   * Acknowledges the collected tickets. Never rejects: unacknowledged signals are pulled again, and
+   * agents then find their work already done.
+   */
   async #acknowledge(): Promise<void> {
     const done = [...this.#done];
     this.#done.clear();
     await Promise.allSettled(done.map(([key, tickets]) => acknowledge(this.#redis, key, tickets)));
   }
 
-  /** Each queue has its own connection: a blocking read occupies it, and ends only with it. */
+  /**
+   * Opens a connection for a queue: a blocking read occupies its connection and ends early only if
+   * the connection is closed.
+   */
   readonly #connectBlocking = (): Redis => {
     const redis = this.#connect();
     this.#blocking.add(redis);
@@ -238,16 +244,16 @@ function redisMap(redis: Redis, key: string): SharedMap {
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
 /**
- * Opens KV and connects in the background: a gateway starts even while KV is down. Throws
- * `tls_file`.
+ * Opens KV and connects in the background, so that the gateway starts even if KV is down.
+ * @throws GatewayError `tls_file` if a TLS file cannot be used
  */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }
 
 /**
- * Retries a request for `ms`: KV connects in the background, and until then commands fail
- * immediately. Throws the last error.
+ * Retries a request for up to `ms`, because commands fail at once until KV has connected in the
+ * background. Throws the last error.
  */
 export async function retryKv<T>(request: () => Promise<T>, ms: number): Promise<T> {
   const untilMs = performance.now() + ms;

@@ -4,9 +4,14 @@ import type { Signal, SignalQueue } from './kv.js';
 import { ANSWER_MS, answered } from './redis-connection.js';
 
 export const GROUP = 'agents';
-/** Bounds the detection of half-open connections. */
+/**
+ * The maximum duration of a blocking read, which bounds how long a half-open connection goes
+ * undetected.
+ */
 const BLOCK_MS = 5_000;
-/** Changes, texts or tickets per script: longer scripts would block Redis. */
+/**
+ * The maximum number of changes, signals or tickets per script. Longer scripts would block Redis.
+ */
 export const CHANGES_MAX = 500;
 
 /*
@@ -32,7 +37,8 @@ export async function acknowledge(
 }
 
 /**
- * A stream with one consumer group. Done entries are deleted: its length is the depth of the queue.
+ * Returns a queue in a Redis stream with one consumer group. Done entries are deleted, so that the
+ * stream length is the queue depth.
  */
 export function redisQueue(
   redis: Redis,
@@ -52,7 +58,7 @@ export function redisQueue(
   let blocking: Redis | undefined;
   let takeOverAtMs = 0;
 
-  /** Claims signals of dead agents, once per take-over period. */
+  /** Claims the signals of dead agents, once per takeover period. */
   async function takeOver(limit: number): Promise<Signal[]> {
     const nowMs = performance.now();
     if (nowMs < takeOverAtMs) return [];
@@ -60,7 +66,7 @@ export function redisQueue(
     const claiming = redis.xautoclaim(key, GROUP, consumer, takeOverMs, '0', 'COUNT', limit);
     const [, entries] = (await answered(redis, claiming)) as [string, (StreamEntry | null)[]];
     if (entries.length === limit) takeOverAtMs = 0;
-    // Redis 6 returns null for deleted entries.
+    // Skip deleted entries, which Redis 6 returns as null.
     return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
   }
 
@@ -92,7 +98,8 @@ export function redisQueue(
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
-        // The stream is new, or Redis was flushed, possibly during the blocking read.
+        // Create the group if the stream is new or Redis was flushed, possibly during the blocking
+        // read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
         await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch(
           (e: unknown) => {
@@ -132,10 +139,10 @@ export function redisQueue(
       const results = await answered(redis, redis.pipeline().xlen(key).xpending(key, GROUP).exec());
       const [length, pending] = results ?? [];
       if (length?.[0]) throw length[0];
-      // Before the first pull there is no group.
+      // Ignore a missing group, because the first pull creates it.
       if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
       const all = Number(length?.[1] ?? 0);
-      // An entry can be acknowledged between the two counts.
+      // An entry may be acknowledged between the two counts, so limit one to the other.
       const pulled = Math.min(
         all,
         pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0),
@@ -146,12 +153,12 @@ export function redisQueue(
 }
 
 function signalOf([ticket, fields]: StreamEntry): Signal {
-  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids: the time, a dash, and a
-  // number.
+  // An entry id is its time in epoch milliseconds, a dash and a number:
+  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids
   return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
 }
 
-/** Resolves when the connection is ready or the signal aborts; rejects after `BLOCK_MS`. */
+/** Resolves when the connection is ready or the signal aborts. Rejects after `BLOCK_MS`. */
 function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(

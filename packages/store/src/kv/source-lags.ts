@@ -1,31 +1,34 @@
 import type { Kv } from './kv.js';
 import { decodeValue, encodeValue } from './versions.js';
 
-/** The lag of a partition, or of an unnamed queue, as one agent sees it. */
+/** The lag of a partition, or of a queue if `partition` is empty, as seen by one agent. */
 export interface PartitionLag {
   readonly partition: string;
-  /** Unacknowledged messages. */
+  /** The number of unacknowledged messages. */
   readonly messages: number;
-  /** Positions of the next message and the end, in the broker's terms, if any. */
+  /**
+   * The position of the next message and, as `end`, the end of the partition, in the broker's
+   * format. Null if the broker has none.
+   */
   readonly position: string | null;
   readonly end: string | null;
 }
 
 export interface SourceLag {
   readonly reportedAtMs: number;
-  /** Sum over all partitions, listed or not. */
+  /** The sum over all partitions, listed or not. */
   readonly messages: number;
   readonly partitionCount: number;
   readonly partitions: readonly PartitionLag[];
 }
 
-/** Partitions stored per source: the largest lags. */
+/** The maximum number of partitions stored per source. Those with the largest lag are kept. */
 export const PARTITIONS_MAX = 1_000;
 export const LAG_TTL_MS = 30_000;
 
 const nameOf = (sourceId: string, agentId: number) => `source-lag:${sourceId}:${agentId}`;
 
-/** Stores an agent's lag report for half a minute. Rejects when KV is down. */
+/** Stores an agent's report of a source's lag for half a minute. Rejects if KV is down. */
 export async function writeSourceLag(
   kv: Kv,
   { sourceId, agentId }: { readonly sourceId: string; readonly agentId: number },
@@ -37,8 +40,9 @@ export async function writeSourceLag(
 }
 
 /**
- * Merges recent reports of these agents, if any. The latest report of a partition wins: for most
- * brokers each agent sees all. Rejects when KV is down.
+ * Merges the recent reports of these agents. Returns undefined if there are none. The latest report
+ * of a partition wins, because with most brokers each agent sees all partitions. Rejects if KV is
+ * down.
  */
 export async function readSourceLag(
   kv: Kv,
@@ -53,7 +57,7 @@ export async function readSourceLag(
   const known = new Map(
     reports.flatMap(({ partitions }) => partitions.map((it) => [it.partition, it] as const)),
   );
-  // Reports list only the largest lags: keep the sum of the one with the most partitions.
+  // Reports list only the largest lags, so keep the totals of the report with the most partitions.
   const largest = reports.reduce(
     (one, other) => (other.partitionCount > one.partitionCount ? other : one),
     latest,

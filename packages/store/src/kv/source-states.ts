@@ -3,11 +3,11 @@ import { LAG_TTL_MS } from './source-lags.js';
 import { decodeValue, encodeValue } from './versions.js';
 
 export interface SourceState {
-  /** `connecting`: neither read nor refused yet. */
+  /** `connecting` until the source has been read or refused. */
   readonly state: 'connecting' | 'reading' | 'failing';
-  /** Sentences for the tenant. */
+  /** Explains the state to the tenant. */
   readonly reason: string | null;
-  /** Unacknowledged messages at the broker; null: unknown. */
+  /** Unacknowledged messages at the broker. Null if unknown. */
   readonly messages: number | null;
 }
 
@@ -19,11 +19,14 @@ interface OfProject {
   readonly projectId: string;
 }
 
-/** The braces keep a project's states on one node of a Cluster, to read them together. */
+/**
+ * The braces are a Redis hash tag, which puts the states of a project on one Cluster node, so that
+ * they can be read together.
+ */
 const nameOf = (projectId: string, sourceId: string, agentId: number) =>
   `source-state:{${projectId}}:${sourceId}:${agentId}`;
 
-/** Stores an agent's state of a source for half a minute. Rejects when KV is down. */
+/** Stores a source's state as seen by an agent, for half a minute. Rejects if KV is down. */
 export async function writeSourceState(
   kv: Kv,
   {
@@ -43,8 +46,8 @@ export async function writeSourceState(
 }
 
 /**
- * Returns the recently reported states of sources, merged over these agents; a failing one wins.
- * Cost: one command per thousand pairs of source and agent. Rejects when KV is down.
+ * Returns recently reported source states, merged across these agents; `failing` takes precedence.
+ * One command per thousand pairs of source and agent. Rejects if KV is down.
  */
 export async function readSourceStates(
   kv: Kv,

@@ -1,14 +1,14 @@
 import { isObject } from '@gateway/core/json';
 
 /**
- * The version of each kind of value in KV, which processes of two releases share during an upgrade.
- * Raise it when a value changes shape or meaning: other versions read as missing. The tests record
- * each version's shape. Keys do not change with the version: a process of any release can mark its
- * changes.
+ * The version of each kind of value in KV. Releases share KV during an upgrade, so raise the
+ * version when a value changes in shape or meaning: values of other versions are treated as
+ * missing. The tests record the shape of each version. Keys stay the same, so that a process of any
+ * release can mark its changes.
  *
- * `signal` names an event in a queue; reconciliation finds the events of unreadable signals.
- * `record` authenticates requests. Unversioned releases wrote version 1, readable for every kind
- * except `record`.
+ * A `signal` names an event in a queue; reconciliation finds the events of unreadable signals. A
+ * `record` authenticates requests. Releases before versioning wrote version 1, which is readable
+ * for every kind except `record`.
  */
 export const KV_VERSIONS = {
   breaker: 1,
@@ -20,12 +20,12 @@ export const KV_VERSIONS = {
 
 export type KvKind = keyof typeof KV_VERSIONS;
 
-/** Returns the JSON text of a value with its version. */
+/** Encodes a value as JSON text with the version of its kind. */
 export function encodeValue(kind: KvKind, value: object): string {
   return JSON.stringify({ v: KV_VERSIONS[kind], ...value });
 }
 
-/** Returns the value, if this release can read it. */
+/** Decodes a value, or returns undefined if this release cannot read it. */
 export function decodeValue<Value extends object>(
   kind: KvKind,
   text: string | undefined,

@@ -3,8 +3,8 @@ import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type PageRequest, type PageResult, type Seek } from './page.js';
 
 /**
- * Parameters of a statement. `add` returns a placeholder; `where` returns no condition for an
- * undefined value.
+ * The parameters of a statement. `add` returns a placeholder; `where` returns no condition if the
+ * value is undefined.
  */
 export class Values {
   readonly list: unknown[] = [];
@@ -13,7 +13,7 @@ export class Values {
     return `$${this.list.push(value)}`;
   }
 
-  /** Returns the relation of these values. */
+  /** Adds the values as one parameter, and returns an SQL relation with a row per value. */
   each(list: readonly unknown[], type: string): string {
     return `unnest(${this.add(list)}::${type}[])`;
   }
@@ -23,7 +23,7 @@ export class Values {
   }
 }
 
-/** Broker times, inclusive, and a prefix of the ids. */
+/** Limits rows to broker times from `from` to `to`, inclusive, and to ids with a prefix. */
 export interface Span {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -31,26 +31,25 @@ export interface Span {
   readonly idPrefix?: string | undefined;
 }
 
-/** Groups of rows with equal `keys`, each in id order in an index on project, columns and id. */
+/**
+ * Groups of rows with equal `keys`, each in id order in an index on project, key columns and id.
+ */
 export interface Groups {
-  /**
-   * The columns of the index between project and id, with the relation `v(value)` of the requested
-   * values.
-   */
+  /** The index columns between project and id, each with the relation of its requested values. */
   readonly keys: readonly { readonly column: string; readonly values: string }[];
   readonly predicate?: string;
 }
 
-/** `e` is a row of the table. */
+/** A query for pages of a log. In its SQL, `e` is a row of the table. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** The groups to merge; undefined: all rows of the project. */
+  /** The groups to merge. If undefined, all rows of the project are selected. */
   readonly groups?: ((values: Values) => Groups) | undefined;
   /**
-   * Conditions for which an index finds few rows to sort. With `groups`: rows that their indexes
-   * exclude.
+   * Conditions for which an index finds only a few rows, which are then sorted. With `groups`, they
+   * select the rows that the groups' indexes exclude.
    */
   readonly few?: ((values: Values) => string[]) | undefined;
   readonly columns: string;
@@ -58,8 +57,8 @@ export interface LogQuery {
 }
 
 /**
- * Returns a page by id. Cost: one index probe per partition in the span and group, and the rows of
- * the page, at any depth. No lock.
+ * Returns a page sorted by id. At any depth, makes one index probe per group and partition in the
+ * span, and reads the rows of the page. No lock.
  */
 export function readLog<Row extends { readonly id: string }>(
   pool: Pool,
@@ -80,7 +79,10 @@ export function readLog<Row extends { readonly id: string }>(
   });
 }
 
-/** Queries ids and times: the first rows of each group, all of the few. */
+/**
+ * Returns the query for the ids and times of rows that may be on the page: the first rows of each
+ * group, and all rows that `few` selects.
+ */
 function hitsOf(
   { table, groups, few }: LogQuery,
   { order, limit }: Seek,
@@ -97,9 +99,9 @@ function hitsOf(
       order === 'asc'
         ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`]
         : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
-    // Row comparisons and ordering leave only the index on these columns: by its statistics the
-    // planner could choose the primary key and read all rows. The far end is checked after the
-    // limit: inside, the scan of a short group would continue to the next value of the first
+    // The row comparisons and the order leave only the index on these columns usable; otherwise,
+    // the planner might read all rows by primary key. The far end is checked after the limit: in
+    // the inner query, the scan of a short group would continue into the next value of the first
     // column, over any number of entries.
     parts.push(`select hit.id, hit.occurred_at from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
         select e.id, e.occurred_at, ${named.join(', ')} from ${table} e
@@ -107,7 +109,7 @@ function hitsOf(
         order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit
       where (${columns.map((_, k) => `hit.k${k}`).join(', ')}) ${far}`);
   }
-  // A fence: otherwise the planner could read the primary key in order.
+  // `offset 0` keeps the planner from reading the primary key in order.
   if (few)
     parts.push(
       `select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`,
@@ -120,8 +122,8 @@ function hitsOf(
 }
 
 /**
- * Hides the limit from the planner, which then chooses the index scan: without statistics it would
- * sort all rows.
+ * Returns a limit hidden from the planner, which then chooses the index scan. With a visible limit
+ * but no statistics, it would sort all rows.
  */
 function atMost(rows: number): string {
   return `(select ${rows})`;
@@ -129,17 +131,20 @@ function atMost(rows: number): string {
 
 interface Bounds {
   /**
-   * Conditions on project and whole days, which prune partitions without filtering rows in the
-   * others.
+   * Conditions on the project and whole days. They prune partitions without filtering the rows of
+   * the remaining ones.
    */
   readonly days: readonly string[];
-  /** Placeholders of the inclusive bounds; `days` excludes the cursor's id. */
+  /** Placeholders of the lowest and highest id, inclusive. `days` excludes the cursor's own id. */
   readonly low: string;
   readonly high: string;
   readonly rows: string;
 }
 
-/** Ids start with the time: a bound on both prunes partitions and positions the index scan. */
+/**
+ * Returns the bounds of a page. Ids start with the time, so both are bounded: the time prunes
+ * partitions, and the id positions the index scan.
+ */
 function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values: Values): Bounds {
   const project = `e.project_id = ${values.add(projectId)}`;
   const from = span.from && clampTime(span.from.getTime());
@@ -149,7 +154,7 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
     prefix === '' ? id : uuidOfHex(prefix.padEnd(32, fill));
   const fromIds = latest(idBound(from ?? 0, '0'), startOf(FIRST_ID, '0'));
   const toIds = earliest(to === undefined ? LAST_ID : idBound(to, 'f'), startOf(LAST_ID, 'f'));
-  // The tighter of span and cursor.
+  // The tighter of the span's bound and the cursor applies.
   const low = after !== undefined && order === 'asc' && after > fromIds ? after : fromIds;
   const high = after !== undefined && order === 'desc' && after < toIds ? after : toIds;
   const days = [project, ...values.where(after, (it) => `e.id <> ${it}::uuid`)];
@@ -169,7 +174,7 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
 
 const DAY_MS = 86_400_000;
 
-/** Partitions begin with the UTC day. */
+/** Returns the start of the id's UTC day in epoch milliseconds. Partitions start with a UTC day. */
 function dayOf(id: string): number {
   const ms = clampTime(timeOfId(id));
   return ms - (ms % DAY_MS);
@@ -191,7 +196,7 @@ export function idBound(ms: number, fill: '0' | 'f'): string {
   return uuidOfHex(ms.toString(16).padStart(12, '0') + fill.repeat(20));
 }
 
-/** Returns the progress of a scan by ids, 0 to 1. */
+/** Returns the progress of a scan in id order, from 0 to 1. */
 export function progressAt(id: string, fromMs: number, toMs: number): number {
   return Math.min(1, Math.max(0, timeOfId(id) - fromMs) / Math.max(1, toMs - fromMs));
 }

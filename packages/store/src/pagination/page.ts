@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 
 export interface PageRequest {
   readonly perPage: number;
-  /** `next`: after the cursor in the order of `sort`; `prev`: before it. */
+  /** `next` requests the rows after the cursor in the order of `sort`, `prev` those before it. */
   readonly direction: 'next' | 'prev';
-  /** Id at the edge of the last page; none for the first page. */
+  /** The id at the edge of the last page read. Undefined for the first page. */
   readonly cursor?: string | undefined;
   readonly sort: 'ASC' | 'DESC';
 }
@@ -17,7 +17,7 @@ export interface PageResult<Row> {
   readonly prevPageCursor: string | null;
 }
 
-/** A keyset read: rows beyond `after`, nearest first. */
+/** A keyset read of the rows beyond `after`, nearest first. */
 export interface Seek {
   readonly order: 'asc' | 'desc';
   readonly after: string | undefined;
@@ -34,7 +34,7 @@ export async function readPage<Row extends { readonly id: string }>(
   const rows = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
   const content = rows.slice(0, request.perPage);
-  // The cursor's row is on the other side.
+  // The cursor's row is behind this page, so there is a page in that direction.
   const behind = request.cursor !== undefined;
   const farEdge = content.at(-1)?.id ?? null;
   const nearEdge =
@@ -51,7 +51,7 @@ export async function readPage<Row extends { readonly id: string }>(
       };
 }
 
-/** Reads a page of a query's rows by `id`, the column of their id. */
+/** Reads a page of a query's rows, sorted by their id column. */
 export function readRows<Row extends { readonly id: string }>(
   query: Knex.QueryBuilder,
   columns: readonly (string | Knex.Raw)[],
@@ -67,13 +67,16 @@ export function readRows<Row extends { readonly id: string }>(
   });
 }
 
-/** Leads from an empty page back to the cursor's row. */
+/**
+ * Returns a cursor for leaving an empty page, such that the page it leads to includes the row of
+ * the empty page's own cursor.
+ */
 function beside(id: string, order: 'asc' | 'desc'): string {
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
 }
 
-/** Adds hyphens to 32 hex digits, unchecked. */
+/** Adds hyphens to 32 hex digits without checking them. */
 export function uuidOfHex(hex: string): string {
   return [
     hex.slice(0, 8),

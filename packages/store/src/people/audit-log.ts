@@ -12,10 +12,10 @@ export interface AuditEntry {
   readonly actor_type: 'user' | 'project' | 'portal' | 'process';
   readonly actor_id: string;
   readonly key_id: string | null;
-  /** Resource and operation: `endpoints.update`. */
+  /** The resource and operation, such as `endpoints.update`. */
   readonly action: string;
   readonly resource_id: string | null;
-  /** JSON text: each changed field with its old and new value. */
+  /** JSON with the old and new value of each changed field. */
   readonly changes: string;
   readonly address: string | null;
   readonly request_id: string;
@@ -24,8 +24,8 @@ export interface AuditEntry {
 export type AuditRow = Omit<AuditEntry, 'changes'> & {
   readonly id: string;
   /**
-   * A user's e-mail address or a key's name; null for a credential of the process, and after
-   * deletion.
+   * A user's e-mail address or a key's name. Null for a credential of the process, or if the user
+   * or key was deleted.
    */
   readonly actor_name: string | null;
   readonly changes: unknown;
@@ -35,13 +35,15 @@ export interface AuditFilter {
   readonly projectId?: string | undefined;
   readonly actorId?: string | undefined;
   readonly resourceId?: string | undefined;
-  /** `endpoints.update`, or `endpoints.*`. */
+  /**
+   * An action, such as `endpoints.update`, or all actions on a kind of resource, such as
+   * `endpoints.*`.
+   */
   readonly action?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
 
-/** Inserts one row per entry. */
 export async function insertAuditEntries(
   knex: Knex,
   entries: readonly AuditEntry[],
@@ -49,7 +51,10 @@ export async function insertAuditEntries(
   await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
 }
 
-/** Returns a page in the order of ids, which begin with the time. */
+/**
+ * Returns a page of entries ordered by id. Ids start with a timestamp, so this is also
+ * chronological order.
+ */
 export function listAuditLog(
   knex: Knex,
   organisationId: string,

@@ -1,9 +1,12 @@
 import type pg from 'pg';
 
-/** The longest run; an older request without an answer was interrupted. */
+/** The maximum duration of a request. An older request without an answer was interrupted. */
 const RUN_SECONDS = 60;
 const KEPT = `interval '24 hours'`;
-/** Answers dropped per request above the caller's limit; several, to enforce a lowered limit. */
+/**
+ * The maximum number of answers deleted per request while the caller is above its limit. More than
+ * one, so that a lowered limit takes effect.
+ */
 const DROPPED = 100;
 const BATCH = 1_000;
 
@@ -12,15 +15,16 @@ export interface RequestKey {
   readonly key: string;
 }
 
-/** `claimed`: the caller runs it, then finishes or releases it. */
+/** `claimed` means that the caller must run the request, then finish or release it. */
 export type ClaimedRequest =
   | { readonly state: 'claimed' | 'other_request' | 'in_progress' | 'interrupted' }
   | { readonly state: 'answered'; readonly answer: string };
 
 /**
- * Claims a request whose key is unused for 24 hours, and drops the caller's oldest answers above
- * `max`. Lock: its row, for the statement.
- * @param hash digest of the request
+ * Claims a request whose key has not been used in the last 24 hours, and deletes the caller's
+ * oldest answers in excess of `max`. Locks the request's row during the statement.
+ *
+ * @param hash the digest of the request
  */
 export async function claimRequest(
   pool: pg.Pool,
@@ -71,7 +75,7 @@ export async function finishRequest(
   });
 }
 
-/** Releases a claimed request that changed nothing: the next one with its key runs. */
+/** Releases a claimed request that changed nothing, so that the next request with its key runs. */
 export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
   await pool.query(
     `delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`,

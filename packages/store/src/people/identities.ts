@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { revokeUserKeys } from '../config/api-keys.js';
 import type { UserRow } from './users.js';
 
-/** A person at an OpenID Connect provider. */
+/** A person's identity at an OpenID Connect provider. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
@@ -17,7 +17,6 @@ const USER = [
   'users.updated_at',
 ];
 
-/** Returns the user with this identity. */
 export function findUserByIdentity(
   knex: Knex,
   { issuer, subject }: Identity,
@@ -29,8 +28,8 @@ export function findUserByIdentity(
 }
 
 /**
- * Links an identity. False if the user has another one at the issuer, or it belongs to another
- * user.
+ * Links an identity to a user. Returns false if the user has another identity at the issuer, or the
+ * identity belongs to another user.
  */
 export async function insertIdentity(
   knex: Knex,
@@ -45,22 +44,22 @@ export async function insertIdentity(
   return rows.length > 0;
 }
 
-/** Credentials revoked when the owner of an address took over an account. */
+/** The credentials revoked when the owner of an e-mail address took over the account. */
 export interface TakenOver {
   readonly had_password: boolean;
   readonly sessions: number;
-  /** Names of personal keys. */
+  /** The names of the revoked personal keys. */
   readonly api_keys: readonly string[];
   readonly identities: number;
-  /** Masks of sessions and keys. */
+  /** The masks of the revoked sessions and keys. */
   readonly masks: readonly string[];
 }
 
 /**
- * Transfers an account to the person who has proven its e-mail address; undefined if that was
- * proven before. Until then another person could have created it, since inviters also have the
- * invitation link: its password, sessions, personal keys and other identities are revoked. Lock:
- * the user's row.
+ * Transfers an account to the person who has proven ownership of its e-mail address. Returns
+ * undefined if ownership was proven earlier. Until then, someone else may have created the account,
+ * because inviters also have the invitation link; its password, sessions, personal keys and other
+ * identities are therefore revoked. Locks the user's row.
  *
  * @param trx a transaction in which the identity already belongs to the user
  */

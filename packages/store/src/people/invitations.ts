@@ -19,7 +19,7 @@ const COLUMNS = 'id organisation_id email role created_at expires_at accepted_at
   ' ',
 );
 
-/** Creates an invitation and returns its token, of which only the hash is stored. */
+/** Creates an invitation and returns it with its token. Only the hash of the token is stored. */
 export async function insertInvitation(
   knex: Knex,
   it: {
@@ -46,7 +46,10 @@ export async function insertInvitation(
   return { ...rows[0]!, token: key };
 }
 
-/** Returns a page, including accepted, expired and revoked invitations. */
+/**
+ * Returns a page of invitations ordered by creation time, including accepted, expired and revoked
+ * ones.
+ */
 export function listInvitations(
   knex: Knex,
   organisationId: string,
@@ -55,7 +58,7 @@ export function listInvitations(
   return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 
-/** Counts the organisation's open invitations. */
+/** Counts the invitations that have not been accepted or revoked and have not expired. */
 export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
   const [found] = await knex('invitations')
     .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
@@ -64,7 +67,7 @@ export async function countOpenInvitations(knex: Knex, organisationId: string): 
   return Number(found?.count);
 }
 
-/** Revokes an invitation, unless accepted. */
+/** Revokes an invitation. Returns undefined if it was accepted or does not exist. */
 export async function revokeInvitation(
   knex: Knex,
   organisationId: string,
@@ -77,7 +80,7 @@ export async function revokeInvitation(
   return rows[0];
 }
 
-/** Returns the open invitation of a token. Lock: its row, inside a transaction. */
+/** Returns the open invitation for a token. In a transaction, locks its row. */
 export async function findOpenInvitation(
   knex: Knex,
   token: string,
@@ -95,8 +98,8 @@ export async function findOpenInvitation(
 }
 
 /**
- * Returns the open invitations to an e-mail address, ignoring case. Lock: their rows, inside a
- * transaction.
+ * Returns the open invitations to an e-mail address, ignoring case. In a transaction, locks their
+ * rows in id order.
  */
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')
@@ -107,7 +110,6 @@ export function findInvitationsTo(knex: Knex, email: string): Promise<Invitation
     .select<InvitationRow[]>(COLUMNS);
 }
 
-/** Marks an invitation as accepted. */
 export async function markAccepted(
   knex: Knex,
   { organisation_id, id }: InvitationRow,

@@ -30,7 +30,10 @@ const COLUMNS = [
   'organisations.updated_at',
 ];
 
-/** Creates an organisation with its owner, in two statements: pass a transaction for atomicity. */
+/**
+ * Creates an organisation with the user as its owner. Uses two statements: pass a transaction for
+ * atomicity.
+ */
 export async function insertOrganisation(
   knex: Knex,
   { name, userId }: { name: string; userId: string },
@@ -56,8 +59,8 @@ export async function updateOrganisation(
 }
 
 /**
- * Deletes an organisation with its members, invitations, keys and audit log. Throws `conflict`
- * while it has projects, even deleted projects.
+ * Deletes an organisation with its members, invitations, keys and audit log.
+ * @throws GatewayError `conflict` while it has projects, even deleted ones
  */
 export async function deleteOrganisation(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
@@ -83,7 +86,10 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
   });
 }
 
-/** Returns the user's organisations and roles, in the order of joining. */
+/**
+ * Returns the user's organisations with the user's role, in the order in which the user joined
+ * them.
+ */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -92,12 +98,12 @@ export function organisationsOfUser(knex: Knex, userId: string): Promise<Members
     .select<Membership[]>([...COLUMNS, 'organisation_members.role']);
 }
 
-/** Returns every organisation, oldest first. */
+/** Returns all organisations, oldest first. */
 export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
   return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
 }
 
-/** Postgres rejects an `id` that is not a UUID. */
+/** Finds an organisation. Postgres rejects an `id` that is not a UUID. */
 export async function findOrganisation(
   knex: Knex,
   id: string,
@@ -105,7 +111,7 @@ export async function findOrganisation(
   return knex('organisations').where({ id }).first<OrganisationRow | undefined>(COLUMNS);
 }
 
-/** Adds a member. An existing one keeps the higher role. */
+/** Adds a member. An existing member keeps the higher of the two roles. */
 export async function insertMember(
   knex: Knex,
   { organisationId, userId, role }: { organisationId: string; userId: string; role: Role },
@@ -120,7 +126,7 @@ export async function insertMember(
     });
 }
 
-/** Moves an organisation to the front for a member; the dashboard offers it first. */
+/** Moves an organisation to the front of a member's list, so that the dashboard offers it first. */
 export async function putFirst(
   knex: Knex,
   { organisationId, userId }: { organisationId: string; userId: string },
@@ -134,7 +140,10 @@ export async function putFirst(
     .update({ created_at: first });
 }
 
-/** Postgres would rank enum values by when they were added. */
+/**
+ * Returns the SQL for the rank of a role. Without it, Postgres would rank enum values in the order
+ * in which they were added.
+ */
 function rank(column: string): string {
   return `array_position(array['${ROLES.join("','")}'], ${column}::text)`;
 }
@@ -161,7 +170,6 @@ export function listMembers(
   return readRows(members(knex, organisationId), MEMBER, page, 'users.id');
 }
 
-/** Returns the member with this user id. */
 export function findMember(
   knex: Knex,
   organisationId: string,
@@ -173,8 +181,9 @@ export function findMember(
 }
 
 /**
- * Changes a member's role, or removes the member if `role` is undefined. Throws `conflict` if no
- * owner would remain. Locks the members: two owners cannot remove each other concurrently.
+ * Changes a member's role or, if `role` is undefined, removes the member. Locks the rows of all
+ * members, so that two owners cannot remove each other.
+ * @throws GatewayError `conflict` if no owner would remain
  */
 export function changeMember(
   knex: Knex,

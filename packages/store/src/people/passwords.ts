@@ -1,25 +1,31 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 
-// https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt: N 2^17,
-// r 8, p 1 (128 MB for one hash).
+// scrypt with N 2^17, r 8 and p 1 needs 128 MB per hash:
+// https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
 const LOG_N = 17;
 const R = 8;
 const P = 1;
 const KEY_BYTES = 32;
 
-/** Returns 24 random characters, 144 bits. */
+/** Returns a random password of 24 characters (144 bits). */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Returns `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`, the last two in base64url. */
+/**
+ * Returns the string to store for a password: `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`, with salt
+ * and hash in base64url.
+ */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const hash = await derive(password, salt, { logN: LOG_N, r: R, p: P });
   return ['scrypt', LOG_N, R, P, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/** Verifies a password; false also for a stored text in another format. */
+/**
+ * Returns whether the password matches the stored string. Returns false if the string has a
+ * different format.
+ */
 export async function verifyPassword(password: string, stored: string): Promise<boolean> {
   const parts = /^scrypt\$(\d{1,2})\$(\d{1,2})\$(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(stored);
   if (!parts) return false;

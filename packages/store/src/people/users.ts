@@ -16,7 +16,7 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
-/** Printable ASCII: no look-alikes, and no Unicode case rules. */
+/** Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules. */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
@@ -26,8 +26,9 @@ export function isEmail(text: string): boolean {
 }
 
 /**
- * Creates a user with an organisation and a personal API key, all or nothing. Throws
- * `email_in_use`, or `wrong_use` for an invalid address.
+ * Creates a user with an organisation and a personal API key, all or nothing.
+ * @throws GatewayError `email_in_use` if another user has the address; `wrong_use` if the address
+ *   is invalid
  */
 export async function bootstrapUser(
   knex: Knex,
@@ -63,12 +64,17 @@ export async function bootstrapUser(
   });
 }
 
-/** Password and key are shown once; only their hashes are stored. */
+/**
+ * The result of `bootstrapUser`. Its password and key are shown only once: only their hashes are
+ * stored.
+ */
 export type BootstrappedUser = Awaited<ReturnType<typeof bootstrapUser>>;
 
 /**
- * Creates a user. With an empty `passwordHash`, no password is valid. `isProven`: the address is
- * known to be the user's. Throws `email_in_use`, which aborts a surrounding transaction.
+ * Creates a user. An empty `passwordHash` disables the password. `isProven` means that the address
+ * is known to belong to the user.
+ * @throws GatewayError `email_in_use` if another user has the address, which aborts a surrounding
+ *   transaction
  */
 export async function insertUser(
   knex: Knex,
@@ -117,7 +123,7 @@ export async function isUsed({ pool }: Database): Promise<boolean> {
   return rows[0]!.used;
 }
 
-/** Finds a user, ignoring case. */
+/** Finds a user by e-mail address, ignoring case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
   return knex('users')
     .whereRaw('lower(email) = lower(?)', [email])
@@ -125,8 +131,8 @@ export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | un
 }
 
 /**
- * Returns the user with this address and password, and its hash. Takes the same time for an unknown
- * address.
+ * Finds a user by e-mail address and password, and returns the stored hash too. Takes as long for
+ * an unknown address as for a wrong password.
  */
 export async function findUserByPassword(
   knex: Knex,
@@ -145,8 +151,8 @@ export async function findUserByPassword(
 let unknownHash: Promise<string> | undefined;
 
 /**
- * Checks that `passwordHash`, which a password was verified against, is current. Locks the user's
- * row: the password cannot change until the transaction ends.
+ * Returns whether `passwordHash`, against which a password was verified, is still current. Locks
+ * the user's row, so that the password cannot change until the transaction ends.
  */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
   const found = await trx('users')
@@ -156,7 +162,10 @@ export async function hasPassword(trx: Knex, id: string, passwordHash: string): 
   return found !== undefined;
 }
 
-/** Changes a password verified against `before`; false if it has changed since. */
+/**
+ * Replaces the password hash `before`, against which a password was verified, with `after`. Returns
+ * false if the password has changed since.
+ */
 export async function changePassword(
   knex: Knex,
   id: string,
@@ -170,7 +179,7 @@ export async function changePassword(
   );
 }
 
-/** Changes the given fields. */
+/** Changes the given fields of a user. Returns undefined if the user does not exist. */
 export async function updateUser(
   knex: Knex,
   id: string,
@@ -183,7 +192,10 @@ export async function updateUser(
   return rows[0];
 }
 
-/** Checks access to the instance's settings, plugins, licence and health. */
+/**
+ * Returns whether the user is an instance admin, with access to the instance's settings, plugins,
+ * licence and health.
+ */
 export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
   return (
     (await knex('users')

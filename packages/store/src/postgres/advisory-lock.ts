@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 /**
- * Runs `work` on a pooled connection, closed on failure or abort: no lock, transaction or setting
- * survives.
+ * Runs `work` on a pooled connection. Closes the connection on failure or abort, so that no lock,
+ * transaction or setting survives.
  */
 export async function withConnection<T>(
   pool: pg.Pool,
@@ -13,7 +13,8 @@ export async function withConnection<T>(
   const client = await pool.connect();
   const end = () => void client.end().catch(() => undefined);
   signal?.addEventListener('abort', end);
-  // A broken connection fails its query; an error event without a listener would end the process.
+  // Ignore error events, which would end the process without a listener. A broken connection fails
+  // its query anyway.
   const ignore = () => undefined;
   client.on('error', ignore);
   let failed = true;
@@ -30,8 +31,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Runs `work` under a session-level advisory lock; undefined when another process holds it.
- * `signal` aborts it as in `withConnection`.
+ * Runs `work` under a session-level advisory lock. Returns undefined if another session holds it.
+ * `signal` aborts as in `withConnection`.
  */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
@@ -53,8 +54,8 @@ export function withAdvisoryLock<T>(
 }
 
 /**
- * Runs `work` in a transaction that waits at most `lockMs` per lock, since a queued lock blocks
- * others; undefined after a timeout.
+ * Runs `work` in a transaction that waits at most `lockMs` for each lock, because a queued lock
+ * request blocks other statements. Returns undefined after a timeout.
  */
 export async function withLockTimeout<T>(
   client: pg.PoolClient,

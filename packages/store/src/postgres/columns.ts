@@ -1,13 +1,13 @@
 /**
- * A batch is sent as one text per column and split by Postgres: half the cost of array literals,
- * which quote and escape every value. U+001E separates values, U+001F stands for null. JSON text
- * escapes both; other text with control characters is rejected (ingest messages) or cleaned
- * (`EXTERNAL`).
+ * A batch is sent as one string per column, which Postgres splits. This costs half as much as array
+ * literals, which quote and escape every value. U+001E separates values, and U+001F represents
+ * null. JSON escapes both. Other text with control characters is rejected (ingest messages) or
+ * cleaned (`EXTERNAL`).
  */
 const SEPARATOR = '\x1e';
 const NULL = '\x1f';
 
-/** Members with external text. */
+/** Members with external text, which is cleaned. */
 const EXTERNAL: ReadonlySet<unknown> = new Set([
   'coordinates',
   'error',
@@ -17,8 +17,8 @@ const EXTERNAL: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Returns one text per member. An empty string becomes null: Postgres splits an empty text into no
- * values.
+ * Returns one string per member. Empty strings become null, because Postgres splits an empty string
+ * into no values.
  */
 export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof Row)[]): string[] {
   return members.map((member) => {
@@ -35,8 +35,8 @@ export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof R
 }
 
 /**
- * Returns the SQL of a batch's rows `u` from parameter `first`. Columns are text, named like the
- * members, ignoring case.
+ * Returns the SQL relation `u` of a batch whose strings start at parameter `first`. Its columns
+ * have the type text and the names of the members, ignoring case.
  */
 export function batchRows(members: readonly string[], first = 1): string {
   return `unnest(${members.map((_, k) => `string_to_array($${first + k}, E'\\x1e', E'\\x1f')`).join(', ')}) as u(${members.join(', ')})`;
@@ -46,13 +46,13 @@ export function batchRows(members: readonly string[], first = 1): string {
 const UNSTORABLE = /[\0\x1e\x1f]/;
 
 /**
- * Replaces characters of external text (a response body, an error) that Postgres or a batch cannot
- * carry.
+ * Replaces characters of external text, such as a response body or error, that Postgres or a batch
+ * cannot contain.
  */
 export function clean(text: string): string {
   if (!UNSTORABLE.test(text)) return text;
-  // A response can consist of such characters: `replace` takes 6 ms for 50 KB of zeros, this a
-  // quarter of a millisecond.
+  // A response may consist entirely of such characters. For 50 KB of zeros, `replace` takes 6 ms,
+  // and this loop a quarter of a millisecond.
   const units = new Uint16Array(text.length);
   const bytes = Buffer.from(units.buffer);
   bytes.write(text, 'utf16le');

@@ -16,8 +16,10 @@ export type Querier = Pick<pg.Pool, 'query'>;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Converts settings for node-postgres, without its `sslmode`: there `require` verifies more than in
- * libpq, and environment variables fill in missing values. Throws `invalid_settings`, `tls_file`.
+ * Converts settings for node-postgres. Its own `sslmode` is not used: `require` verifies more than
+ * in libpq, and environment variables fill in missing values.
+ * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
+ *   file cannot be used
  */
 export function databaseConnection(settings: DatabaseSettings, name: string) {
   const parsed = parseDatabaseOptions(settings.options ?? '');
@@ -54,8 +56,8 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
 }
 
 /**
- * Returns the connection past the pooler; undefined without `database.direct.host`. Throws
- * `invalid_settings` for options that a pooler would not keep.
+ * Returns the connection that bypasses the pooler, or undefined without `database.direct.host`.
+ * @throws GatewayError `invalid_settings` for options that a pooler would not keep
  */
 export function directConnection<
   Connection extends pg.ClientConfig & { readonly session: string | undefined },
@@ -72,8 +74,10 @@ export function directConnection<
 }
 
 /**
- * https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects
- * without TLS, `prefer` with TLS, and neither falls back.
+ * Returns the TLS options for a libpq `sslmode`. `allow` connects without TLS and `prefer` with it;
+ * neither has a fallback.
+ *
+ * @see https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION
  */
 function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: LibpqOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;
@@ -92,7 +96,7 @@ function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: LibpqOptions): false |
       : undefined;
   return {
     secureContext: createSecureContext({ ...(authority ? { ca: authority } : {}), ...client }),
-    // An explicit authority is verified in every mode.
+    // If a certificate authority is given, verify against it in every mode.
     rejectUnauthorized: sslmode === 'verify-full' || authority !== undefined,
     ...(sslmode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
   };

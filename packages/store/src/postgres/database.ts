@@ -10,21 +10,25 @@ import { pooledParameters, sessionOptions } from './session-settings.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
-  /** Loaded on first use: an agent needs none. */
+  /** The query builder, loaded on first use, because agents do not need it. */
   readonly knex: Knex;
   readonly builderPool: BuilderPool | undefined;
   /**
-   * Hot path: statements are prepared by name and planned once; behind a pooler, planned each time.
+   * The pool for the hot path. Its statements are prepared by name and planned only once or, behind
+   * a pooler, on each execution.
    */
   readonly pool: pg.Pool;
-  /** Persistent sessions, for advisory locks. The same pool, unless it is behind a pooler. */
+  /**
+   * The pool of persistent sessions, for advisory locks. Same as `pool` unless that is behind a
+   * pooler.
+   */
   readonly sessions: pg.Pool;
-  /** Opens a persistent session outside the pools, for `listen`; the caller ends it. */
+  /** Opens a persistent session outside the pools, for `listen`. The caller must end it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
 }
 
-/** Knex's pool: https://github.com/vincit/tarn.js */
+/** The part of Knex's pool used here: https://github.com/vincit/tarn.js */
 interface BuilderPool {
   on(event: 'createSuccess', listener: (id: number, client: pg.Client) => void): void;
   numUsed(): number;
@@ -34,8 +38,8 @@ interface BuilderPool {
 
 const require = createRequire(import.meta.url);
 
-// Hot-path statements find rows by primary key. After `migrate up` tables have no statistics, and
-// the planner would choose sequential scans; these settings forbid them, and plan once.
+// Hot-path statements look up primary keys. Without statistics, as after `migrate up`, the planner
+// would choose sequential scans. These settings prevent this, and plan each statement only once.
 const PLANNING = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -44,13 +48,18 @@ const PLANNING = {
   jit: 'off',
 };
 
-/** Advisory locks of a process: maintenance, counts, and a sample with its second connection. */
+/**
+ * The number of sessions for a process's advisory locks: maintenance, counts, and a sample with its
+ * second connection.
+ */
 const SESSIONS = 4;
 
 /**
  * Opens the pools, which connect on first use. The client waits a second longer than the statement
  * timeout `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
- * `database.host`, a pooler in transaction mode. Throws `invalid_settings`, `tls_file`.
+ * `database.host`, a pooler in transaction mode.
+ * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
+ *   file cannot be used
  */
 export function openDatabase(
   settings: DatabaseSettings,
@@ -82,8 +91,8 @@ export function openDatabase(
       Client: SessionClient,
       ...more,
     });
-    // A connection closed by the server is replaced on next use; an error event without a listener
-    // would end the process.
+    // Ignore error events, which would end the process without a listener. A connection closed by
+    // the server is replaced on next use.
     opened.on('error', () => undefined);
     opened.on('connect', (client) => watch.watch(client));
     return opened;
@@ -93,8 +102,8 @@ export function openDatabase(
     return openPool({ ...(direct ?? connection), max, start }, sessionDetector);
   };
   const detector = detectorAt(connection, pooled);
-  // A pooler announces PIDs other than the backends': each endpoint is queried about its own
-  // connections.
+  // A pooler announces PIDs other than the backends', so each address has its own detector, which
+  // watches only connections to that address.
   const sessionDetector = direct ? detectorAt(direct, started()) : detector;
   const pool = direct
     ? openPool({ ...connection, start: pooled, max: poolSize }, detector)
@@ -105,13 +114,14 @@ export function openDatabase(
     const { knex: create } = require('knex') as typeof import('knex');
     const opened = create({
       client: 'pg',
-      // A function: knex would clone an object, with the certificates.
+      // A function, because knex would clone an object together with the certificates.
       connection: () => ({ ...connection, start: pooled }),
       pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
       acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
-      // Otherwise logged errors contain values of statements that use a `?` operator of jsonb.
+      // Otherwise, logged errors would contain the values of statements that use the `?` operator
+      // of jsonb.
       compileSqlOnError: false,
-      // Errors are thrown; knex would also print them.
+      // Knex would print errors that it also throws.
       log: { warn() {}, error() {}, deprecate() {}, debug() {} },
     });
     Object.assign(opened.client as object, { driver: { Client: SessionClient } });
@@ -141,8 +151,8 @@ export function openDatabase(
 }
 
 /**
- * Removes statement names: in another session, a statement is not prepared, or from another
- * version.
+ * Removes statement names. Behind a pooler, a statement may run in another session, where its name
+ * is unprepared or was prepared by another version.
  */
 function prepareNothing(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => unknown;
@@ -158,7 +168,7 @@ function poolOf(knex: Knex): BuilderPool {
 
 type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
 
-/** `waiting`: queued requests for a connection. */
+/** Counts the connections of all pools. `waiting` is the number of requests queued for one. */
 export function poolUsage({
   pool,
   sessions,
@@ -173,10 +183,16 @@ export function poolUsage({
   };
 }
 
-/** An agent and a server in one process have separate pools. */
+/**
+ * The databases exported to each meter. An agent and a server in one process share the meter, but
+ * not the pools.
+ */
 const exported = new WeakMap<Meter, Set<Pools>>();
 
-/** Exports pool connections, read at each exposition. Returns a function that stops it. */
+/**
+ * Exports the pool connection counts, read at each exposition. Returns a function that stops the
+ * export.
+ */
 export function exportPoolMetrics(meter: Meter, database: Pools): () => void {
   const databases = exported.get(meter) ?? new Set();
   exported.set(meter, databases.add(database));

@@ -3,18 +3,18 @@ import type pg from 'pg';
 
 const CHECK_MS = 500;
 /**
- * Checks without received bytes before Postgres is queried: two seconds, excluding time in which
- * the process was suspended.
+ * The number of checks without received bytes after which Postgres is queried: two seconds, not
+ * counting time in which the process was suspended.
  */
 const SILENT_CHECKS = 4;
-/** The interval between queries about a long statement grows to this many checks. */
+/** The maximum number of checks between two queries about a long statement. */
 const SILENT_CHECKS_MAX = 64;
 /**
- * The bytes a slow network sends between two checks: the backend is idle until a long statement has
- * arrived.
+ * The bytes that a slow network sends between two checks. The detector allows for them, because the
+ * backend is idle until a long statement has arrived.
  */
 const BYTES_PER_CHECK = 128 * 1024;
-/** A slower Postgres is down as a whole. */
+/** If Postgres takes longer, it is down entirely. */
 const ANSWER_MS = 5_000;
 
 interface WatchedClient {
@@ -28,16 +28,16 @@ interface WatchedClient {
   patience: number;
 }
 
-// https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE: `Client` waits
-// for the client to send or receive.
+// The wait event type `Client` means that the backend waits for the client to send or receive:
+// https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE
 const BACKENDS = `select pg_backend_pid() as own,
     array(select pid from pg_stat_activity where pid = any ($1::int[]) and wait_event_type is distinct from 'Client') as working`;
 
 /**
- * Detects half-open connections: a firewall dropped their state, or their address moved in a
- * failover, and TCP would need 15 minutes to notice. If a query remains silent, a new connection
- * queries pg_stat_activity for its backend. If that is gone or waits for the client, the connection
- * is destroyed, with all connections idle for as long.
+ * Detects half-open connections, which TCP notices only after 15 minutes: a firewall has dropped
+ * their state, or their address has moved in a failover. If a query stays silent, looks up its
+ * backend in pg_stat_activity over a new connection. If the backend is gone or waits for the
+ * client, destroys the connection, and all others that have been idle as long.
  */
 export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
@@ -87,7 +87,7 @@ export class DeadConnectionDetector {
       (one) => one.unanswered >= one.patience + (one.sent - one.sentBefore) / BYTES_PER_CHECK,
     );
     if (suspects.length === 0 || this.#asking) return;
-    // Postgres is down, which says nothing about a single connection.
+    // Ignore failures: they mean that Postgres is down, and say nothing about a single connection.
     this.#asking = this.#ask(suspects)
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));
@@ -98,7 +98,7 @@ export class DeadConnectionDetector {
     const received = new Map(suspects.map((one) => [one, bytesOf(one)]));
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));
-    // A connection that received bytes meanwhile is alive.
+    // A connection that has received bytes in the meantime is alive.
     const silent = suspects.filter(
       (one) => this.#watched.has(one) && bytesOf(one) === received.get(one),
     );
@@ -118,8 +118,8 @@ export class DeadConnectionDetector {
   }
 
   /**
-   * Returns the working PIDs; undefined behind a pooler, which announces other PIDs than the
-   * backends'.
+   * Returns the PIDs of working backends. Returns undefined behind a pooler, which announces other
+   * PIDs.
    */
   async #workingBackends(pids: readonly number[]): Promise<readonly number[] | undefined> {
     const client = await this.#connect(ANSWER_MS);

@@ -13,11 +13,11 @@ import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
-/** First line of a file with statements that cannot run in a transaction. */
+/** The first line of a file with statements that cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
 /**
- * Returns the folder of the `NNNN_name.{up,down}.sql` pairs: at the root of the repository, or in
+ * Returns the folder of the `NNNN_name.{up,down}.sql` pairs, in the root of the repository or in
  * the installed package.
  */
 export function migrationsDir(): string {
@@ -38,15 +38,16 @@ export interface Migrating extends Partial<LockWait> {
 }
 
 /**
- * Agents release locks within a second or two; a lock held for a minute belongs to a backup or an
- * abandoned session.
+ * The retry period of a migration. Agents release locks within a second or two; a lock held for a
+ * minute belongs to a backup or an abandoned session.
  */
 const TRIES_MS = 60_000;
 
 /**
- * Applies all pending migrations in one transaction, or one each if any cannot run in a
- * transaction. Safe to run concurrently, and while agents and servers run. Returns their names.
- * Throws `database_newer`, `migration_failed`, `migration_locked`.
+ * Applies all pending migrations and returns their names. They run in one transaction, or one each
+ * if any cannot run in a transaction. Safe to run concurrently, and while agents and servers run.
+ * @throws GatewayError `database_newer` if the database has unknown migrations; `migration_failed`
+ *   if a statement fails; `migration_locked` if a lock is unavailable for `triesMs`
  */
 export function migrateUp(
   database: Database,
@@ -63,8 +64,8 @@ export function migrateUp(
 }
 
 /**
- * Analyzes only tables with rows: one analyzed while empty counts as empty until the next analyze,
- * and plans would scan all of it.
+ * Analyzes only tables with rows. A table analyzed while empty counts as empty until the next
+ * analyze, and plans would scan all of it.
  */
 async function analyzeFilled({ knex }: Database): Promise<void> {
   const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
@@ -144,7 +145,8 @@ export function droppedTables(sql: string): string[] {
 }
 
 /**
- * Returns `pending` migrations, only in the folder, and `unknown` migrations, only in the database.
+ * Returns the `pending` migrations, found only in the folder, and the `unknown` ones, found only in
+ * the database.
  */
 export async function pendingMigrations(
   database: Database,
@@ -162,7 +164,10 @@ export interface MigrationState {
   readonly applied_at: Date | null;
 }
 
-/** Returns every migration in order. Changes nothing, and works on a database never migrated. */
+/**
+ * Returns the state of every migration, in order. Read-only, and works on a database that was never
+ * migrated.
+ */
 export async function migrationStates(
   database: Database,
   dir = migrationsDir(),
@@ -247,8 +252,8 @@ async function checkNotNewer(database: Database, dir: string): Promise<void> {
 }
 
 /**
- * Creates an empty pair of files with the next number and returns their paths. Throws `wrong_use`
- * for an invalid name.
+ * Creates a pair of files with the next number, containing only comments, and returns their paths.
+ * @throws GatewayError `wrong_use` for an invalid name
  */
 export function createMigration(dir: string, name: string): string[] {
   if (!/^[a-z0-9_]+$/.test(name)) {
@@ -268,8 +273,8 @@ export function createMigration(dir: string, name: string): string[] {
 }
 
 /**
- * Runs `work` under an advisory lock of a separate session, and resets Knex's lock, a row that
- * survives a killed process.
+ * Runs `work` under an advisory lock held by a separate session. Also resets Knex's own lock, a row
+ * that survives a killed process.
  */
 async function withMigrationLock<T>(
   database: Database,
@@ -297,8 +302,8 @@ async function withMigrationLock<T>(
 }
 
 /**
- * Maximum wait for one lock, during which statements on the table queue: below the second that an
- * upgrade may delay them.
+ * The maximum wait for one lock. Statements on the table queue up during the wait, so it must be
+ * less than the second by which an upgrade may delay them.
  */
 const LOCK_TIMEOUT_MS = 500;
 
@@ -319,8 +324,8 @@ interface LockWait {
 }
 
 /**
- * Retries `migrate` while a lock timeout or a deadlock with an agent rolls it back. Throws
- * `migration_locked` after `triesMs`.
+ * Retries `migrate` after a lock timeout or a deadlock with an agent.
+ * @throws GatewayError `migration_locked` after `triesMs`
  */
 async function withLocks<T>(
   database: Pick<Database, 'pool'>,
@@ -353,7 +358,7 @@ async function withLocks<T>(
 }
 
 /**
- * Returns the sessions with the longest transactions; none when Postgres hides other users'
+ * Returns the three sessions with the longest transactions, or none if Postgres hides other users'
  * sessions.
  */
 async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> {
@@ -379,7 +384,7 @@ function knexConfig(dir: string): Knex.MigratorConfig {
   };
 }
 
-/** Knex reads `config`, although its types omit it. */
+/** Returns a migration for Knex, which reads `config` although its types omit it. */
 function migration(
   dir: string,
   name: string,
@@ -396,8 +401,8 @@ function migration(
 }
 
 /**
- * Postgres runs one message's statements in a transaction; statements that cannot run in one are
- * sent separately.
+ * Runs the statements of a migration file. Postgres runs the statements of one message in a
+ * transaction, so those that cannot run in one are sent separately.
  */
 async function run(
   knex: Knex,
@@ -415,9 +420,10 @@ async function run(
       const code = sqlState(error);
       if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE))
         throw new LockNotAcquired(file, error);
-      // Connection, resources, operator intervention, system error.
+      // Not caused by the migration: lost connection, insufficient resources, operator
+      // intervention, system error.
       if (code === undefined || /^(08|53|57|58)/.test(code)) throw error;
-      // Knex prepends the statement to Postgres' message.
+      // Knex prepends the statement to the Postgres message.
       const words = message.startsWith(statement)
         ? message.slice(statement.length).replace(/^ - /, '')
         : message;

@@ -6,10 +6,12 @@ import type { Database } from './database.js';
 import { requireSettings } from './session-settings.js';
 
 /**
- * Checks for persistent sessions, for one database behind both addresses, and for settings that
- * statements rely on. Throws `database_pooled` for a pooler in transaction mode without
- * `database.direct.host`, or behind it, `invalid_settings` when that is another Postgres,
- * `database_setting` and `database_encoding`.
+ * Checks that sessions are persistent, that both addresses lead to the same database, and that the
+ * required settings are in effect.
+ * @throws GatewayError `database_pooled` if a pooler in transaction mode is at
+ *   `database.direct.host` or, without that, at `database.host`; `invalid_settings` if
+ *   `database.direct.host` leads to another Postgres; `database_setting` or `database_encoding` for
+ *   a wrong setting
  */
 export async function requireSessions(
   { pool, sessions }: Pick<Database, 'pool' | 'sessions'>,
@@ -41,8 +43,8 @@ export async function requireSessions(
 const PID = 'select pg_backend_pid() as pid';
 
 /**
- * Checks whether a statement can run in another connection's backend. Only a pooler announces a PID
- * other than the backend's.
+ * Returns whether a statement may run in the backend of another connection. Only a pooler announces
+ * a PID other than the backend's.
  */
 function sharesSessions(pool: pg.Pool): Promise<boolean> {
   return withConnection(pool, async (one) => {
@@ -62,8 +64,8 @@ async function pidOf(client: pg.PoolClient): Promise<number> {
 }
 
 /**
- * Returns a text common to all connections to one database of a running Postgres. Uses a
- * transaction, which statement mode refuses.
+ * Returns a string that identifies a database of a running Postgres. Uses a transaction, which a
+ * pooler in statement mode refuses.
  */
 function identityOf(pool: pg.Pool): Promise<string> {
   return withConnection(pool, async (client) => {

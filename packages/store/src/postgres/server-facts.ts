@@ -5,13 +5,13 @@ export interface DatabaseFacts {
   readonly majorVersion: number;
   readonly tls: string | null;
   readonly latencyMs: number;
-  /** Milliseconds ahead of our clock; negative when behind. */
+  /** How far the Postgres clock is ahead of this process's clock. Negative if it is behind. */
   readonly clockAheadMs: number;
 }
 
 /**
- * `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects without a
- * connection.
+ * Returns facts about the Postgres server. `latencyMs` is the round trip of one query; `tls` is
+ * null without TLS. Rejects if there is no connection.
  */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
@@ -40,8 +40,8 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
 }
 
 /**
- * Returns the database's time in full precision, for comparison with times it wrote: our clock can
- * differ.
+ * Returns the database's time at full precision, for comparison with times written by the database.
+ * This process's clock may differ.
  */
 export async function databaseTime(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select now()::text as now');
@@ -49,8 +49,8 @@ export async function databaseTime(pool: Pool): Promise<string> {
 }
 
 /**
- * Checks whether Postgres accepts writes: not a replica, nor with `default_transaction_read_only`.
- * Rejects without an answer within `withinMs`.
+ * Returns whether Postgres accepts writes. It does not on a replica, or with
+ * `default_transaction_read_only`. Rejects if Postgres does not respond within `withinMs`.
  */
 export async function probeDatabase(
   pool: Pool,

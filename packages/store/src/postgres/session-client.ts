@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
 
-/** Members that the types of node-postgres omit. */
+/** Members omitted by the types of node-postgres. */
 declare module 'pg' {
   interface ClientBase {
     readonly connection: { readonly stream: Duplex };
@@ -17,7 +17,9 @@ declare module 'pg' {
   }
 }
 
-/** Startup parameters with settings: `options`, in command-line syntax, or settings by name. */
+/**
+ * Startup parameters that contain settings, either as `options` in command-line syntax or by name.
+ */
 export type SessionStart = Readonly<Record<string, string>>;
 
 export interface SessionConfig extends pg.ClientConfig {
@@ -26,7 +28,10 @@ export interface SessionConfig extends pg.ClientConfig {
 
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
-/** Starts with these settings alone: node-postgres would add PGOPTIONS and PGREPLICATION. */
+/**
+ * A client that starts with only these settings. node-postgres would add those from PGOPTIONS and
+ * PGREPLICATION.
+ */
 export class SessionClient extends pg.Client {
   readonly #start: SessionStart;
 
@@ -45,8 +50,9 @@ export class SessionClient extends pg.Client {
 const parseTime = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number | null;
 
 /**
- * Returns infinity as a number. node-postgres returns null for styles other than ISO, which would
- * mean "no time": a key that never expires.
+ * Parses a time as a date, or as a number if infinite. For styles other than ISO, node-postgres
+ * returns null, which would mean "no time", such as a key that never expires.
+ * @throws GatewayError `database_time` for such styles
  */
 function readTime(text: string): Date | number {
   const time = parseTime(text);

@@ -3,9 +3,12 @@ import type pg from 'pg';
 import type { DatabaseSettings } from './connection.js';
 
 interface SessionSetting {
-  /** The value in `pg_settings`. */
+  /** The required value in `pg_settings`. */
   readonly value: string;
-  /** Other values that preserve the meaning of statements, for sessions that a pooler opened. */
+  /**
+   * Other values that do not change the meaning of statements. A pooler may have opened the session
+   * with them.
+   */
   readonly accepts?: RegExp;
 }
 
@@ -14,9 +17,9 @@ const off = { value: 'off' };
 const any = (value: string) => ({ value, accepts: /^/ });
 
 /**
- * Settings that affect the meaning or plan of statements; unless set, Postgres reads them from its
- * file, the database or the role. `database.options` wins: an operator can choose another
- * statement_timeout.
+ * Settings that affect the meaning or plan of statements. A session that omits them gets those from
+ * the Postgres configuration file, database or role. `database.options` takes precedence, so that
+ * an operator can change settings such as statement_timeout.
  */
 const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   // Formats of values.
@@ -28,14 +31,14 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   standard_conforming_strings: on,
   transform_null_equals: off,
   array_nulls: on,
-  // Acknowledged means committed, and committed means that a crash of Postgres loses nothing.
+  // An acknowledged message is committed, and a Postgres crash must not lose it.
   synchronous_commit: { value: 'on', accepts: /^(on|local|remote_write|remote_apply)$/ },
   default_transaction_isolation: { value: 'read committed' },
-  // Migrations, and connections that listen or wait for a lock, have no time limit.
+  // No time limit by default, for migrations and for connections that listen or wait for a lock.
   statement_timeout: any('0'),
   lock_timeout: any('0'),
   idle_session_timeout: any('0'),
-  // Planning of statements.
+  // Plans of statements.
   enable_bitmapscan: on,
   enable_hashagg: on,
   enable_indexonlyscan: on,
@@ -52,22 +55,22 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   join_collapse_limit: { value: '8' },
 };
 
-/** Settings that a session cannot set, or only a superuser. */
+/** Settings that no session can set, or only a superuser's. */
 const FIXED: Readonly<Record<string, SessionSetting>> = {
   server_encoding: { value: 'UTF8' },
-  // Triggers notify agents of changes.
+  // Triggers, which notify agents of changes, run only with these values.
   session_replication_role: { value: 'origin', accepts: /^(origin|local)$/ },
 };
 
 /**
- * Settings that poolers track per client, even in transaction mode: drivers of other languages send
- * them, too.
+ * Settings that poolers track per client even in transaction mode, because drivers for other
+ * languages also send them.
  */
 const KEPT_BY_POOLERS = ['datestyle', 'timezone', 'standard_conforming_strings'];
 
 /**
- * Returns the startup option `options`. `more` (`statement_timeout`: `1000`) and the operator's
- * `own` text come later, and win.
+ * Returns the startup option `options`. The settings in `more`, such as `statement_timeout` with
+ * the value `1000`, and the operator's string `own` come last and take precedence.
  */
 export function sessionOptions(more: Readonly<Record<string, string>>, own = ''): string {
   const settings = {
@@ -80,14 +83,19 @@ export function sessionOptions(more: Readonly<Record<string, string>>, own = '')
   return [...options, ...(own ? [own] : [])].join(' ');
 }
 
-/** In transaction mode a pooler refuses or mixes up all other parameters. */
+/**
+ * Startup parameters for a pooler. In transaction mode, a pooler refuses all others or mixes them
+ * up between clients.
+ */
 export const pooledParameters: Readonly<Record<string, string>> = Object.fromEntries(
   KEPT_BY_POOLERS.map((name) => [name, SETTINGS[name]!.value]),
 );
 
 /**
- * Throws `database_setting` for a setting the gateway cannot work with: a pooler dropped it,
- * `database.options` overrides it, or a session cannot set it. One statement.
+ * Checks the settings of a session in one statement.
+ * @throws GatewayError `database_setting` if a setting is unsuitable, because a pooler dropped it,
+ *   `database.options` overrides it, or no session can set it; `database_encoding` if the encoding
+ *   is not UTF-8
  */
 export async function requireSettings(
   pool: pg.Pool,

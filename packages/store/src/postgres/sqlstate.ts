@@ -4,19 +4,19 @@ export const DUPLICATE_DATABASE = '42P04';
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 
-/** Returns the five-character SQLSTATE of an error, if any. */
+/** Returns the five-character SQLSTATE of an error, or undefined if it has none. */
 export function sqlState(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 /**
- * True when Postgres rejected the values (data exception, constraint violation, limit): a retry
- * cannot succeed. All other errors are temporary.
+ * Returns whether Postgres rejected the values (data exception, constraint violation or limit), so
+ * that a retry cannot succeed. All other errors are temporary.
  */
 export function rejectsContent(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: unknown };
-  // An error that ends the session is not about values: an invalid connection option also has class
-  // 22.
+  // An error that ends the session is not about values, even in class 22: an invalid connection
+  // option also has that class.
   return /^(22|23|54)/.test(sqlState(error) ?? '') && severity !== 'FATAL' && severity !== 'PANIC';
 }

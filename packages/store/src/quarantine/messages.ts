@@ -9,7 +9,7 @@ export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
 export interface QuarantinedMessage {
   readonly projectId: string;
-  /** Derived from the coordinates like an event's id: a redelivery is not stored again. */
+  /** Derived from the coordinates like an event id, so that a redelivery is not stored again. */
   readonly id: string;
   readonly sourceId: string;
   readonly occurredAtMs: number;
@@ -21,8 +21,9 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Stores rejected messages without changing existing ones. Returns the others: `same` if already
- * stored, `other` if different bytes have the id. Locks: the inserted rows, in one order.
+ * Stores rejected messages, leaving existing ones unchanged. Returns the messages not stored:
+ * `same` if already stored, `other` if the stored message with this id has different bytes. Locks
+ * the inserted rows in sorted order.
  */
 export async function quarantineMessages(
   pool: Pool,
@@ -58,7 +59,7 @@ export async function quarantineMessages(
     values: [...raw, ...refs],
   });
   const others = new Set(rows.map(({ n }) => n));
-  // The first of several messages with one id was stored.
+  // The first of several messages with the same id was stored.
   const left = messages.flatMap((message, n) =>
     ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const],
   );
@@ -68,8 +69,8 @@ export async function quarantineMessages(
 const PIECE = 'substring($1::bytea from start + 1 for length)';
 
 /**
- * One parameter of bytes, sent unchanged (an array is sent as hex, several times the size), with
- * the start and length of each piece.
+ * Returns one parameter with the bytes of all pieces, and the start and length of each. It is sent
+ * as is; an array would be sent as hex, at several times the size.
  */
 function piecesOf(
   pieces: readonly Uint8Array[],
@@ -92,20 +93,20 @@ export interface QuarantinedMessageRow {
   readonly reason: string;
   readonly headers: string;
   readonly edited_at: Date | null;
-  /** Size of the bytes that a replay uses. */
+  /** The size of the message that a replay uses. */
   readonly raw_bytes: number;
 }
 
 export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
-/** `edited_raw` is null unless edited. */
+/** A message with its bytes. `edited_raw` is null unless it was edited. */
 export type QuarantinedMessageWhole = QuarantinedMessageRow & {
   readonly raw: Buffer;
   readonly edited_raw: Buffer | null;
 };
 
-/** Returns the bytes a replay uses and, if edited, the original bytes. */
+/** Returns the bytes that a replay uses and, if edited, the original ones. */
 export function quarantinedBytes({
   raw,
   edited_raw: edited,
@@ -122,7 +123,10 @@ export interface QuarantineFilter extends Span {
 
 const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
 
-/** Returns a page by id, without the bytes. An index serves each combination of filters. */
+/**
+ * Returns a page of messages ordered by id, without their bytes. An index serves every combination
+ * of filters.
+ */
 export function listQuarantinedMessages(
   pool: Pool,
   projectId: string,
@@ -157,7 +161,7 @@ export function listQuarantinedMessages(
   return readLog(pool, log, page);
 }
 
-/** Returns the message with its bytes, in any status. */
+/** Returns a message with its bytes, regardless of its status. */
 export async function findQuarantinedMessage(
   pool: Pool,
   projectId: string,

@@ -12,18 +12,20 @@ export interface ReplayableMessage extends Pick<
   'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'
 > {
   readonly headers: Readonly<Record<string, string>>;
-  /** The edited bytes, otherwise the original bytes. */
+  /** The edited bytes or, if unedited, the original ones. */
   readonly body: Buffer;
-  /** Digest of the original bytes. */
+  /** The digest of the original bytes. */
   readonly digest: string;
   readonly editedAt: Date | null;
-  /** The source's current function, or its last one if deleted. */
+  /**
+   * The source's current function, or its last one if the source is deleted. Null if it has none.
+   */
   readonly bodyFunction: string | null;
 }
 
 /**
- * Returns the messages with their bytes in the given order, without missing messages. Reads primary
- * keys. No lock.
+ * Returns the messages that exist, with their bytes, in the order of `refs`. Reads by primary key,
+ * without a lock.
  */
 export async function readReplayable(
   pool: Pool,
@@ -45,7 +47,10 @@ export async function readReplayable(
   }));
 }
 
-/** Still quarantined, with the same bytes. `edited_at` has whole milliseconds. */
+/**
+ * Matches a message that is still quarantined and has not been edited since it was read.
+ * `edited_at` is in whole milliseconds, like a JavaScript date.
+ */
 const UNCHANGED = `project_id = $1 and id = $2 and status = 'quarantined' and edited_at is not distinct from $3`;
 
 type Seen = QuarantineRef & Pick<ReplayableMessage, 'editedAt'>;
@@ -56,9 +61,10 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 }
 
 /**
- * Commits a message's events, sorted by id, their usage and its status, all or nothing; undefined
- * when it has changed. Locks the message's row first: a second replay waits and finds it replayed.
- * Then the locks of `acceptEvents` and `addUsage`.
+ * Commits the events of a message, their usage and the new status, all or nothing. The events must
+ * be sorted by id. Returns undefined if the message has changed since it was read. Locks the
+ * message's row first, so that a second replay waits and then finds it replayed; then takes the
+ * locks of `acceptEvents` and `addUsage`.
  */
 export function replayQuarantinedMessage(
   pool: Pool,
@@ -87,7 +93,10 @@ export function replayQuarantinedMessage(
   });
 }
 
-/** Records why a message is still rejected. False, without a change, when it has changed. */
+/**
+ * Records why a message is still rejected. Returns false and changes nothing if the message has
+ * changed since it was read.
+ */
 export async function rejectReplayedMessage(
   pool: Pool,
   message: Seen,
@@ -99,7 +108,10 @@ export async function rejectReplayedMessage(
   );
 }
 
-/** Discards a message with the reason. False, without a change, when it has changed. */
+/**
+ * Discards a message with a reason. Returns false and changes nothing if the message has changed
+ * since it was read.
+ */
 export async function dropReplayedMessage(
   pool: Pool,
   message: Seen,
@@ -112,8 +124,8 @@ export async function dropReplayedMessage(
 }
 
 /**
- * Stores the bytes for the next replay and returns the time; the original bytes and the status
- * remain. Undefined when it has changed.
+ * Stores edited bytes for the next replay and returns the time of the edit. The original bytes and
+ * the status remain. Returns undefined if the message has changed since it was read.
  */
 export async function editQuarantinedMessage(
   pool: Pool,
@@ -132,7 +144,8 @@ export async function editQuarantinedMessage(
 }
 
 /**
- * Discards messages and returns the ids of the quarantined ones. Locks: their rows, in one order.
+ * Discards the given messages that are quarantined, and returns their ids. Locks their rows in
+ * sorted order.
  */
 export async function discardQuarantinedMessages(
   pool: Pool,

@@ -17,7 +17,7 @@ export interface QuarantineSelection {
   readonly status?: QuarantineStatus | undefined;
   readonly code?: string | undefined;
   readonly from?: Date | undefined;
-  /** Only messages quarantined up to this `databaseTime`. */
+  /** Only messages quarantined up to this time, which must come from `databaseTime`. */
   readonly quarantinedUntil?: string | undefined;
 }
 
@@ -31,8 +31,8 @@ const COLUMNS = `${QUARANTINE_COLUMNS}, p.name as project_name, s.name as source
 const SOURCE = `left join sources s on s.project_id = e.project_id and s.id = e.source_id`;
 
 /**
- * Returns quarantined messages of one project or all. Cost: one index probe per project and up to
- * `limit` rows of each, filtered by source and code. No lock.
+ * Returns the quarantined messages of one project or of all. For each project, makes one index
+ * probe and reads rows until `limit` match the source and code. No lock.
  */
 export async function listQuarantine(
   pool: Pool,
@@ -42,7 +42,7 @@ export async function listQuarantine(
   const values = new Values();
   const conditions = [
     'e.project_id = p.id',
-    // A literal, for the partial index of quarantined messages.
+    // A literal, so that the partial index of quarantined messages can be used.
     ...(status === 'quarantined'
       ? [`e.status = 'quarantined'`]
       : values.where(status, (it) => `e.status = ${it}::quarantine_status`)),
@@ -74,7 +74,7 @@ export async function listQuarantine(
 
 export interface QuarantineSpan {
   readonly from: Date;
-  /** Default: now. Compared with broker times. */
+  /** Defaults to now. `from` and `to` are broker times. */
   readonly to?: Date | undefined;
   readonly after?: string | undefined;
   readonly sourceId?: string | undefined;
@@ -83,17 +83,18 @@ export interface QuarantineSpan {
 
 export interface QuarantineStep {
   readonly ids: readonly string[];
-  /** Cursor of the next step; null after the last. */
+  /** The cursor of the next step. Null after the last one. */
   readonly next: string | null;
-  /** Progress by time, 0 to 1. */
+  /** Progress by broker time, from 0 to 1. */
   readonly progress: number;
 }
 
 const STEP_ROWS = 1_000;
 
 /**
- * Returns a project's quarantined messages in a span, oldest first, in steps of bounded work:
- * source and code can match few of a thousand rows. No lock.
+ * Yields the ids of a project's quarantined messages in a span, oldest first. Each step reads a
+ * bounded number of rows, so it may have few or no ids if `sourceId` and `code` match few rows. No
+ * lock.
  */
 export async function* selectQuarantined(
   pool: Pool,
@@ -125,8 +126,8 @@ export async function* selectQuarantined(
 }
 
 /**
- * Returns messages of any project in the order of the ids, without missing messages. One index
- * probe per id and project. No lock.
+ * Returns the messages that exist, from all projects, in the order of `ids`. One index probe per id
+ * and project, no lock.
  */
 export async function findQuarantine(
   pool: Pool,

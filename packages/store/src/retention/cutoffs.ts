@@ -2,20 +2,23 @@ import type pg from 'pg';
 
 export const DAY_MS = 86_400_000;
 
-/** Rows with an older message expire. Cutoffs are starts of UTC days. */
+/** A row expires if its message is older than its project's cutoff, the start of a UTC day. */
 export interface Cutoffs {
-  /** Projects with a separate setting. Deleted projects keep nothing longer than the instance. */
+  /**
+   * The cutoffs of projects with their own retention. A deleted project keeps nothing longer than
+   * the instance does.
+   */
   readonly own: ReadonlyMap<string, Date>;
   readonly youngest: Date;
-  /** Returns a project's cutoff, by default the instance's. */
+  /** Returns the cutoff of a project. Defaults to that of the instance. */
   of(project?: string): Date;
-  /** Reads the settings again, for the same moment. */
+  /** Reads the settings again and returns the cutoffs for the same moment. */
   again(): Promise<Cutoffs>;
 }
 
 /**
- * Reads the cutoffs at the database's time, or `now`; `days` is the instance's retention. Scans the
- * table of projects. No lock.
+ * Reads the cutoffs as of `now`, by default the database's time. `days` is the instance's
+ * retention. Scans the projects, without a lock.
  */
 export async function readCutoffs(
   client: pg.PoolClient,
@@ -46,14 +49,16 @@ export async function readCutoffs(
 }
 
 /**
- * Checks whether a day (`2026-01-31`) has expired; an undefined project has no separate setting.
+ * Returns whether a day (`2026-01-31`) has expired for a project or, if undefined, for projects
+ * without their own retention.
  */
 export function isExpired(times: Cutoffs, project: string | undefined, day: string): boolean {
   return Date.parse(day) < times.of(project).getTime();
 }
 
 /**
- * Returns the condition for a day (`2026-01-31`), with literals: the planner can prune partitions.
+ * Returns the condition that a column is within a day (`2026-01-31`). Uses literals, so that the
+ * planner can prune partitions.
  */
 export function duringDay(column: string, day: string): string {
   return `${column} >= '${day}T00:00Z' and ${column} < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;

@@ -6,8 +6,8 @@ const BATCH = 1_000;
 export const FIRST = idBound(0, '0');
 
 /**
- * Deletes a project's expired finished rows in a remaining day, except rows written since the
- * cutoff. Returns their number.
+ * Deletes a project's expired finished rows of a day whose partitions remain, except those written
+ * since the cutoff. Returns their number.
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
@@ -33,8 +33,8 @@ export async function deleteFinishedOfDay(
 }
 
 /**
- * Deletes expired finished rows of the default partitions, and expired replayed or discarded
- * messages. Returns their number.
+ * Deletes expired finished rows from the default partitions, and expired replayed or discarded
+ * messages from quarantine. Returns their number.
  */
 export async function deleteFinishedElsewhere(
   client: pg.PoolClient,
@@ -46,8 +46,8 @@ export async function deleteFinishedElsewhere(
     eventsStatement(DEFAULT),
     messagesStatement(DEFAULT),
   ];
-  // Earlier versions stored events under any broker time up to 2200. They expire by when they were
-  // written.
+  // Earlier versions stored events under any broker time up to 2200. Such rows expire based on when
+  // they were written.
   const [ahead, last] = [idBound(Date.now() + 2 * DAY_MS, '0'), idBound(Date.UTC(2200, 0, 2), '0')];
   let deleted = 0;
   for (
@@ -71,7 +71,7 @@ export async function deleteFinishedElsewhere(
   return deleted;
 }
 
-/** Returns the next project with rows, with one primary key probe per table. */
+/** Returns the next project with rows, or null. One primary key probe per table. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) =>
     `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
@@ -91,13 +91,16 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
 
 export interface Partitions {
   readonly suffix: '' | '_default';
-  /** A condition on `occurred_at`, with literals for partition pruning; or nothing. */
+  /**
+   * Returns a condition on `occurred_at` with literals, so that the planner can prune partitions,
+   * or an empty string for none.
+   */
   within(table: string): string;
 }
 
 const DEFAULT: Partitions = { suffix: '_default', within: () => '' };
 
-/** Selects a day (`2026-01-31`), in its partitions or the default partitions. */
+/** The rows of a day (`2026-01-31`), in its own partitions or in the default ones. */
 export function ofDay(day: string): Partitions {
   return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
@@ -115,7 +118,10 @@ function batchOf(table: string, within: string): string {
        order by id desc limit 1)`;
 }
 
-/** Locks: the deleted rows. A delivery being re-queued is locked and skipped. */
+/**
+ * Returns the statement that deletes a batch of finished deliveries with their attempts. Locks the
+ * deleted rows, skipping deliveries locked because they are being queued again.
+ */
 export function deliveriesStatement({ suffix, within }: Partitions): string {
   const table = `event_deliveries${suffix}`;
   return `
@@ -135,8 +141,10 @@ export function deliveriesStatement({ suffix, within }: Partitions): string {
 }
 
 /**
- * Locks: the deleted rows. Ids of an event's deliveries start with the same time; their partition
- * can be newer than the event. Each event is probed separately: a join could read all deliveries.
+ * Returns the statement that deletes a batch of finished events without deliveries. Locks the
+ * deleted rows. Delivery ids start with the time of their event's id, but deliveries may be in a
+ * newer partition than the event. Each event is probed separately, because a join could read all
+ * deliveries.
  */
 export function eventsStatement({ suffix, within }: Partitions): string {
   const table = `events${suffix}`;
@@ -154,7 +162,10 @@ export function eventsStatement({ suffix, within }: Partitions): string {
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }
 
-/** Deletes kept messages without an event in their millisecond. Locks: the deleted rows. */
+/**
+ * Returns the statement that deletes a batch of kept messages for which no event with the same
+ * timestamp exists. Locks the deleted rows.
+ */
 export function messagesStatement({ suffix, within }: Partitions): string {
   const table = `event_messages${suffix}`;
   return `

@@ -12,7 +12,8 @@ const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * `missing`: upcoming days (`2026-01-31`) without a partition; their rows go to the default one.
+ * The result of maintenance. `missing` are upcoming days (`2026-01-31`) without a partition, whose
+ * rows go to the default partition.
  */
 export interface Maintained {
   readonly partitionsCreated: boolean;
@@ -21,8 +22,9 @@ export interface Maintained {
 }
 
 /**
- * Creates upcoming partitions; deletes expired idempotency keys, sessions and portal links, old
- * activity, audit entries and answers, and counts of deleted rows. In any agent, one at a time.
+ * Creates upcoming partitions. Deletes expired idempotency keys, ended sessions and portal links,
+ * old activity, audit entries and stored answers, and the counts of deleted endpoints and projects.
+ * Runs in one agent at a time.
  */
 export async function runMaintenance(
   pool: pg.Pool,
@@ -32,8 +34,8 @@ export async function runMaintenance(
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
-      // A locked table, as during a backup, is no failure: new rows go to the default partition,
-      // and move when the day is created.
+      // A locked table, as during a backup, is not a failure: new rows go to the default partition,
+      // and are moved when the day's partition is created.
       await withLockTimeout(client, LOCK_MS, () =>
         client.query('select ensure_day($1::date)', [day]),
       );
@@ -54,7 +56,10 @@ export async function runMaintenance(
   return done;
 }
 
-/** Returns the days (`2026-01-31`) from today, by Postgres' clock, that lack a partition. */
+/**
+ * Returns the days (`2026-01-31`), from today by the Postgres clock, for which any table lacks a
+ * partition.
+ */
 export async function missingDays(client: Querier, daysAhead: number): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d
@@ -66,7 +71,7 @@ export async function missingDays(client: Querier, daysAhead: number): Promise<s
 
 async function deleteExpiredKeys(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
-    // A key that a message is reusing is locked and skipped.
+    // Skip keys locked by a message that reuses them.
     const { rowCount } = await client.query(
       `with old as materialized (select project_id, key from idempotency_keys where expires_at <= now() limit ${BATCH} for update skip locked)
        delete from idempotency_keys k using old where k.project_id = old.project_id and k.key = old.key`,

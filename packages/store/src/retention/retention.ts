@@ -4,7 +4,10 @@ import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-fi
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
-/** A day in UTC (`2026-01-31`), with estimated row counts, if Postgres has any. */
+/**
+ * A dropped UTC day (`2026-01-31`) with estimated row counts. A count is null if Postgres has no
+ * estimate.
+ */
 export interface DroppedDay {
   readonly day: string;
   readonly events: number | null;
@@ -15,16 +18,16 @@ export interface DroppedDay {
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
   readonly unfinished: readonly string[];
-  /** Expired for the instance, but not for a project with rows in them. */
+  /** Days expired for the instance, but not for a project with rows in them. */
   readonly kept: readonly string[];
-  /** A lock was unavailable, as during a backup: the next run continues. */
+  /** Whether a lock was unavailable, as during a backup. The next run continues. */
   readonly locked: boolean;
-  /** Finished rows deleted from remaining days, default partitions, and quarantine. */
+  /** Finished rows deleted from remaining days, default partitions and quarantine. */
   readonly rowsDeleted: number;
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
-/** The order in which every transaction locks them. */
+/** The partitioned tables, in the order in which every transaction locks them. */
 export const PARENTS = [
   'events',
   'event_deliveries',
@@ -36,10 +39,11 @@ const TRIES = 4;
 const PAUSE_MS = 200;
 
 /**
- * Deletes rows whose message is older than `days` whole UTC days or the project's retention, in any
- * agent, one at a time. A day's partitions are dropped once it has expired for all its projects and
- * all rows are finished. Until then, finished rows are deleted per project, as in the default
- * partitions. `now` defaults to the database's time: an agent's wrong clock would delete too much.
+ * Deletes rows whose message is older than `days` whole UTC days or the project's own retention.
+ * Runs in one agent at a time. Drops a day's partitions once it has expired for all projects with
+ * rows in it and all its rows are finished; until then, deletes finished rows per project, as in
+ * the default partitions. `now` defaults to the database's time, because an agent with a wrong
+ * clock would delete too much.
  */
 export async function applyRetention(
   pool: pg.Pool,
@@ -52,7 +56,8 @@ export async function applyRetention(
     for (const { day, projects } of left) {
       for (const project of projects) {
         if (signal?.aborted) break;
-        // Read again: deleting can take long, and the retention can be longer by now.
+        // Read the cutoffs again: deleting may take a long time, and the retention may have been
+        // extended in the meantime.
         const latest = await cutoffs.again();
         if (isExpired(latest, project, day))
           rowsDeleted += await deleteFinishedOfDay(client, {
@@ -98,7 +103,7 @@ async function dropDays(
       left.push({ day, projects: over });
       continue;
     }
-    // Empty, but projects without a setting can still write to it.
+    // The day is empty, but projects without their own retention can still write to it.
     if (projects.length === 0 && !isExpired(cutoffs, undefined, day)) continue;
     if (locked) continue;
     const outcome = await dropDay(client, old, cutoffs, signal);
@@ -116,7 +121,9 @@ interface OldDay {
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
-/** Returns the days with partitions before that time, oldest first. Reads only the catalogue. */
+/**
+ * Returns the days before `before` that have partitions, oldest first. Reads only the catalogue.
+ */
 async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -130,8 +137,8 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
 }
 
 /**
- * Returns the projects with rows in a day; none when no project has a separate setting: all expire
- * together.
+ * Returns the projects with rows in a day, or none if no project has its own retention, because all
+ * then expire together.
  */
 async function projectsOf(
   client: pg.PoolClient,
@@ -143,7 +150,10 @@ async function projectsOf(
   return rows.map(({ id }) => id);
 }
 
-/** Queries the projects with rows in these tables: one primary key probe per project and table. */
+/**
+ * Returns the query for the projects with rows in these tables, with one primary key probe per
+ * project and table.
+ */
 export function projectsIn(tables: readonly string[]): string {
   const next = (table: string) =>
     `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
@@ -160,7 +170,7 @@ async function dropDay(
   cutoffs: Cutoffs,
   signal?: AbortSignal,
 ): Promise<DroppedDay | 'stays' | undefined> {
-  // First without a lock: no statement waits for a day that cannot be dropped anyway.
+  // First check without a lock, so that no statement waits for a day that cannot be dropped.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
     const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, cutoffs));
@@ -170,9 +180,10 @@ async function dropDay(
 }
 
 /**
- * Locks: access exclusive on the parents, as dropping a partition does anyway; with a default
- * partition none can be detached concurrently. Held for probes of partial indexes and the drop,
- * during which nothing can be added to the day.
+ * Drops the partitions of a day, unless it must remain. Locks the parents in access exclusive mode,
+ * as dropping a partition does anyway: with a default partition, none can be detached concurrently.
+ * The locks last for probes of partial indexes and the drop, during which no row can be added to
+ * the day.
  */
 async function dropLocked(
   client: pg.PoolClient,
@@ -185,7 +196,8 @@ async function dropLocked(
     `lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`,
   );
   if (await isUnfinished(client, day)) return 'stays';
-  // A project that keeps the day can have written to it, or changed its setting, since.
+  // Since the projects were read, one that keeps the day may have written to it or changed its
+  // retention.
   const latest = await cutoffs.again();
   if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day)))
     return 'stays';
@@ -207,7 +219,7 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
 }
 
 /**
- * Queries whether a day (`2026-01-31`) has unfinished rows, in its partitions or the default
+ * Returns the query for whether a day (`2026-01-31`) has unfinished rows, in its own or the default
  * partitions. Probes partial indexes of unfinished rows.
  */
 export function unfinished(day: string): string {
@@ -217,7 +229,7 @@ export function unfinished(day: string): string {
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;
 }
 
-/** Returns estimates by table name; counting would read the rows. */
+/** Returns estimated row counts by table name. Exact counts would read all rows. */
 async function countsOf(
   client: pg.PoolClient,
   tables: OldDay['tables'],

@@ -8,7 +8,9 @@ import { addUsage, type ProjectUsage } from './usage.js';
 export interface UsageCounter {
   event(projectId: string, data: string): void;
   delivery(projectId: string): void;
-  /** Writes the counts. Does not reject: unwritten counts remain for the next flush. */
+  /**
+   * Writes the counts to the database. Never rejects: unwritten counts remain for the next flush.
+   */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -19,8 +21,8 @@ const FLUSH_MS = 10_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Counts nothing twice. A killed process, or one that loses its connection during a flush, can lose
- * the counts since its last flush.
+ * Starts a counter that counts nothing twice. If the process is killed, or loses its connection
+ * during a flush, counts since the last flush may be lost.
  */
 export function startUsageCounter({
   pool,
@@ -31,7 +33,10 @@ export function startUsageCounter({
   log: Log;
   flushMs?: number;
 }): UsageCounter {
-  /** Keyed by day since the epoch and project: building strings is too slow for each event. */
+  /**
+   * Counts by day since the epoch and by project. Nested, because building a string key per event
+   * is too slow.
+   */
   let days = new Map<number, Map<string, Counts>>();
   let failing = false;
   let flushing: Promise<void> | undefined;
@@ -79,7 +84,8 @@ export function startUsageCounter({
       });
       failing = false;
     } catch (error) {
-      // Without an answer from Postgres, the counts can have been written.
+      // Without a response from Postgres, the counts may have been written; writing them again
+      // could count them twice.
       if (isSent && !(error instanceof pg.DatabaseError)) {
         log.warn(
           { error },

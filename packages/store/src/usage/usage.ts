@@ -1,6 +1,9 @@
 import type { Querier } from '../postgres/connection.js';
 
-/** Accepted events, successful deliveries, and bytes of the events' data. */
+/**
+ * The number of accepted events, the number of successful deliveries, and the size of the events'
+ * data.
+ */
 export interface Usage {
   readonly events: number;
   readonly deliveries: number;
@@ -20,13 +23,14 @@ export interface UsageDay extends Usage {
 }
 
 /**
- * A day is closed an hour after its end in UTC, when agents have flushed the counts of midnight.
+ * A day can be closed an hour after its end in UTC, by which time agents have flushed the counts
+ * from before midnight.
  */
 const CLOSED = `day < (now() at time zone 'UTC' - interval '1 hour')::date`;
 
 /**
- * Adds usage to the projects' organisations, except for days being posted. Lock: the rows of
- * usage_days, in one order.
+ * Adds usage to the projects' organisations, except for closed days. Locks the rows of usage_days
+ * in sorted order.
  */
 export async function addUsage(client: Querier, usage: readonly ProjectUsage[]): Promise<void> {
   await client.query({
@@ -46,8 +50,8 @@ export async function addUsage(client: Querier, usage: readonly ProjectUsage[]):
 }
 
 /**
- * Returns the usage of events accepted today, in UTC by our clock. `bytes` is their data in UTF-8.
- * Stores nothing.
+ * Returns the usage of events accepted now, on the current UTC day by this process's clock. `bytes`
+ * is the size of their data in UTF-8. Stores nothing.
  */
 export function acceptedNow(
   projectId: string,
@@ -63,11 +67,15 @@ export function acceptedNow(
   };
 }
 
-/** The driver returns sums as text; these fit a number. */
+/**
+ * Uses floats, because the driver returns bigints as strings. The sums are small enough to be
+ * exact.
+ */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
 /**
- * Returns the usage of the last days, including today, newest first, of one organisation if given.
+ * Returns the usage of the last `days` days including today, newest first, for one organisation or
+ * all.
  */
 export async function listUsage(
   client: Querier,
@@ -82,7 +90,7 @@ export async function listUsage(
   return rows;
 }
 
-/** True when a closed day is not posted to billing yet. */
+/** Returns whether a day that can be closed has not been posted to billing. */
 export async function hasUnposted(client: Querier): Promise<boolean> {
   const { rows } = await client.query(
     `select from usage_days where posted_at is null and ${CLOSED} limit 1`,
@@ -91,8 +99,8 @@ export async function hasUnposted(client: Querier): Promise<boolean> {
 }
 
 /**
- * Closes and returns the next unposted days, oldest first; nothing is added to a closed day.
- * Requires `lockBilling`.
+ * Closes the next unposted days and returns them, oldest first. Nothing is added to a closed day.
+ * The caller must hold the lock taken by `lockBilling`.
  */
 export async function closeUnposted(
   client: Querier,
@@ -119,7 +127,7 @@ export async function closeUnposted(
   return rows;
 }
 
-/** Records that a day was posted. Keeps an earlier time. */
+/** Records that a day was posted. If it was recorded before, keeps the earlier time. */
 export async function markPosted(
   client: Querier,
   { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>,
@@ -128,7 +136,10 @@ export async function markPosted(
   await client.query(text, [id, day]);
 }
 
-/** Tries to acquire the billing lock for the life of the connection. */
+/**
+ * Tries to take the billing lock, held until the connection ends. Returns false if another
+ * connection holds it.
+ */
 export async function lockBilling(client: Querier): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>(
     `select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`,

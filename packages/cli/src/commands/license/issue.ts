@@ -5,7 +5,7 @@ import { formatDuration, parseDuration, wrongUse } from '../../app/flag-values.j
 import { GatewayCommand, valueFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
-/** The latest date that Postgres and date formats support. */
+/** The latest expiry. Date formats with four-digit years cannot express a later one. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -102,7 +102,7 @@ export default class LicenseIssue extends GatewayCommand {
 
 function expiryOf(text: string, now = Date.now()): Date {
   const day = Date.parse(text.slice(0, 10));
-  // `Date.parse` reads the 30th of February as the 2nd of March.
+  // `Date.parse` reads 30 February as 2 March, so the parsed day is compared with the text.
   const isDate =
     DATE.test(text) &&
     !Number.isNaN(day) &&

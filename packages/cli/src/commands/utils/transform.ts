@@ -95,7 +95,10 @@ export default class UtilsTransform extends GatewayCommand {
     }
   }
 
-  /** Runs now and on every change, until Ctrl-C. Errors are printed. */
+  /**
+   * Calls `once` immediately and after every file change, until Ctrl-C. Prints errors instead of
+   * throwing them.
+   */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
     let running = Promise.resolve();
     const run = () => {

@@ -6,7 +6,7 @@ import { LOOPBACK } from './ports.js';
 
 export interface Receipt {
   readonly received_at: string;
-  /** `POST /path HTTP/1.1` */
+  /** The request line, such as `POST /path HTTP/1.1`. */
   readonly request: string;
   readonly verified: boolean;
   readonly problem: string | null;
@@ -26,9 +26,9 @@ const KEPT = 100;
 const TOLERANCE_MS = 300_000;
 
 /**
- * Starts a webhook receiver on loopback. It answers a POST with 200, or with 401 and why its
- * signature is invalid. `GET /` lists the last hundred requests as JSON, in a browser as a page
- * that refreshes itself.
+ * Starts a webhook receiver on loopback. It responds to a POST with 200, or with 401 and the reason
+ * if the signature cannot be verified. `GET /` lists the last hundred requests as JSON or, in a
+ * browser, as a page that refreshes itself.
  */
 export async function startInbox(port: number): Promise<Inbox> {
   const receipts: Receipt[] = [];

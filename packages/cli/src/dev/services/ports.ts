@@ -7,8 +7,8 @@ import { DevError } from '../flags.js';
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Derived from the folder: Postgres takes a while to bind its port, and concurrent starts must not
- * compete for it.
+ * The default port of Postgres, derived from the current folder: Postgres takes a while to bind its
+ * port, and concurrent starts in different folders must not compete for one.
  */
 const POSTGRES_PORT =
   15_433 + (createHash('sha256').update(process.cwd()).digest().readUInt16BE() % 4_000);
@@ -18,23 +18,24 @@ const TRIES = 100;
 
 type Part = keyof typeof USUAL;
 
-/** Ports of all parts, on loopback. */
+/** The ports of all parts, on loopback. */
 export interface Ports {
   readonly numbers: Readonly<Record<Part, number>>;
-  /** Frees and returns a port. Until then it is held against other processes. */
+  /** Frees and returns the port of a part, which is bound until then to reserve it. */
   release(part: Part): Promise<number>;
 }
 
 /**
- * Chooses and holds the ports of all parts.
+ * Chooses and reserves the ports of all parts.
  *
- * @param requested 0 for any free port; undefined for the default one, or the next free one
+ * @param requested the port of each part: 0 for any free port, undefined for the default port or
+ *   the next free one
  * @throws GatewayError `port_in_use` or `port_refused` for a requested port
  */
 export async function choosePorts(requested: {
   readonly [Name in Part]?: number | undefined;
 }): Promise<Ports> {
-  // Requested ports first: no other part can take them.
+  // Requested ports are bound first, so that no other part can take them.
   const parts = (Object.keys(USUAL) as Part[]).sort(
     (a, b) => Number(requested[a] === undefined) - Number(requested[b] === undefined),
   );

@@ -25,7 +25,7 @@ const READY_MS = 60_000;
 const STOP_MS = 15_000;
 
 export interface PostgresOptions {
-  /** The user that runs Postgres if we are root. */
+  /** The user to run Postgres as, if this process runs as root. */
   readonly user: SystemUser | undefined;
   readonly home: string;
   readonly data: string;
@@ -34,16 +34,16 @@ export interface PostgresOptions {
 }
 
 export interface Postgres {
-  /** True if this start created the data. */
+  /** Whether this run created the data. */
   readonly isNew: boolean;
-  /** Rejects with a DevError when Postgres exits before `close`. */
+  /** Rejects with a DevError if Postgres exits before `close` is called. */
   readonly crashed: Promise<never>;
   close(): Promise<void>;
 }
 
 /**
- * Starts Postgres on loopback from the binaries of the npm package, creating its data if needed.
- * Throws a DevError with the end of the log.
+ * Starts Postgres on loopback from the npm package's binaries, creating its data if needed. Throws
+ * a DevError with the end of the log if it does not start.
  */
 export async function startPostgres(
   place: PostgresOptions,
@@ -77,7 +77,8 @@ export async function startPostgres(
     ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
   ];
   const output = openSync(log, 'w', 0o600);
-  // A separate session: Ctrl-C must not stop Postgres before the last delivery is recorded.
+  // Postgres runs in a separate session: Ctrl-C must not stop it before the last delivery is
+  // recorded.
   const child = spawn(join(bin, 'postgres'), args, {
     ...options,
     stdio: ['ignore', output, output],
@@ -116,7 +117,10 @@ export async function startPostgres(
   };
 }
 
-/** After an interruption, the next start finds data without an API key, and deletes it. */
+/**
+ * Creates the data folder. After an interruption, the next run finds data without an API key and
+ * deletes it.
+ */
 async function initialise(
   bin: string,
   { home, user, data, password }: PostgresOptions,
@@ -143,8 +147,8 @@ async function initialise(
 }
 
 /**
- * The eighth line of the pid file says when Postgres is ready. The file of a killed Postgres names
- * another pid.
+ * Whether the pid file says on its eighth line that Postgres is ready. Its first line must be this
+ * pid, because a killed Postgres leaves its file behind.
  */
 function isReady(data: string, pid: number | undefined): boolean {
   try {
@@ -162,12 +166,15 @@ export interface SystemUser {
 
 const USERS = ['postgres', 'nobody', 'daemon'];
 
-/** Returns a user to run Postgres if we are root: Postgres refuses to run as root. */
+/**
+ * Returns a user to run Postgres as if this process runs as root, which Postgres refuses; otherwise
+ * undefined. Throws a DevError if the system has no suitable user.
+ */
 export function postgresUser(): SystemUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
   for (const name of USERS) {
-    // name:password:uid:gid:…, see passwd(5)
+    // Fields of a line, passwd(5): `name:password:uid:gid:…`.
     const [, , uid, gid] = accounts.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
     if (uid && gid) return { uid: Number(uid), gid: Number(gid) };
   }
@@ -181,14 +188,14 @@ function runs(user: SystemUser | undefined, command: string, ...args: readonly s
   return spawnSync(command, args, { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
-/** Checks whether the user can enter the folder. */
+/** Whether the user can enter the folder. */
 export function canEnter(folder: string, user: SystemUser): boolean {
   return runs(user, '/bin/sh', '-c', 'cd "$1"', 'sh', folder);
 }
 
 /**
  * Returns the folder with `bin`, `lib` and `share` of the Postgres in node_modules, or a copy in
- * `home` if the user cannot run it there (a clone in root's home).
+ * `home` if the user cannot run Postgres there, such as in a clone in root's home directory.
  */
 function postgresBinaries(home: string, user: SystemUser | undefined): string {
   const installed = join(installedPackage(), 'native');
@@ -219,8 +226,8 @@ function installedPackage(): string {
   const links = existsSync(list)
     ? (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[])
     : [];
-  // The package creates links between library versions in an install script, which npm can have
-  // skipped.
+  // The package's install script creates symlinks between library versions. It is run here if npm
+  // skipped it.
   if (links.some(({ target }) => !existsSync(join(folder, target))))
     spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd: folder });
   return folder;

@@ -4,7 +4,7 @@ import { LOOPBACK } from './ports.js';
 
 export const QUEUE_NAME = 'orders';
 
-/** The emulator accepts any region and credentials. */
+/** Arbitrary: the emulator accepts any region and any credentials. */
 export const QUEUE_REGION = 'eu-west-1';
 export const QUEUE_KEYS = { access_key_id: 'development', secret_key: 'development' } as const;
 
@@ -20,16 +20,18 @@ export interface QueueEmulator {
 type SqsResponse = Readonly<Record<string, string>>;
 
 /**
- * Starts an SQS emulator on loopback with one in-memory queue. It speaks the JSON protocol, and
- * `SendMessage` of the query protocol, which curl can use without JSON quoted in JSON.
+ * Starts an SQS emulator on loopback with one in-memory queue. It supports the JSON protocol, and
+ * `SendMessage` of the query protocol, so that curl can send a message without escaping JSON inside
+ * JSON:
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
  */
 export async function startQueue(port: number): Promise<QueueEmulator> {
-  // The emulator's start function listens on all addresses.
+  // The emulator's own start function listens on all addresses, so the app is built here instead.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
   const url = `${endpoint}/${ACCOUNT}/${QUEUE_NAME}`;
-  // The emulator names queues by this host, which not every system resolves.
+  // The host in the emulator's queue URLs. Not every system resolves it, so requests and responses
+  // are rewritten.
   const internalEndpoint = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
 
   const call = async (
@@ -61,7 +63,7 @@ export async function startQueue(port: number): Promise<QueueEmulator> {
   app.addHook('preHandler', async (request, reply) => {
     const body = (request.body ?? {}) as Record<string, unknown>;
     if (typeof body['QueueUrl'] !== 'string') return;
-    // As in SQS, the path alone names the queue.
+    // As in SQS, only the path identifies the queue.
     body['QueueUrl'] = body['QueueUrl'].replace(/^https?:\/\/[^/]+/, internalEndpoint);
     if (body['Action'] !== 'SendMessage') return;
     const { status, answer } = await call('SendMessage', {
@@ -73,8 +75,8 @@ export async function startQueue(port: number): Promise<QueueEmulator> {
   });
   app.addHook('onSend', async (request, _reply, payload) => {
     if (typeof payload !== 'string') return payload;
-    // A disconnected client does not get the messages: make them visible again now, not after half
-    // a minute.
+    // A disconnected client does not receive the messages, so they are made visible again now
+    // instead of after half a minute.
     if (
       request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage' &&
       request.raw.socket.destroyed

@@ -1,7 +1,10 @@
 import type { MetricsRig } from '@gateway/plugin-conformance';
 import type { Settings } from './index.js';
 
-/** The rig of the conformance suite. For a back end that pushes it also has `read`, which returns what has arrived. */
+/**
+ * The rig for the conformance suite. A backend that pushes also needs `read`, which returns the
+ * values that the backend received.
+ */
 const rig: MetricsRig<Settings> = { settings: () => ({ prefix: '' }) };
 
 export default rig;

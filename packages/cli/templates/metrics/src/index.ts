@@ -1,12 +1,15 @@
 import type { MetricsPlugin } from '@gateway/plugin';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The settings of `settings.json`, by the part of their keys after `metrics.__NAME___metrics.` */
+/** The settings in `settings.json`, by the part of their keys after `metrics.__NAME___metrics.`. */
 export interface Settings {
   readonly prefix: string;
 }
 
-/** The example: keeps the values and writes them as text at `GET /metrics`. A back end that pushes sends them instead, and exposes a comment. */
+/**
+ * An example that keeps values in memory and exposes them as text at `GET /metrics`. A backend that
+ * pushes sends them instead, and exposes only a comment.
+ */
 const plugin: MetricsPlugin<Settings> = {
   async start(series, { prefix }) {
     const registry = new Registry();

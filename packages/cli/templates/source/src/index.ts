@@ -9,22 +9,29 @@ import {
   type SourcePlugin,
 } from '@gateway/plugin';
 
-/** The connection of a source record, as `connection.json` describes it. A secret field has `"x-secret": true` there: it is sealed at rest. */
+/**
+ * The connection of a source, described by `connection.json`. A secret field has `"x-secret": true`
+ * there, so that the gateway stores it encrypted.
+ */
 export interface Connection {
   readonly folder: string;
 }
 
-/** The settings of `settings.json`, by the part of their keys after `source.__NAME__.` */
+/** The settings in `settings.json`, by the part of their keys after `source.__NAME__.`. */
 export interface Settings {
   readonly poll_ms: number;
 }
 
 /**
- * The example: the files of a folder are the messages, in the order of their names. A message is acknowledged by deleting its file. Write a file under a name
- * that begins with a dot and rename it when it is whole.
+ * An example that reads the files of a folder as messages, in the order of their names. A message
+ * is acknowledged by deleting its file. To send one, write a file whose name begins with a dot, and
+ * rename it when it is complete.
  */
 const plugin: SourcePlugin<Connection, Settings> = {
-  /** Called when a source is created or changed: tests once whether it could be read, and leaves nothing behind. */
+  /**
+   * Called when a source is created or changed. Checks whether the source can be read, and leaves
+   * no resources open.
+   */
   async check({ folder }, { signal }) {
     signal.throwIfAborted();
     await readdir(folder).catch((error: unknown) => refuse(error, folder));
@@ -33,16 +40,19 @@ const plugin: SourcePlugin<Connection, Settings> = {
   async run({ folder }, handle, context) {
     const { signal, settings } = context;
     const aborted = whenAborted(signal);
-    // One reader of a folder does for all workers, each of which may have a window unsettled.
+    // One reader of the folder serves all workers, each with a whole window of unsettled messages.
     const window = context.window * context.workers;
-    // By name: what was handed over and has not settled. Waiting for it is all that the end has to do.
+    // Messages passed to `handle` that have not settled, by name. The run waits for them before it
+    // ends.
     const unsettled = new Map<string, Promise<void>>();
-    // Messages that the gateway did not take (`later`) come again with the next run.
+    // Names of messages that were not acknowledged, such as those that settled as `later`. The next
+    // run reads them again.
     const left = new Set<string>();
     const settle = async (message: Message) => {
       const name = message.coordinates;
       const outcome = await handle(message);
-      // `force`: another agent reads the folder too, and may be first.
+      // `force` ignores a missing file: another agent that reads the folder may have deleted it
+      // first.
       if (acknowledges(outcome))
         await rm(join(folder, name), { force: true }).catch(() => left.add(name));
       else left.add(name);
@@ -60,7 +70,7 @@ const plugin: SourcePlugin<Connection, Settings> = {
           if (signal.aborted) break;
           if (message) unsettled.set(name, settle(message));
         }
-        // A full window waits for the first to settle: that is the back-pressure.
+        // Back-pressure: if the window is full, wait until a message settles.
         if (unsettled.size >= window) await Promise.race([...unsettled.values(), aborted]);
         else await sleep(settings.poll_ms, undefined, { signal }).catch(() => undefined);
       }
@@ -74,7 +84,7 @@ const plugin: SourcePlugin<Connection, Settings> = {
 
 export default plugin;
 
-/** A file as a message; undefined when it is gone. */
+/** Returns a file as a message, or undefined if it no longer exists. */
 async function messageOf(folder: string, name: string): Promise<Message | undefined> {
   try {
     const path = join(folder, name);
@@ -86,7 +96,7 @@ async function messageOf(folder: string, name: string): Promise<Message | undefi
   }
 }
 
-/** Throws an error of the file system as a sentence with what to change. */
+/** Throws a file system error as a `PluginError`, with a sentence and a fix. */
 function refuse(error: unknown, folder: string): never {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const reasons: Readonly<Record<string, string>> = {

@@ -5,7 +5,10 @@ import type { ReceivedSpan, TracerRig } from '@gateway/plugin-conformance';
 import * as api from '@opentelemetry/api';
 import type { Settings } from './index.js';
 
-/** Opens the rig of the conformance suite: a file for each rule. A rig for a back end starts a server that speaks its protocol. */
+/**
+ * Opens the rig for the conformance suite, with a file per rule. For a backend, start a server that
+ * supports its protocol.
+ */
 export default async function open(): Promise<TracerRig<Settings>> {
   const folder = await mkdtemp(join(tmpdir(), '__NAME__-'));
   let number = 0;

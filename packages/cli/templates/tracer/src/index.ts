@@ -22,13 +22,16 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
 
-/** The settings of `settings.json`, by the part of their keys after `tracer.__NAME__.` */
+/** The settings in `settings.json`, by the part of their keys after `tracer.__NAME__.`. */
 export interface Settings {
   readonly file: string;
   readonly sample_rate: number;
 }
 
-/** The example: spans become lines of a file. Registers a provider with the one copy of `@opentelemetry/api`; the gateway speaks that API alone. */
+/**
+ * An example that writes spans as lines in a file. It registers a provider with the single copy of
+ * `@opentelemetry/api`, through which the gateway creates all its spans.
+ */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -71,7 +74,7 @@ async function start(
   };
 }
 
-/** Writes each finished span as a line of JSON. Put what speaks to your back end in its place. */
+/** Writes each finished span as a line of JSON. Replace it with an exporter for your backend. */
 function fileExporter(file: FileHandle): SpanExporter {
   let written: Promise<void> = Promise.resolve();
   return {

@@ -4,28 +4,31 @@ import { Problem, Progress } from '../feedback.js';
 import { Dialog } from '../form.js';
 import { Button } from '../layout.js';
 
-/** Texts of the dialog; counts are already formatted. */
+/** The wording of the dialog. The functions receive formatted counts. */
 interface BatchWords {
-  /** The rows in the plural, after their count: `deliveries that failed, last hour`. */
+  /**
+   * The rows in the plural, as shown after their count, such as `deliveries that failed, last
+   * hour`.
+   */
   readonly what: string;
   /** Replaces `what` while rows are counted. */
   readonly counting?: string;
-  /** The button: `Send 12 again`. */
+  /** Returns the button text, such as `Send 12 again`. */
   readonly action: (count: string) => string;
-  /** The result without a full stop: `12 were sent again`. */
+  /** Returns the result without a full stop, such as `12 were sent again`. */
   readonly done: (count: string) => string;
-  /** Follows the number of rows that wait for their endpoint. */
+  /** Shown after the number of rows waiting for their endpoint. */
   readonly held?: string;
-  /** Follows the number of skipped rows. */
+  /** Shown after the number of skipped rows. */
   readonly left?: string;
 }
 
 /**
  * A button that opens the dialog of a bulk operation.
  *
- * @param props.label text of the button: `Send again…`
- * @param props.begin fixes the rows when the dialog opens
- * @param props.onDone the dialog was closed: rows may have changed
+ * @param props.label the text of the button, such as `Send again…`
+ * @param props.begin fixes the selection of rows when the dialog opens
+ * @param props.onDone called when the dialog is closed, because rows may have changed
  */
 export function BatchButton({
   label,
@@ -51,7 +54,7 @@ export function BatchButton({
 }
 
 /**
- * Counts the rows that a filter matches and, once confirmed, processes them with a progress bar.
+ * Counts the rows that match a filter and, after confirmation, processes them with a progress bar.
  */
 function BatchDialog({
   title,
@@ -123,13 +126,14 @@ function BatchDialog({
 }
 
 /**
- * The result of one request of a bulk operation, which works for some seconds. Omitted counts are 0.
+ * The result of one request of a bulk operation, which processes rows for some seconds. Omitted
+ * counts are 0.
  */
 interface BatchStep {
-  /** Rows that were, or would be, processed. */
+  /** The number of rows processed or, in a dry run, to be processed. */
   readonly count: number;
   readonly left?: number;
-  /** The part of `count` that waits for its endpoint. */
+  /** How many of these rows wait for their endpoint. */
   readonly held?: number;
   readonly next: string | null;
 }
@@ -141,7 +145,7 @@ type RunStep = (
 
 interface Batch {
   readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
-  /** The result of the dry run. */
+  /** The counts of the dry run. */
   readonly found: typeof NOTHING;
   readonly done: number;
   readonly error: Error | undefined;
@@ -151,7 +155,9 @@ interface Batch {
 
 const NOTHING = { count: 0, left: 0, held: 0 };
 
-/** Counts the rows that a filter matches, then processes them until the end or until stopped. */
+/**
+ * Counts the rows that match a filter, then processes them until all are done or the user stops it.
+ */
 function useBatch(step: RunStep): Batch {
   const [state, setState] = useState<Omit<Batch, 'start' | 'stop'>>({
     phase: 'counting',

@@ -7,8 +7,8 @@ import { useShortcuts } from '../shortcuts.js';
 import { RANGES } from './time-range.js';
 
 /**
- * Search, filters and time range of a log, all kept in the query. `hasTime` is false for rows
- * without a time. Without `searchHint` there is no search field.
+ * The search, filters and time range of a log, kept in the query string. `hasTime` is false for
+ * rows without a time. Without `searchHint`, there is no search field.
  */
 export function FilterBar({
   searchHint,
@@ -23,7 +23,7 @@ export function FilterBar({
   const search = param('search');
   const [typed, setTyped] = useState(search);
   const before = useRef(search);
-  // The back button and links change the query.
+  // The field follows the query, which the back button and links change.
   if (before.current !== search) {
     before.current = search;
     if (typed !== search) setTyped(search);
@@ -79,7 +79,7 @@ export function FilterBar({
   );
 }
 
-/** Filters by one of several values; `''` is no filter. See `Options`. */
+/** A filter by one value; `''` means none. For `other`, see `Options`. */
 export function FilterSelect({
   name,
   label,
@@ -119,7 +119,7 @@ function FilterTime({ name, label }: { name: string; label: string }) {
   );
 }
 
-/** The start of an id: hexadecimal digits, grouped as in a UUID. */
+/** The start of an id: hexadecimal digits grouped as in a UUID. */
 const ID_START = /^[0-9a-f]{8}(-[0-9a-f-]*)?$/i;
 
 export interface Search {
@@ -127,7 +127,7 @@ export interface Search {
   readonly event_type?: string;
 }
 
-/** Interprets the search text: the start of an id, or an event type. */
+/** Interprets a search string as the start of an id or as an event type. */
 export function searchOf(text: string): Search {
   const wanted = text.trim();
   if (wanted === '') return {};

@@ -12,10 +12,11 @@ import { isOpenEnded } from './time-range.js';
 const LIVE_MS = 2_000;
 
 /**
- * A live log. New rows wait behind a button while the user reads further down.
+ * A log with live updates. While the user reads further down, new rows are held back behind a
+ * button.
  *
- * @param props.name identifies the list; the query's filters are added
- * @param props.children shown if the list is empty without filters: what to do
+ * @param props.name identifies the list, together with the filters in the query
+ * @param props.children what to do if the list is empty without filters
  */
 export function LiveLog<Row extends { readonly uid: string }>({
   label,
@@ -31,7 +32,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
   columns: readonly LogColumn<Row>[];
   load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   hrefOf: (row: Row) => string;
-  /** An action of a key on the focused row. */
+  /** A key that acts on the focused row. */
   rowKey?: {
     readonly key: string;
     readonly label: string;

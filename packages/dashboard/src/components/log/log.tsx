@@ -4,10 +4,10 @@ import { useRowKeys } from '../shortcuts.js';
 
 export interface LogColumn<Row> {
   readonly name: string;
-  /** A CSS grid width: `minmax(8rem, 1fr)`. */
+  /** A CSS grid width, such as `minmax(8rem, 1fr)`. */
   readonly width: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** The place on phones: the second line of the row, or hidden; by default the first line. */
+  /** The cell's place on phones: the second line, or hidden. Default: the first line. */
   readonly narrow?: 'second' | 'hidden';
 }
 
@@ -15,15 +15,18 @@ const ROW_PX = 38;
 const NARROW_ROW_PX = 62;
 /** Rows rendered above and below the viewport. */
 const MARGIN_ROWS = 12;
-/** Loads more when fewer rows than this remain below, before the user scrolls to them. */
+/**
+ * More rows are loaded when fewer than this remain, so that they arrive before the user scrolls
+ * there.
+ */
 const AHEAD_ROWS = 100;
 const narrow = typeof matchMedia === 'undefined' ? undefined : matchMedia('(max-width: 40rem)');
 
 /**
- * A virtualised list: renders only visible rows. The first cell links to the row's page; `j` and
- * `k` move through the rows.
+ * A virtualised list, which renders only the visible rows. The first cell links to the row's page,
+ * and the keys `j` and `k` move through the rows.
  *
- * @param props.onEnd loads more: the end is near
+ * @param props.onEnd loads more rows when the end is near
  * @param props.onScroll reports whether the beginning is visible
  */
 export function Log<Row extends { readonly uid: string }>({
@@ -84,7 +87,7 @@ export function Log<Row extends { readonly uid: string }>({
     focusRow();
   });
 
-  /** A row that is not rendered yet gets the focus after the next rendering. */
+  /** Focuses the wanted row, after the next rendering if it is not rendered yet. */
   const focusRow = () => {
     const link = body.current?.querySelector<HTMLElement>(`[data-row="${wanted.current}"] a`);
     if (!link) return;

@@ -2,7 +2,7 @@ import { param, query } from '../../router/location.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Values of the query parameter `range`; the first is the default. */
+/** Values of the query parameter `range`, the first being the default, with label and length. */
 export const RANGES = [
   ['', 'All times', undefined],
   ['15m', 'Last 15 minutes', HOUR_MS / 4],
@@ -13,7 +13,9 @@ export const RANGES = [
   ['custom', 'Between two times', undefined],
 ] as const;
 
-/** Current start and end of the range, for the API; an open side is omitted. */
+/**
+ * Returns the start and end of the selected range for the API, omitting either if it is unlimited.
+ */
 export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
   const asked = param('range');
   if (asked === 'custom') {
@@ -26,7 +28,7 @@ export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: 
   return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
 }
 
-/** The range for bulk operations: it ends now, so later rows are excluded. */
+/** Returns the range for a bulk operation. It ends now, to exclude later rows. */
 export function closedRange(): { startDate: string; endDate: string } {
   return {
     startDate: new Date(0).toISOString(),
@@ -40,12 +42,12 @@ function timeOf(name: string, text: string | null): Record<string, string> {
   return Number.isNaN(date.getTime()) ? {} : { [name]: date.toISOString() };
 }
 
-/** False for a range that has ended: no new rows can appear. */
+/** Returns whether new rows can appear in the range: false if it has an end. */
 export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }
 
-/** The range within a sentence: `last hour`, `all times`. */
+/** Returns the range as part of a sentence, such as `last hour` or `all times`. */
 export function rangeWords(): string {
   const asked = param('range');
   const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];

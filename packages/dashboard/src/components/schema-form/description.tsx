@@ -1,4 +1,4 @@
-/** Text of a schema or a setting; renders backticks as code. */
+/** The text of a schema or setting, with backticks rendered as code. */
 export function Description({ text }: { readonly text: string }) {
   return (
     <>

@@ -73,7 +73,7 @@ export function SchemaField({
           type="number"
           value={text}
           placeholder={placeholder}
-          // Text such as `1.0`, which may become `1.05`, stays as it is typed.
+          // Keep text such as `1.0` as typed: it may become `1.05`.
           onChange={(typed) =>
             onChange(
               typed === '' ? undefined : String(Number(typed)) === typed ? Number(typed) : typed,
@@ -122,13 +122,14 @@ function exampleOf(byDefault: unknown, examples: readonly unknown[]): string {
   return typeof example === 'string' || typeof example === 'number' ? String(example) : '';
 }
 
-/** A secret is never shown. A stored one is kept if nothing is typed. */
+/** The input for a secret, which is never shown. A stored secret is kept if nothing is typed. */
 function Secret({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
   const label = labelOf(name, schema);
   const isStored = stored === MASK;
   const isRemoved = isStored && value === undefined;
   const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : '';
-  // A password field would join the lines of a PEM key.
+  // A password field would join the lines of a PEM key, so it gets a text area, with the state in
+  // the hint.
   const told =
     isLongText(schema) && state !== ''
       ? `${schema.description ?? ''} ${state}.`
@@ -191,8 +192,8 @@ function Choice({
 }
 
 /**
- * Edits values without a specific input as JSON. Invalid JSON is sent as a string, and the server
- * reports what it expects.
+ * Edits a value without a specific input as JSON. Invalid JSON is sent as a string, so that the
+ * server reports what it expects.
  */
 function Json({
   value,

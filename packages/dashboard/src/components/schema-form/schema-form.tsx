@@ -5,28 +5,31 @@ import { Description } from './description.js';
 import { SchemaField } from './schema-field.js';
 import { fieldsOf, kindOf, labelOf, type FormSchema, type Value } from './schema.js';
 
-/** Draws a field by itself, and may change others: `value` is that of the whole object. */
+/**
+ * A component that renders a field. `value` is the whole object, so that it can change other fields
+ * too.
+ */
 export type Widget = (props: Omit<Props, 'path' | 'widgets'>) => JSX.Element | null;
 
 interface Props {
   readonly schema: FormSchema;
   readonly value: Value;
   readonly onChange: (value: Value) => void;
-  /** The server's version: stored secrets are masked. */
+  /** The server's version, with stored secrets masked. */
   readonly stored?: Value;
-  /** The error of the last request; its sentences appear at their fields. */
+  /** The error of the last request, shown at its fields. */
   readonly error?: Error | undefined;
-  /** Path of the value in the request: `pub_sub.kafka`; empty for the body. */
+  /** The path of the value in the request, such as `pub_sub.kafka`. Empty for the body. */
   readonly path: string;
-  /** Replace the generated inputs of some fields. */
+  /** Components that replace generated inputs, by field name. */
   readonly widgets?: Readonly<Record<string, Widget>>;
-  /** Focuses the first field. */
+  /** Whether the first field gets the focus. */
   readonly hasFocus?: boolean;
 }
 
 /**
- * Inputs for an object, generated from its JSON Schema: titles, descriptions, defaults, choices,
- * secrets, groups and conditional fields. `submitted` returns the value to send.
+ * The inputs for an object, generated from its JSON Schema with titles, descriptions, defaults,
+ * choices, secrets, groups and conditional fields. `submitted` returns the value to send.
  */
 export function SchemaForm({
   schema,
@@ -113,7 +116,7 @@ function Group({
   );
 }
 
-/** The sentence about a field, or about its first refused element. */
+/** Returns the error of a field or, with `withElements`, of its first invalid element. */
 function errorAt(error: Error | undefined, path: string, withElements = true): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   const own = error.errors.find(({ field }) => field === path);

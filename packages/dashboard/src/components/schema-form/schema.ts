@@ -1,4 +1,4 @@
-/** The JSON Schema keywords that a form understands; the server checks the others. */
+/** The JSON Schema keywords that a form supports. Only the server checks others. */
 export interface FormSchema {
   readonly title?: string;
   readonly description?: string;
@@ -19,15 +19,15 @@ export interface FormSchema {
   readonly then?: FormSchema;
   readonly else?: FormSchema;
   readonly 'x-secret'?: boolean;
-  /** The value of a field that is null, in words. */
+  /** The meaning of null in this field. */
   readonly 'x-unset'?: string;
-  /** `project`: not over a portal link. */
+  /** The role that may set the field. `project` means not over a portal link. */
   readonly 'x-set-by'?: string;
 }
 
 export type Value = Readonly<Record<string, unknown>>;
 
-/** The mask of a stored secret in responses. Sent back, it keeps the secret. */
+/** Masks a stored secret in responses. A request with the mask keeps the secret. */
 export const MASK = '********';
 
 const LONG_TEXT = 10_000;
@@ -60,7 +60,10 @@ export function kindOf(schema: FormSchema): Kind {
   }
 }
 
-/** Labels a field without a title: `consumer_group_id` becomes `Consumer group id`. */
+/**
+ * Returns the title of a field, or a label from its name, such as `Consumer group id` for
+ * `consumer_group_id`.
+ */
 export function labelOf(name: string, { title }: FormSchema): string {
   if (title) return title;
   const words = name
@@ -70,7 +73,7 @@ export function labelOf(name: string, { title }: FormSchema): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The object's fields for its current value, and whether each is required. */
+/** Returns the fields that apply to an object's current value, and whether each is required. */
 export function fieldsOf(
   schema: FormSchema,
   value: Value,
@@ -84,7 +87,9 @@ export function fieldsOf(
   );
 }
 
-/** An empty text can be the value of a required field: `minLength` is then 0. */
+/**
+ * Returns a field. With a `minLength` of 0 it is not required, because an empty string is valid.
+ */
 function fieldOf(name: string, schema: FormSchema, { required }: FieldStates) {
   return { name, schema, isRequired: required.has(name) && schema.minLength !== 0 };
 }
@@ -117,7 +122,7 @@ const UNDERSTOOD = new Set([
   'description',
 ]);
 
-/** Evaluates a condition; undefined for unknown keywords: then all fields are shown. */
+/** Evaluates a condition. Returns undefined for an unknown keyword; all fields are then shown. */
 function matches(schema: FormSchema | boolean, value: unknown): boolean | undefined {
   if (typeof schema === 'boolean') return schema;
   if (Object.keys(schema).some((name) => !UNDERSTOOD.has(name))) return undefined;
@@ -131,7 +136,10 @@ function matches(schema: FormSchema | boolean, value: unknown): boolean | undefi
   return inner.includes(false) ? false : inner.includes(undefined) ? undefined : true;
 }
 
-/** Empty fields are omitted, so that the server applies its defaults. */
+/**
+ * Returns whether a value is filled in. Requests omit empty fields, so that the server applies its
+ * defaults.
+ */
 export function isGiven(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   if (Array.isArray(value)) return value.some(isGiven);
@@ -139,8 +147,8 @@ export function isGiven(value: unknown): boolean {
 }
 
 /**
- * Returns the filled-in fields that apply. Null removes a stored secret with a hidden or emptied
- * field.
+ * Returns the filled-in fields that apply. A stored secret whose field is hidden or emptied is
+ * null, which removes it.
  */
 export function submitted(
   schema: FormSchema,
@@ -168,8 +176,8 @@ export function submitted(
 }
 
 /**
- * Returns a resource for the API from its form. An emptied field is null, its default or `''`,
- * whichever its schema has, else it is left out.
+ * Returns the values of a form as an API resource. An emptied field is null if its schema allows
+ * null, `''` if an empty string is valid, otherwise its default or, without one, omitted.
  */
 export function written<Resource>({ properties = {} }: FormSchema, value: Value): Resource {
   const field = (schema: FormSchema, given: unknown): unknown => {

@@ -65,7 +65,10 @@ export function Sessions() {
   );
 }
 
-/** The first match wins: Edge and Opera also name Chrome, and Chrome names Safari. */
+/**
+ * Parts of a User-Agent header that identify browsers. The first match wins, because Edge and Opera
+ * also include Chrome, and Chrome includes Safari.
+ */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],
@@ -83,8 +86,8 @@ const SYSTEMS = [
 ] as const;
 
 /**
- * Names browser and system from the User-Agent header: `Firefox on Linux`. Returns an unknown agent
- * unchanged.
+ * Returns the browser and system named in a User-Agent header, such as `Firefox on Linux`. Returns
+ * an unknown header unchanged.
  */
 export function browserOf(agent: string): string {
   const find = (names: readonly (readonly [string, string])[]) =>

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@gateway/client';
 import { own } from '../../format/text.js';
 
-/** The first part of each action, with its label and the page of such a resource. */
+/** The first part of each action, with the label and page of its resources. */
 export const RESOURCES: Readonly<
   Record<string, { readonly word: string; readonly page?: string }>
 > = {
@@ -31,7 +31,10 @@ const VERBS: Readonly<Record<string, string>> = {
   resume: 'resumed',
 };
 
-/** `Endpoint changed`; an unknown action is only spaced: `Endpoint: expire secret`. */
+/**
+ * Returns an action in words, such as `Endpoint changed`. An unknown one is only split into words:
+ * `Endpoint: expire secret`.
+ */
 export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
   if (action === 'auth.takeOver') return 'Account taken over by the owner of its address';
@@ -45,7 +48,7 @@ function spaced(text: string): string {
   return text.replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** The page of the changed resource, if it has one and still exists. */
+/** Returns the page of the changed resource, unless it has none or this change deleted it. */
 export function pageOf({
   action,
   project_id: project,
@@ -58,7 +61,7 @@ export function pageOf({
     : undefined;
 }
 
-/** The name of the changed resource if the changes include it, otherwise its id. */
+/** Returns the name of the changed resource if the changes include it, otherwise its id. */
 export function resourceName({ changes, resource_id: id }: AuditEntry): string | undefined {
   const named = changes['name'] ?? changes['email'];
   const name = named?.after ?? named?.before;

@@ -96,7 +96,7 @@ function auditFilter() {
   return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };
 }
 
-/** Filters by kind of resource. A link can name a single action. */
+/** The filter by kind of resource. A URL parameter can also select a single action. */
 function WhatFilter() {
   const all = Object.entries(RESOURCES).map(
     ([name, { word }]) => [`${name}.*`, `${word}s`] as const,
@@ -111,7 +111,7 @@ function WhatFilter() {
   );
 }
 
-/** Filters by member. A link can name an API key or a former member. */
+/** The filter by member. A URL parameter can also select an API key or a former member. */
 function ActorFilter({ organisation }: { organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
     const { content } = await accountApi()

@@ -13,7 +13,10 @@ const ACTORS = {
   process: 'a key of the server',
 } as const;
 
-/** One change in a line; expanded: who, from which address, and each value before and after. */
+/**
+ * A change, shown on one line. Expanded, it shows who made it, from which address, and each value
+ * before and after.
+ */
 export function Entry({ entry, onFocus }: { entry: AuditEntry; onFocus: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { actor, action, created_at: at, address } = entry;
@@ -106,14 +109,14 @@ const columns: readonly TableColumn<ChangeRow>[] = [
   { name: 'After', cell: ({ after }) => after !== undefined && <ins>{after}</ins> },
 ];
 
-/** One changed value; a side without the value is undefined. */
+/** One changed value. A side without a value is undefined. */
 interface Change {
   readonly field: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** Lists the changed values; compares objects member by member. */
+/** Returns the changed values. Objects are compared property by property. */
 export function changesOf(changes: AuditEntry['changes']): Change[] {
   return Object.entries(changes).flatMap(([field, { before, after }]) =>
     differences(field, before, after),
@@ -133,7 +136,10 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Strings are unquoted, so that functions keep their lines; other values are JSON. */
+/**
+ * Formats a value: a string without quotes, so that functions keep their lines, and any other value
+ * as JSON.
+ */
 function textOf(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -3,7 +3,7 @@ import { Badge, Code, Time } from '../../components/data.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 
-/** The response in a word: `200`, `connection refused`. */
+/** Summarises the response, such as `200` or `connection refused`. */
 export function answerOf({
   http_status: status,
   error,
@@ -13,7 +13,7 @@ export function answerOf({
   return status === null ? (error ?? 'no answer') : String(status);
 }
 
-/** One request of a delivery and its response; the newest is open. */
+/** One request of a delivery and its response. `isOpen` expands it. */
 export function Attempt({
   attempt,
   delivery,
@@ -87,7 +87,9 @@ export function Attempt({
   );
 }
 
-/** The request as sent, except for signatures and authentication, which are not stored. */
+/**
+ * Returns the request as it was sent, without signatures and authentication, which are not stored.
+ */
 function requestLines(
   { url, requested_at: at }: DeliveryAttempt,
   { uid }: EventDelivery,

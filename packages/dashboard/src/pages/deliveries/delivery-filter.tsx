@@ -9,7 +9,7 @@ import { isPortal, param } from '../../router/location.js';
 type DeliveryQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
 type Status = NonNullable<DeliveryQuery['status']>[number];
 
-/** Values and labels of the `status` filter. `waiting` is two statuses of the API. */
+/** Values and labels of the `status` filter. `waiting` stands for two API statuses. */
 export const STATUSES = [
   ['', 'Any status'],
   ['failure', 'Failed'],
@@ -19,7 +19,7 @@ export const STATUSES = [
   ['discarded', 'Discarded'],
 ] as const;
 
-/** The API filters of the page's query. */
+/** Converts the page's query to API filters. */
 export function deliveryFilter(): DeliveryQuery & Search {
   const status = param('status');
   const statuses: readonly Status[] | undefined =
@@ -32,7 +32,8 @@ export function deliveryFilter(): DeliveryQuery & Search {
 }
 
 /**
- * The portal cannot list by event type: any text is sent as an id, and the API reports the error.
+ * Returns the filter for the search text. The portal cannot list by event type, so it sends any
+ * text as an id, and the API reports the error.
  */
 function searched(text: string): Search {
   return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
@@ -40,7 +41,10 @@ function searched(text: string): Search {
 
 const MOST = 100;
 
-/** Chooses an endpoint. The list is limited, so an endpoint that a link names is added to it. */
+/**
+ * The filter by endpoint. The list is limited, so an endpoint set by a URL parameter is read
+ * separately.
+ */
 export function EndpointFilter() {
   const chosen = param('endpoint');
   const { data: known } = useResource('endpoints to filter by', async (signal) =>

@@ -43,7 +43,7 @@ export default function DeliveryLog() {
   );
 }
 
-/** One line: why a delivery waits or has ended. */
+/** Explains in one line why a delivery waits or has ended. */
 function Remark({
   row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint },
 }: {

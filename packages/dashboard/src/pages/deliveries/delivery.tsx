@@ -116,7 +116,7 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
   );
 }
 
-/** The requests show the function's output, not the data of the event. */
+/** Explains that requests show the output of the function and not the event data. */
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
   const words = 'changed the data: its endpoint gets what the requests below show';
   if (isPortal.value) return <>{words}</>;
@@ -128,7 +128,7 @@ function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDel
   );
 }
 
-/** Why a delivery has no time of the next attempt. */
+/** Returns why an unfinished delivery has no next attempt time. */
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
   return status === 'processing' ? 'under way' : 'as soon as an agent takes it';

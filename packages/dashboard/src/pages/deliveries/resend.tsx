@@ -11,7 +11,7 @@ import { param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
 import { deliveryFilter } from './delivery-filter.js';
 
-/** Resends a failed or discarded delivery without asking. */
+/** Resends a failed or discarded delivery without confirmation. */
 export function resendNow({ uid, status, event_metadata: event }: EventDelivery): void {
   if (status !== 'failure' && status !== 'discarded') {
     toast(
@@ -27,7 +27,7 @@ export function resendNow({ uid, status, event_metadata: event }: EventDelivery)
     .then(() => toast(`${event.event_type ?? 'The event'} is sent again.`), toastError);
 }
 
-/** Resends the delivery of a page; asks first if it was delivered. */
+/** A button that resends the delivery of a page, with confirmation if it was successful. */
 export function ResendButton({
   delivery,
   onSent,
@@ -81,19 +81,19 @@ export function ResendButton({
   );
 }
 
-/** Statuses that can be resent in bulk. */
+/** The statuses whose deliveries can be resent in bulk, with a name for these deliveries. */
 const SENDABLE = {
   failure: 'failed deliveries',
   discarded: 'discarded deliveries',
   success: 'successful deliveries',
 };
 
-/** Resends all deliveries that match the log's filters; by default the failed ones. */
+/** A button that resends all deliveries matching the log's filters, by default the failed ones. */
 export function ResendAll({ onDone }: { onDone: () => void }) {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
-  // A bulk resend cannot select by the start of an id, and waiting deliveries are sent anyway.
+  // A bulk resend cannot select by id prefix, and waiting deliveries are sent anyway.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   return (
     <BatchButton

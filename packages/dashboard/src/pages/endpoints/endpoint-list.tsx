@@ -19,7 +19,7 @@ const STATUSES = [
   ['inactive', 'Inactive'],
 ] as const;
 
-/** The values are states of the API. */
+/** The values are API states of the circuit breaker, joined with commas. */
 const BREAKERS = [
   ['', 'Any circuit breaker'],
   ['open,half_open', 'Breaker open'],

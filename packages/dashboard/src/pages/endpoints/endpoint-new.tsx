@@ -55,7 +55,10 @@ export default function EndpointNew() {
   );
 }
 
-/** Subscribes a new endpoint. Returns errors: the endpoint exists, and its secret must be shown. */
+/**
+ * Subscribes a new endpoint. Returns an error instead of throwing it, because the endpoint exists
+ * and its secret must be shown.
+ */
 async function subscribed(
   { uid, name }: Endpoint,
   types: readonly string[],

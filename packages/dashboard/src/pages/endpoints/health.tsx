@@ -11,7 +11,7 @@ import { shareOf } from './state.js';
 
 const LIVE_MS = 10_000;
 
-/** The first range needs no query parameter. */
+/** Time ranges of the chart. The first needs no query parameter. */
 const RANGES = [
   ['', 'Last 24 hours', 24],
   ['6h', 'Last 6 hours', 6],
@@ -23,7 +23,7 @@ export function Health({ id }: { readonly id: string }) {
     RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(
     `${projectId.value} activity of ${id} ${range}`,
-    // Includes the unfinished step: the chart shows counts, not rates.
+    // Include the unfinished step: the chart shows counts and not rates.
     (signal) => readActivity(hours * 60, signal, { endpointId: id, isWhole: false }),
     { everyMs: LIVE_MS },
   );

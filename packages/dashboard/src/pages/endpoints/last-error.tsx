@@ -6,7 +6,7 @@ import { projectHref, projectId } from '../../router/location.js';
 
 const LIVE_MS = 5_000;
 
-/** Why the newest failed or retried delivery was not accepted. */
+/** Shows why the newest failed or retried delivery was not accepted. */
 export function LastError({ endpointId }: { readonly endpointId: string }) {
   const { data } = useResource(
     `${projectId.value} last error of ${endpointId}`,

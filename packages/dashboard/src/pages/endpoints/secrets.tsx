@@ -10,7 +10,7 @@ import { mayManage } from '../../session/session.js';
 
 type Secret = Endpoint['secrets'][number];
 
-/** Hours during which the old secrets continue to sign. */
+/** The hours for which the old secrets remain valid, with labels. */
 const OVERLAPS = [
   ['24', 'for a day'],
   ['1', 'for an hour'],

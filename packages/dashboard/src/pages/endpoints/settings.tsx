@@ -94,12 +94,12 @@ function EditForm({
   );
 }
 
-/** The form of a resource holds it as the API does. */
+/** Returns the values of the form: the API fields, unchanged. */
 function valueOf(endpoint: Endpoint): Value {
   return { ...endpoint };
 }
 
-/** The words of fields that a schema does not describe. */
+/** Renders fields for which the schema is not enough. */
 const WORDS: {
   readonly [Name in keyof Endpoint]?: (endpoint: Endpoint) => ComponentChildren;
 } = {
@@ -109,7 +109,7 @@ const WORDS: {
     certificate && <CertificateEnd at={certificate.expires_at} />,
   strategy: ({ strategy }) => retryWords(strategy),
   rate_limit: limitWords,
-  // Told with the limit.
+  // Shown with the limit.
   rate_limit_duration: () => undefined,
 };
 

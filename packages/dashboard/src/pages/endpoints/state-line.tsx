@@ -6,7 +6,7 @@ import { ActionButton } from '../../components/form.js';
 import { mayManage } from '../../session/session.js';
 import { stateOf, type Attempts } from './state.js';
 
-/** Says whether the endpoint receives its deliveries, and offers what to do if not. */
+/** States whether the endpoint receives its deliveries and, if not, offers a remedy. */
 export function StateLine({
   endpoint,
   attempts,

@@ -10,14 +10,14 @@ export interface EndpointState {
   readonly label: string;
   readonly tone: Tone;
   readonly sentence: string;
-  /** The time at which the state ends automatically. */
+  /** When the state ends by itself. */
   readonly until?: string;
 }
 
-/** An endpoint is failing from this share of failed requests. */
+/** The share of failed requests, from 0 to 1, at which an endpoint counts as failing. */
 const FAILING = 0.5;
 
-/** Says in a word and a sentence whether an endpoint receives its deliveries. */
+/** Describes whether an endpoint receives its deliveries: a label, a tone and a sentence. */
 export function stateOf(
   { status, status_reason: reason, circuit_breaker: breaker }: Endpoint,
   attempts?: Attempts,
@@ -56,7 +56,7 @@ export function stateOf(
   return { label: 'active', tone: 'ok', sentence: 'Deliveries to it are sent.' };
 }
 
-/** The share of accepted requests; undefined without requests. */
+/** Returns the share of accepted requests, from 0 to 1, or undefined if there were no requests. */
 export function shareOf(attempts: Attempts | undefined): number | undefined {
   const all = attempts ? attempts.success + attempts.failure : 0;
   return attempts && all > 0 ? attempts.success / all : undefined;

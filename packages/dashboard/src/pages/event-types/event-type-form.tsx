@@ -8,9 +8,10 @@ import { valueOf } from '../../format/json.js';
 import { SchemaTable } from './schema-table.js';
 
 /**
- * The form of an event type, next to its fields as readers will see them.
+ * The form of an event type, next to a table of its fields as readers see them.
  *
- * @param props.isNew an existing type keeps its name: events and subscriptions refer to it
+ * @param props.isNew whether the name can be set; it is fixed later, because events and
+ *   subscriptions refer to it
  */
 export function EventTypeForm({
   draft,
@@ -76,7 +77,7 @@ export function EventTypeForm({
   );
 }
 
-/** The form of a new event type; schema and example are JSON text. */
+/** The form values of a new event type. Schema and example are JSON text. */
 export const newEventType = { name: '', description: '', schema: '', example: '' };
 type EventTypeDraft = typeof newEventType;
 
@@ -91,7 +92,7 @@ export function draftOf({
   return { name, description, schema: textOf(schema), example: textOf(example) };
 }
 
-/** Converts a draft for the API; undefined while schema or example are invalid JSON. */
+/** Converts a draft for the API. Returns undefined while the schema or example is invalid JSON. */
 export function fieldsOf({
   description,
   schema,

@@ -15,7 +15,10 @@ import { SchemaTable } from './schema-table.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Finds a type by name first, then by id: a name can look like an id. */
+/**
+ * Finds an event type by name, otherwise by id. The name takes precedence, because it may look like
+ * an id.
+ */
 async function find(name: string, signal: AbortSignal): Promise<EventType | null> {
   const { content } = await api().eventTypes.list({ name }, { signal }).page();
   if (content[0] || !UUID.test(name)) return content[0] ?? null;
@@ -186,7 +189,7 @@ function Reference({ type }: { type: EventType }) {
   );
 }
 
-/** A command that posts an event of a type with the reader's API key. */
+/** Returns a shell command that posts an event of the type with the reader's API key. */
 function command(eventType: string, data: unknown): string {
   const body = JSON.stringify({ event_type: eventType, data: data ?? {} });
   return `curl ${location.origin}${root}/api/v1/projects/${projectId.value ?? ''}/events \\

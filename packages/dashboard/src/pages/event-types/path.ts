@@ -1,9 +1,12 @@
 import type { EventType } from '@gateway/client';
 
-/** Names that are paths of other pages: the page of such a type uses its id. */
+/**
+ * Names that would collide with other page paths. An event type with such a name has its id in the
+ * path.
+ */
 const TAKEN = ['new'];
 
-/** The path of an event type's page, below the project. */
+/** Returns the path of an event type's page, relative to the project. */
 export function pathOf({ uid, name }: Pick<EventType, 'uid' | 'name'>): string {
   return `/event-types/${TAKEN.includes(name) ? uid : encodeURIComponent(name)}`;
 }

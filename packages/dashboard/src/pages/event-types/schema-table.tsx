@@ -29,20 +29,22 @@ const columns: readonly TableColumn<SchemaRow>[] = [
 ];
 
 interface SchemaRow {
-  /** The dotted path; `[]` is an element of a list, `*` any other name. */
+  /** The dotted path of the field. `[]` is an element of a list, `*` any other name. */
   readonly uid: string;
   readonly type: string;
   readonly isRequired: boolean;
   readonly description: string;
-  /** Constraints other than the type: `at least 1`. */
+  /** Constraints other than the type, such as `at least 1`. */
   readonly rules: string;
 }
 
-/** Schemas can be recursive, and as large as a message. */
+/** Limits of the table, because a schema may be recursive and as large as a message. */
 const DEPTH_MAX = 8;
 const ROWS_MAX = 300;
 
-/** Lists the fields of a schema, outer fields first: at most 300, eight levels deep. */
+/**
+ * Returns the fields of a schema, outer ones first. At most `ROWS_MAX`, down to `DEPTH_MAX` levels.
+ */
 export function schemaRows(schema: unknown): SchemaRow[] {
   if (!isObject(schema)) return [];
   const rows: SchemaRow[] = [];
@@ -70,7 +72,10 @@ export function schemaRows(schema: unknown): SchemaRow[] {
     for (const variant of variantsOf(it))
       if (depth < DEPTH_MAX) within(resolved(schema, variant), path, depth + 1);
   };
-  /** The row of the list already has the type of its elements. */
+  /**
+   * Adds the fields of a list's elements. The elements need no row: the list's row shows their
+   * type.
+   */
   const visitElement = (items: JsonObject, path: string, depth: number) => {
     if (depth < DEPTH_MAX) within(resolved(schema, items), path, depth + 1);
   };
@@ -90,7 +95,7 @@ function objectAt(it: JsonObject, name: string): JsonObject {
 const text = (value: unknown) => (typeof value === 'string' ? value : '');
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Resolves references and merges `allOf`. */
+/** Resolves the references of a schema and merges its `allOf`. */
 function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObject {
   if (!isObject(given) || left === 0) return {};
   const {
@@ -117,7 +122,7 @@ function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObjec
   }));
 }
 
-/** Resolves a pointer such as `#/$defs/Money`. */
+/** Resolves a JSON Pointer such as `#/$defs/Money`. */
 function at(root: JsonObject, ref: string): unknown {
   const [start, ...names] = ref.split('/');
   if (start !== '#') return undefined;
@@ -179,7 +184,7 @@ function rulesOf(it: JsonObject): string {
   return [...rules, ...(it['deprecated'] === true ? ['deprecated'] : [])].join('; ');
 }
 
-/** Variants can repeat a field. */
+/** Removes rows with the same path, because variants may repeat a field. */
 function distinct(rows: readonly SchemaRow[]): SchemaRow[] {
   return [...new Map(rows.map((row) => [row.uid, row])).values()];
 }

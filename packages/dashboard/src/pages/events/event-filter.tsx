@@ -15,7 +15,7 @@ export const STATUSES = [
   ['pending', 'Pending'],
 ] as const;
 
-/** The API filters of the page's query. */
+/** Converts the page's query to API filters. */
 export function eventFilter(): EventQuery & Search {
   return {
     ...shownRange(),

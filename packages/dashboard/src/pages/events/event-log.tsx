@@ -40,7 +40,7 @@ export default function EventLog() {
   );
 }
 
-/** Labels of the API's outcomes; `routed` needs none. */
+/** Labels for API outcomes. `routed` needs none. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   no_subscription: 'no subscription matches',
   no_endpoints: 'the project has no endpoints',

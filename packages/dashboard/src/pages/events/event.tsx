@@ -126,7 +126,7 @@ function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessa
   );
 }
 
-/** Explains to which endpoints an event was routed, and why not to others. */
+/** Explains which endpoints an event was routed to, and why not to others. */
 function Routing({ explanation }: { explanation: EventExplanation }) {
   const {
     event,

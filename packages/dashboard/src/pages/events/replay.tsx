@@ -8,8 +8,8 @@ import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
 
 /**
- * Routes an event again without asking: endpoints that already have a delivery of it get no second
- * one.
+ * Reroutes an event without confirmation. Endpoints that already have a delivery of the event do
+ * not get another.
  */
 export function routeNow({ uid, event_type: type }: Event): void {
   api()
@@ -33,7 +33,7 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
   );
 }
 
-/** Routes all events again that match the log's filters. */
+/** A button that reroutes all events matching the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
   const { query: idStart, event_type: type, sourceId, status } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;

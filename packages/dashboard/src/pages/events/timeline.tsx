@@ -14,7 +14,7 @@ interface Moment {
   readonly text: ComponentChildren;
 }
 
-/** The history of an event, oldest first, with the time since its message. */
+/** The history of an event, oldest first, each entry with the time elapsed since the message. */
 export function Timeline({ explanation }: { explanation: EventExplanation }) {
   const startMs = new Date(explanation.event.occurred_at).getTime();
   return (
@@ -111,7 +111,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
   return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
 }
 
-/** Says whether the original message is stored, next to the function's output. */
+/** Returns the entry on whether the original message is stored with its event. */
 function messageMoment({
   message_bytes: size,
   source_id: id,

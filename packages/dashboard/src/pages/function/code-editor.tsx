@@ -19,8 +19,8 @@ import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * A JavaScript editor in a shadow root: its styles are constructed style sheets, which the page's
- * content security policy allows. Tab moves the focus, as everywhere; Ctrl+] indents.
+ * A JavaScript editor in a shadow root, so that its styles are constructed style sheets, which the
+ * content security policy allows. Tab moves the focus, as elsewhere; Ctrl+] indents.
  */
 export function CodeEditor({
   label,
@@ -34,7 +34,10 @@ export function CodeEditor({
 }: {
   label: string;
   value: string;
-  /** A new number loads `value` into the editor; otherwise the typed text remains. */
+  /**
+   * A counter. When it changes, `value` is loaded into the editor; until then, the typed text
+   * remains.
+   */
   revision: number;
   onChange: (value: string) => void;
   mistake: Mistake | undefined;
@@ -105,8 +108,8 @@ export function CodeEditor({
 }
 
 /**
- * Replaces a selection itself: browsers would preserve its look in style attributes, which the
- * content security policy refuses.
+ * Replaces the selection with typed text. The browser would preserve the look of the selection in
+ * style attributes, which the content security policy forbids.
  */
 function replaceSelection(event: InputEvent, view: EditorView): boolean {
   if (
@@ -172,7 +175,7 @@ const theme = EditorView.theme({
 });
 
 interface Mistake {
-  /** Starts at 1. */
+  /** The line number, counted from 1. */
   readonly line: number;
   readonly sentence: string;
 }
@@ -210,8 +213,8 @@ function decorationsOf(mistake: Mistake | undefined, doc: Text): DecorationSet {
 }
 
 /**
- * Colours the line of the mistake and shows the sentence below it; both move with the text until
- * the next mistake.
+ * Highlights the line of the mistake and shows the sentence below it. Both move with the text until
+ * the next mistake is shown.
  */
 const mistakeField = StateField.define<DecorationSet>({
   create: () => Decoration.none,

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAction, type Action } from '../../api/change.js';
 import { toast } from '../../components/feedback.js';
 
-/** The owner of a function: a source or a subscription. */
+/** The resource that has a function: a source or a subscription. */
 interface FunctionOwner {
   readonly uid: string;
   readonly updated_at: string;
@@ -13,33 +13,33 @@ export interface FunctionPlace<It extends FunctionOwner> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
-  /** The message after a function was saved. */
+  /** The message shown after saving. */
   readonly saved: string;
 }
 
 export interface FunctionDraft {
   readonly text: string;
-  /** Changes when the text is replaced other than by typing. */
+  /** A counter that changes when the text is replaced other than by typing. */
   readonly revision: number;
   readonly type: (text: string) => void;
   readonly replace: (text: string) => void;
   readonly isChanged: boolean;
   readonly undo: () => void;
   readonly save: Action<[]>;
-  /** The function that another user has saved meanwhile. */
+  /** The function that another user saved in the meantime. Undefined without a conflict. */
   readonly conflict: string | undefined;
   readonly takeTheirs: () => void;
   readonly saveMine: () => void;
 }
 
 interface DraftState<It> {
-  /** The version that the edit started from. */
+  /** The version on which the edit is based. */
   readonly base: It;
   readonly text: string;
   readonly revision: number;
 }
 
-/** Unsaved texts by owner: the user can visit another page meanwhile. */
+/** Unsaved drafts by owner, kept so that the user can visit another page. */
 const kept = new Map<string, DraftState<unknown>>();
 
 export function useFunctionDraft<It extends FunctionOwner>(
@@ -82,7 +82,7 @@ export function useFunctionDraft<It extends FunctionOwner>(
     } catch (error) {
       if (!(error instanceof GatewayApiError) || error.code !== 'stale') throw error;
       const now = await place.read(on.uid);
-      // Another user has changed another property, such as the name: not a conflict.
+      // No conflict if another user changed only other properties, such as the name.
       if (functionOf(now) === functionOf(on)) return store(now);
       setConflict(now);
     }

@@ -9,10 +9,10 @@ import { CodeEditor } from './code-editor.js';
 import type { FunctionDraft } from './function-draft.js';
 
 /**
- * Edits a function and runs it on a sample while the user types, as an agent would.
+ * Edits a function and, while the user types, runs it on a sample as an agent would.
  *
- * @param props.about input and output of the function
- * @param props.children the sample and the result, for members
+ * @param props.about explains the input and output of the function
+ * @param props.children the sample and the result, for members only
  */
 export function FunctionEditor({
   draft,
@@ -82,7 +82,10 @@ export function FunctionEditor({
   );
 }
 
-/** Another user has saved another function meanwhile: shows both and lets the user choose. */
+/**
+ * Shown when another user has saved a different function in the meantime. Shows that function and
+ * lets the user choose.
+ */
 function Conflict({ draft, conflict }: { draft: FunctionDraft; conflict: string }) {
   return (
     <div class="problem" role="alert">

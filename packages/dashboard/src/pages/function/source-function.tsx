@@ -89,11 +89,11 @@ const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
 interface MessageSample {
   readonly text: string;
   readonly setText: (text: string) => void;
-  /** Messages to choose from; `''` is a typed message. */
+  /** The messages to choose from. `''` is a message that the user types. */
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly chosen: string;
   readonly choose: (value: string) => void;
-  /** The message for the test request; undefined while it is read. */
+  /** The message for the test request. Undefined while loading. */
   readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
   readonly quarantineId: string;
   readonly error: Error | undefined;
@@ -101,8 +101,8 @@ interface MessageSample {
 }
 
 /**
- * The message that the function runs on: `?message=` names a quarantined message, `?event=` an
- * event. The text can be edited.
+ * Returns the message to run the function on: a quarantined message or an event, set by the query
+ * parameters `message` and `event`, or the user's own text. The text can be edited.
  */
 function useSample(source: Source): MessageSample {
   const quarantineId = param('message');
@@ -182,7 +182,7 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   return [['', 'A sample of my own'], ...other, ...known];
 }
 
-/** The text of a stored message, and the reference to it in a request. */
+/** The text of a stored message, and its reference for a request. */
 interface Read {
   readonly text: string;
   readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
@@ -203,7 +203,7 @@ async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise
   return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
 }
 
-/** Rebuilds a message from the data of an event; exact for a source without a function. */
+/** Rebuilds a message from an event's data. Exact only for a source without a function. */
 function messageOf({ event_type: type, data, headers }: Event, source: Source): string {
   if (source.body_function) return JSON.stringify(data, null, 2);
   const custom = Object.keys(headers).length > 0 ? { custom_headers: headers } : {};

@@ -110,8 +110,8 @@ interface EventSample {
 }
 
 /**
- * The input of a function: data of the event in the link, or of the newest one. The text can be
- * edited.
+ * Returns the input of the function: the data of the event set by a URL parameter, or of the newest
+ * event. The text can be edited.
  */
 function useEventSample(): EventSample {
   const [{ event, text }, setSample] = useState({

@@ -9,7 +9,9 @@ import { capital } from '../../format/text.js';
 type Plugin = InstancePlugin & { readonly uid: string };
 type Flag = InstanceFeatureFlag & { readonly uid: string };
 
-/** Plugins, feature flags and the licence: which are active, and why others are not. */
+/**
+ * Shows which plugins, feature flags and licence entitlements are active, and why others are not.
+ */
 export function Extensions() {
   const all = useResource('instance extensions', async (signal) => {
     const { instance } = accountApi();
@@ -85,7 +87,8 @@ const flagColumns: readonly TableColumn<Flag>[] = [
 const FEW_DAYS = 30;
 
 /**
- * The licence in force: holder, validity and entitlements; or why a given licence is not in force.
+ * Shows the licence with its holder, validity and entitlements, and the problem if the given
+ * licence is not valid.
  */
 function LicencePanel({ licence }: { licence: InstanceLicense }) {
   const {

@@ -11,7 +11,7 @@ const LIVE_MS = 5_000;
 type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
 type ShownAgent = InstanceHealth['agents'][number] & { readonly uid: string };
 
-/** The responding server with its dependencies, and the agents. */
+/** Shows the responding server with its dependencies, and the agents. */
 export function Health() {
   const health = useResource(
     'instance health',

@@ -12,7 +12,7 @@ import { param, query, setQuery } from '../../router/location.js';
 
 type SettingRow = InstanceSetting & { readonly uid: string };
 
-/** The settings of the responding server, each with its default and the origin of its value. */
+/** Shows the settings of the responding server, with defaults and origins. */
 export function Settings() {
   const settings = useResource(
     'instance settings',
@@ -98,9 +98,9 @@ const columns: readonly TableColumn<SettingRow>[] = [
 ];
 
 interface SettingFilter {
-  /** Words that must all occur in key, summary, value or origin; case-insensitive. */
+  /** Words that must all occur in the setting's key, summary, value or origin, ignoring case. */
   readonly search: string;
-  /** Only settings that are set explicitly. */
+  /** Whether to show only settings that are set explicitly. */
   readonly isSet: boolean;
 }
 
@@ -116,7 +116,10 @@ export function matching(
   });
 }
 
-/** Formats a value as in a file, lists with commas; `–` for an empty value. */
+/**
+ * Formats a value as in a configuration file, except that lists use commas and an empty value is
+ * `–`.
+ */
 export function textOf(value: unknown): string {
   if (value === null || value === '') return '–';
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');

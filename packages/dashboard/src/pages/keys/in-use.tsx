@@ -15,8 +15,8 @@ type Expiring = Ending & {
 };
 
 /**
- * Active keys or links; the query `ended` adds the others. `children` explain their purpose if the
- * list is empty.
+ * Shows the active keys or links, or all of them if the query parameter `ended` is set. In an empty
+ * list, `children` explain what they are for.
  */
 export function InUse<It extends Expiring>({
   list,
@@ -27,7 +27,7 @@ export function InUse<It extends Expiring>({
 }: {
   list: List<It>;
   label: string;
-  /** Text for an empty list: `No key is in use`. */
+  /** The title of an empty list, such as `No key is in use`. */
   none: string;
   columns: readonly TableColumn<It>[];
   children: ComponentChildren;
@@ -71,7 +71,10 @@ export function StateBadge({ row }: { row: Ending }) {
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
 
-/** Asks for confirmation, revokes, and refreshes the list. `children` explain the consequences. */
+/**
+ * A button that revokes a key or link after confirmation, and refreshes the list. `children`
+ * explain the consequences.
+ */
 export function RevokeButton<It extends Expiring>({
   row: { uid, name, last_used_at: used },
   of: { list, revoke },
@@ -107,13 +110,13 @@ export function RevokeButton<It extends Expiring>({
   );
 }
 
-/** A choice, with a time if the choice is `custom`. */
+/** The selected expiry. `time` is used only if `choice` is `custom`. */
 export interface Expiry {
   readonly choice: string;
   readonly time: string;
 }
 
-/** The expiry of a new key; `expiryOf` converts it for the API. */
+/** The input for the expiry of a new key, which `expiryOf` converts for the API. */
 export function ExpiryField({
   options,
   value,

@@ -18,8 +18,8 @@ import {
 } from './key-ring.js';
 
 /**
- * Creates and shows a key. A key that `replaces` another copies its name, role and scopes, and then
- * offers to revoke the old key.
+ * Creates a key and shows it. To replace another key, copies its name, role and scopes, then offers
+ * to revoke it.
  */
 export function NewKey({
   ring,
@@ -137,7 +137,10 @@ function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly 
   };
 }
 
-/** Adds a role that the ring does not offer: without it the form would show, and save, another. */
+/**
+ * Adds a role that the ring does not offer: without it, the form would show and save a different
+ * one.
+ */
 function withRole(roles: KeyRing['roles'], role: string): KeyRing['roles'] {
   return roles.some(([it]) => it === role) ? roles : [...roles, [role, role]];
 }

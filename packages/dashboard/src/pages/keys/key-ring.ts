@@ -1,12 +1,12 @@
 import type { ChangedApiKey, NewApiKey, PersonalKey, Scope } from '@gateway/client';
 import type { List } from '../../api/read.js';
 
-/** The keys of a project or a user, and the operations on them. */
+/** The API keys of a project or user, and the operations on them. */
 export interface KeyRing {
   readonly label: string;
-  /** The permissions of a key without a role, in words. */
+  /** Describes the permissions of a key without a role. */
   readonly everything: string;
-  /** Roles of new keys and their labels; `''` is no role. */
+  /** The roles that a key may have, with labels. `''` means none. */
   readonly roles: readonly (readonly [role: string, label: string])[];
   readonly resources: readonly ScopedResource[];
   readonly list: List<PersonalKey>;
@@ -28,7 +28,7 @@ export function stateOf(
   return expires && new Date(expires).getTime() <= nowMs ? 'expired' : 'active';
 }
 
-/** Choices of a form; the first is preselected. */
+/** Expiry choices for a key, in days from now. The first is the default. */
 export const EXPIRIES = [
   ['90', 'In 90 days'],
   ['30', 'In 30 days'],
@@ -37,7 +37,7 @@ export const EXPIRIES = [
   ['', 'Never'],
 ] as const;
 
-/** Choices for portal links: the API limits them to a year. */
+/** Expiry choices for a portal link, limited by the API to a year. */
 export const LINK_EXPIRIES = [
   ['1', 'In a day'],
   ['7', 'In 7 days'],
@@ -47,8 +47,9 @@ export const LINK_EXPIRIES = [
 ] as const;
 
 /**
- * Converts an expiry for the API: days from now, a time in the browser's zone, or null for never.
- * Returns an invalid time unchanged: the API reports it.
+ * Converts an expiry for the API. `choice` is in days from now, `custom` for `time` in the
+ * browser's time zone, or `''` for never, which becomes null. Returns an invalid time unchanged, so
+ * that the API reports it.
  */
 export function expiryOf(choice: string, time: string, nowMs = Date.now()): string | null {
   if (choice === '') return null;
@@ -72,11 +73,11 @@ const READ = ['read'] as const;
 interface ScopeChoice<Name extends ScopedResource> {
   readonly label: string;
   readonly choices: Name extends ResourceOf<Scope, 'write'> ? typeof BOTH : typeof READ;
-  /** True if keys of projects reach it too. */
+  /** Whether project API keys can access the resource too. */
   readonly isOfProject: boolean;
 }
 
-/** Every resource with scopes, the most frequently used ones first. */
+/** Every resource with scopes, the most used ones first. */
 const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   events: { label: 'Events', choices: BOTH, isOfProject: true },
   eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
@@ -105,7 +106,7 @@ export function labelOf(resource: ScopedResource): string {
   return RESOURCES[resource].label;
 }
 
-/** The accesses of a resource with their labels; `''` is none. */
+/** Returns the kinds of access to a resource, with labels. `''` means none. */
 export function choicesOf(resource: ScopedResource): [choice: string, label: string][] {
   return [
     ['', 'none'],
@@ -116,7 +117,7 @@ export function choicesOf(resource: ScopedResource): [choice: string, label: str
   ];
 }
 
-/** The widest access that the scopes grant to a resource. */
+/** Returns the widest access that the scopes grant to a resource, or `''` for none. */
 export function chosenOf(scopes: readonly Scope[], resource: ScopedResource): string {
   return (
     RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ??

@@ -10,14 +10,14 @@ export interface Recent {
   readonly failure: number;
 }
 
-/** Activity with an entry for every step; undefined steps count zero. */
+/** Activity with an entry for every step. Undefined means that all counts are zero. */
 export interface Steps {
   readonly atMs: readonly number[];
   readonly stepSeconds: number;
   readonly steps: readonly (Step | undefined)[];
 }
 
-/** Fills the gaps of an activity from `fromMs` to `toMs`, without the unfinished step. */
+/** Fills the gaps in activity between `fromMs` and `toMs`, without the unfinished step. */
 export function filled(
   { step_seconds: stepSeconds, content }: Activity,
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -32,7 +32,9 @@ export function filled(
 
 type ActivityFilter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
 
-/** Reads the activity of the last `minutes`; `isWhole: false` includes the unfinished step. */
+/**
+ * Reads the activity of the last `minutes`, with the unfinished step only if `isWhole` is false.
+ */
 export async function readActivity(
   minutes: number,
   signal: AbortSignal,
@@ -48,7 +50,7 @@ export async function readActivity(
   return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
-/** A chart line of a step's count, per second. */
+/** Returns the chart line of a count, as a rate per second. */
 export function lineOf(
   { steps, stepSeconds }: Steps,
   label: string,
@@ -58,7 +60,7 @@ export function lineOf(
   return { label, colour, values: steps.map((step) => (step ? value(step) / stepSeconds : 0)) };
 }
 
-/** The last values and peaks of lines, for screen readers. */
+/** Describes the last values and the peaks of lines, for screen readers. */
 export function summaryOf(lines: readonly Line[]): string {
   return lines
     .map(({ label, values }) => {

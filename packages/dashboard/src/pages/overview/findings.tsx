@@ -8,23 +8,23 @@ import { compact } from '../../format/number.js';
 import { span } from '../../format/time.js';
 import { projectHref } from '../../router/location.js';
 
-/** A problem, with the page that shows it. */
+/** A problem of the project, with a link to the page that shows it. */
 export interface Finding {
   readonly tone: 'bad' | 'warn';
   readonly sentence: string;
-  /** A path below the project. */
+  /** The path of the page, relative to the project. */
   readonly to: string;
   readonly action: string;
 }
 
-/** An event pending for longer indicates a backlog. */
+/** An event pending for longer than this indicates a backlog. */
 const PENDING_SECONDS = 30;
 const NAMED = 3;
 
 const things = (count: number, one: string, many: string) =>
   count === 1 ? `One ${one}` : `${compact(count)} ${many}`;
 
-/** Lists the problems of a project, the worst first. */
+/** Returns the problems of a project, worst first. */
 export function findingsOf(
   summary: Summary,
   failing: readonly Failing[],
@@ -109,7 +109,10 @@ interface Failing {
   readonly count: number;
 }
 
-/** Endpoints of recently failed or retried deliveries, the most affected first. */
+/**
+ * Returns the endpoints of deliveries that recently failed or are being retried, the most affected
+ * first.
+ */
 export function useFailing(): Resource<readonly Failing[]> {
   return useResource(
     'failing endpoints',
@@ -172,7 +175,10 @@ const columns: readonly TableColumn<Failing>[] = [
   },
 ];
 
-/** Groups deliveries, newest first, by endpoint. */
+/**
+ * Groups deliveries, sorted newest first, by endpoint. Returns the endpoint with the most
+ * deliveries first.
+ */
 export function byEndpoint(deliveries: readonly EventDelivery[]): Failing[] {
   const groups = new Map<string, Failing>();
   for (const newest of deliveries) {

@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const RECENT_MINUTES = 15;
 const RATE_MINUTES = 5;
 
-/** The first range needs no query parameter. */
+/** Time ranges of the charts. The first needs no query parameter. */
 const RANGES = [
   ['', 'Last hour', 60],
   ['6h', 'Last 6 hours', 360],
@@ -73,7 +73,7 @@ export default function Overview() {
 
 type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']>>;
 
-/** Requests of the last 15 minutes, and events per second in the last five. */
+/** Returns the requests of the last 15 minutes, and the events per second of the last five. */
 function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
   const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
     steps.reduce((all, step) => all + value(step), 0);
@@ -90,7 +90,7 @@ function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond:
   };
 }
 
-/** A project without endpoints cannot deliver. */
+/** Returns whether the project has no endpoints, and so cannot deliver anything. */
 function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
   return active + paused + inactive === 0;
 }
@@ -106,7 +106,7 @@ function Start() {
   );
 }
 
-/** The lag of all sources; null if no lag is known. */
+/** Returns the total lag of all sources in messages, or null if unknown. */
 function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
   const known = [...(states?.values() ?? [])].flatMap(({ messages }) =>
     messages === null ? [] : [messages],
@@ -114,7 +114,7 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
   return known.length === 0 ? null : known.reduce((sum, it) => sum + it, 0);
 }
 
-/** Says whether the project is healthy, and if not, what to open next. */
+/** States whether the project is healthy and, if not, which pages to open next. */
 function Findings({ findings }: { findings: readonly Finding[] | undefined }) {
   if (!findings) return <section class="notice findings" aria-label="Health" />;
   const tone = findings.some((it) => it.tone === 'bad')

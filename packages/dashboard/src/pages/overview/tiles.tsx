@@ -5,7 +5,7 @@ import { milliseconds, span } from '../../format/time.js';
 import { projectHref } from '../../router/location.js';
 import type { Recent } from './activity.js';
 
-/** The API's summary stops counting here. */
+/** Where the API's summary stops counting. */
 const MANY = 10_000;
 const upTo = (value: number) => (value >= MANY ? `${compact(MANY)}+` : compact(value));
 
@@ -30,7 +30,7 @@ interface Now {
   readonly summary: Summary;
   readonly recent: Recent;
   readonly eventsPerSecond: number;
-  /** Messages waiting at the brokers of all sources; null if unknown. */
+  /** Messages waiting at the brokers of all sources. Null if unknown. */
   readonly behind: number | null;
 }
 

@@ -24,7 +24,10 @@ import { givableRoles, type ShownOrganisation } from './organisation.js';
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
 const NONE = { content: [], pagination: { next_page_cursor: null } };
 
-/** The invitations of an organisation; none without an id, for users who cannot see them. */
+/**
+ * Returns the invitations of an organisation, or none without an id, as for users who may not see
+ * invitations.
+ */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
   return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
     organisation === undefined
@@ -102,7 +105,8 @@ export function Invitations({
 }
 
 /**
- * Invites a person. Shows the link for the user to pass on: the gateway sends no mail to people.
+ * Invites a person and shows the link for the user to pass on, because the gateway sends no email
+ * to people.
  */
 export function Invite({
   organisation,
@@ -162,7 +166,10 @@ export function Invite({
   );
 }
 
-/** Clients do not send the fragment, so the token reaches no log of a server or proxy. */
+/**
+ * Returns the link of an invitation. Browsers do not send the fragment, so the token appears in no
+ * server or proxy log.
+ */
 function invitationLink(token: string): string {
   return `${location.origin}${root}/#invitation=${token}`;
 }

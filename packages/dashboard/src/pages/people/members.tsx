@@ -10,7 +10,9 @@ import { Panel } from '../../components/layout.js';
 import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
-/** `Ada Lovelace`, or the address if the name is empty. */
+/**
+ * Returns the name of a member, such as `Ada Lovelace`, or the e-mail address if the name is empty.
+ */
 export function nameOf({
   first_name: first,
   last_name: last,
@@ -19,7 +21,10 @@ export function nameOf({
   return `${first} ${last}`.trim() || email;
 }
 
-/** The members of an organisation. Admins change and remove members, owners also other owners. */
+/**
+ * The members of an organisation. Admins can change and remove members, but only owners can change
+ * or remove other owners.
+ */
 export function Members({ organisation }: { organisation: ShownOrganisation }) {
   const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
     accountApi().members.list(organisation.uid, page, { signal }).page(),
@@ -120,6 +125,6 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
 function changed(member: Member, list: List<Member>, sentence: string): void {
   toast(sentence);
   list.refresh();
-  // The user's role decides which actions are shown.
+  // The user's own role decides which actions are shown, so reload the session after a change.
   if (member.uid === session.value?.user.uid) void readSession();
 }

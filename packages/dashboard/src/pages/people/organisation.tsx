@@ -19,8 +19,8 @@ import {
 export type ShownOrganisation = Session['organisations'][number];
 
 /**
- * The organisation in the query, of the last project, or the first; undefined for a user without
- * one.
+ * Returns the organisation set by the query parameter or, failing that, the last project's, or the
+ * user's first. Undefined for a user without one.
  */
 export function shownOrganisation(): ShownOrganisation | undefined {
   const mine = session.value?.organisations ?? [];
@@ -28,7 +28,7 @@ export function shownOrganisation(): ShownOrganisation | undefined {
   return of(query.value.get('organisation')) ?? of(preferredProject()?.organisation_id) ?? mine[0];
 }
 
-/** Switches the organisation; renders nothing for a user with only one. */
+/** A select that switches the organisation. Renders nothing for a user with only one. */
 export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
   const mine = session.value?.organisations ?? [];
   if (mine.length < 2) return null;
@@ -44,7 +44,7 @@ export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
   );
 }
 
-/** Each role includes the permissions of the roles before it. */
+/** The roles with labels. Each includes the permissions of those before it. */
 const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['viewer', 'Viewer: read everything, payloads too'],
   ['member', 'Member: change endpoints and sources, send again'],
@@ -52,12 +52,12 @@ const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['owner', 'Owner: other owners, delete the organisation'],
 ];
 
-/** The roles that the user can grant: only owners grant ownership. */
+/** Returns the roles that the user can grant. Only owners can grant ownership. */
 export function givableRoles(organisation: string): typeof ROLES {
   return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
 }
 
-/** Renames the organisation, or creates another. */
+/** Renames the organisation or creates another. */
 export function OrganisationSettings({
   organisation: { uid, name: known, role },
 }: {

@@ -16,9 +16,9 @@ interface Tried {
 type OutcomeBadge = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
 
 /**
- * A function's run: outcome, refusal and console.
+ * Shows how a function ran: the outcome, the refusal and the console.
  *
- * @param props.children its output
+ * @param props.children the output of the function
  */
 export function PreviewVerdict({
   preview: { result, error, isCurrent, run },
@@ -55,7 +55,9 @@ const OUTCOMES = {
   quarantined: ['bad', 'would be quarantined'],
 } as const;
 
-/** An agent's result for a message: its events with their routes, or why there are none. */
+/**
+ * Shows what an agent would make of a message: its events with their routes, or why there are none.
+ */
 export function PreviewResult({ preview }: { preview: PreviewState<FunctionTestResult> }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
@@ -92,22 +94,22 @@ function Result({
   );
 }
 
-/** The pause in typing before the text is tested. */
+/** The debounce delay after typing. */
 const PAUSE_MS = 400;
 
 export interface PreviewState<Result> {
-  /** The result of the last finished test; kept during the next. */
+  /** The result of the last finished test, kept during the next. */
   readonly result: Result | undefined;
   readonly error: Error | undefined;
-  /** True if the result belongs to the current input. */
+  /** Whether the result is for the current input. */
   readonly isCurrent: boolean;
-  /** Repeats the test: an endpoint or subscription may have changed. */
+  /** Repeats the test, because an endpoint or subscription may have changed. */
   readonly run: () => void;
 }
 
 /**
- * Tests a function on a sample whenever either changes, once typing pauses. Undefined tests
- * nothing.
+ * Tests a function on a sample when either changes, debounced. Tests nothing if `test` is
+ * undefined.
  */
 export function usePreview<Test, Result>(
   test: Test | undefined,

@@ -5,7 +5,7 @@ import { projectHref } from '../../router/location.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 
-/** The endpoints an event would be routed to, and why not to others. */
+/** Shows which endpoints an event would be routed to, and why not to others. */
 export function PreviewedRoute({ route, eventType }: { route: ShownRoute; eventType: string }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);

@@ -1,7 +1,7 @@
 import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber as number } from '../../format/number.js';
 
-/** The form of a project; numbers are kept as typed. */
+/** The values of a project form. Numbers are kept as typed. */
 export type ProjectDraft = ReturnType<typeof draftOf>;
 
 const text = (value: number | undefined, otherwise: string) =>
@@ -33,13 +33,13 @@ export function draftOf({ name, config }: Project) {
     minimum: text(breaker?.minimum_request_count, '10'),
     window: text(breaker?.observability_window, '5'),
     errorTimeout: text(breaker?.error_timeout, '30'),
-    // Empty for the instance's retention.
+    // Empty means the instance's retention.
     retentionDays: text(retention?.days, ''),
     unknownTypes: unknown ?? 'accept',
   };
 }
 
-/** Converts a draft to the whole configuration, for the API. */
+/** Converts a draft to the whole configuration of a project, for the API. */
 export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
   const isExponential = draft.retryType === 'exponential';
   return {

@@ -100,7 +100,7 @@ function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => v
   );
 }
 
-/** Deletes a project once the user has typed its name. */
+/** A button that deletes a project after the user has typed its name. */
 function DeleteProject({ project: { uid, name } }: { project: Project }) {
   const [typed, setTyped] = useState('');
   return (
@@ -112,7 +112,7 @@ function DeleteProject({ project: { uid, name } }: { project: Project }) {
       work={async () => {
         await api().projects.delete(uid);
         toast(`${name} was deleted.`);
-        // Must precede the navigation, which opens the last project.
+        // Read the projects before navigating to `/`, which would otherwise open the deleted one.
         await readProjects();
         navigate('/', { replace: true });
       }}

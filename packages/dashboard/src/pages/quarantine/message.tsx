@@ -144,8 +144,8 @@ function MessageBytes({
 }
 
 /**
- * Edits a message. Tests it during typing, with its source's function and the current
- * subscriptions, and replays it if it would be accepted.
+ * Edits a message, testing it while the user types with its source's function and the current
+ * subscriptions. It can be replayed unless it would be quarantined again.
  */
 function MessageEditor({
   message,

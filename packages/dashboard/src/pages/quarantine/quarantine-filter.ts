@@ -6,7 +6,7 @@ import { REASONS } from './reasons.js';
 
 type QuarantineQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
 
-/** The default lists messages that still need a decision. */
+/** The values of the `status` filter. By default, only messages that need a decision are listed. */
 export const STATUSES = [
   ['', 'In quarantine'],
   ['replayed', 'Replayed'],
@@ -19,7 +19,7 @@ export const CODES = [
   ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const),
 ];
 
-/** The API filters of the page's query. */
+/** Converts the page's query to API filters. */
 export function quarantineFilter(): QuarantineQuery {
   const status = param('status') || 'quarantined';
   return {

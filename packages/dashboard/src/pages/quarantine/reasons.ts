@@ -9,7 +9,9 @@ const FUNCTION = 'Correct the function of the source, then replay.';
 const LESS =
   'Let the function of the source do less for this message, or raise the limit of the settings, then replay.';
 
-/** Instructions for each code of a quarantined message. The message itself says what is wrong. */
+/**
+ * The label and instructions for each reject code. The message's own reason states what is wrong.
+ */
 export const REASONS: Readonly<Record<string, Reason>> = {
   empty: { label: 'Empty', fix: 'Discard it, or edit it to what was meant.' },
   too_large: {
@@ -61,7 +63,9 @@ export const REASONS: Readonly<Record<string, Reason>> = {
   database_refused: { label: 'Refused by Postgres', fix: 'Edit what Postgres names, then replay.' },
 };
 
-/** Has a fallback for codes stored by a newer gateway. */
+/**
+ * Returns the label and instructions for a code, or general ones for a code from a newer gateway.
+ */
 export function reasonOf(code: string): Reason {
   return (
     own(REASONS, code) ?? {
@@ -71,7 +75,7 @@ export function reasonOf(code: string): Reason {
   );
 }
 
-/** True if the source's function caused the quarantine. */
+/** Returns whether the source's function caused the quarantine. */
 export function isOfFunction(code: string): boolean {
   return code.startsWith('transform_') || code === 'invalid_transform_output';
 }

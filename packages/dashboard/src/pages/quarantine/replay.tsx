@@ -8,7 +8,7 @@ import { may } from '../../session/session.js';
 import { quarantineFilter } from './quarantine-filter.js';
 import { reasonOf } from './reasons.js';
 
-/** Reports the outcome of a replay in a toast. */
+/** Shows the outcome of a replay in a toast. */
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
     case 'refused':
@@ -24,7 +24,7 @@ export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void
   }
 }
 
-/** Replays a message of a list without asking. */
+/** Replays a listed message without confirmation. */
 export function replayNow({ uid, status }: QuarantinedMessage): void {
   if (status !== 'quarantined') return toast(`It is ${status} already.`, 'bad');
   api().quarantine.replay(uid).then(tell, toastError);
@@ -56,7 +56,7 @@ export function MessageActions({ id, onDone }: { id: string; onDone: () => void 
   );
 }
 
-/** Replays or discards all quarantined messages that match the log's filters. */
+/** Buttons that discard or replay all quarantined messages matching the log's filters. */
 export function QuarantineBatches({ onDone }: { onDone: () => void }) {
   const { code, sourceId, status } = quarantineFilter();
   if (status !== 'quarantined' || !may('member')) return null;

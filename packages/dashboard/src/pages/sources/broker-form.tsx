@@ -12,7 +12,7 @@ import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 
 /**
- * Creates or changes a source that reads a broker. The connection form is generated from the
+ * The form that creates or changes a broker source. Its connection fields are generated from the
  * plugin's schema.
  */
 export function BrokerForm({

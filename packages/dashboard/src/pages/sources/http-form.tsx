@@ -19,8 +19,8 @@ const linesOf = (text: string) =>
     .filter(Boolean);
 
 /**
- * Creates or changes a source that receives requests. Empty fields of a new source get the defaults
- * of its provider.
+ * The form that creates or changes an HTTP source. Empty fields of a new source get the provider's
+ * defaults.
  */
 export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () => void }) {
   const draft = useDraft({
@@ -140,7 +140,7 @@ const ofProvider: FormSchema = {
   },
 };
 
-/** Kinds of request verification, each with its label and fields. */
+/** The kinds of request verification, with labels and fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: FormSchema]>> = {
   noop: ['None: the URL is enough', {}],
   basic_auth: [
@@ -204,7 +204,7 @@ function group(name: string, properties: Readonly<Record<string, FormSchema>>): 
   };
 }
 
-/** Chooses how requests are verified. A stored secret is kept until the kind changes. */
+/** The inputs for request verification. A stored secret is kept unless the kind changes. */
 function VerifierFields({
   verifier,
   stored,

@@ -32,7 +32,7 @@ const TABS = [
   ['settings', 'Settings', '?tab=settings'],
 ] as const;
 
-/** Links to the parts of a source. The function has a separate page with its editor. */
+/** Links to the parts of a source. The function has its own page, with an editor. */
 export function SourceTabs({ id, shown }: { id: string; shown: (typeof TABS)[number][0] }) {
   return (
     <nav class="tabs" aria-label="Parts of the source">

@@ -87,7 +87,7 @@ function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) 
 
 const LIVE_MS = 5_000;
 
-/** A source's state, its lag, and the outcome of its messages. */
+/** Shows the state of a source, its lag, and links to its events and quarantined messages. */
 function SourceStatus({ source, state }: { source: Source; state: SourceState | undefined }) {
   const isHttp = source.type === 'http';
   return (
@@ -155,7 +155,7 @@ function functionWords({ body_function: text, type }: Source): string {
   return type === 'http' ? 'none' : 'none: its messages are ingest messages';
 }
 
-/** The top-level text values of a connection: brokers, topic, queue. */
+/** Returns a connection's top-level text values, such as brokers, topic or queue. */
 function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])[] {
   const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
   return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {

@@ -5,7 +5,7 @@ export const SAMPLE = {
   data: { number: 'A-1001', total: 120.5 },
 } as const;
 
-/** Sets the key for the other commands. */
+/** Returns the command that sets the key for the other commands. */
 export function keyLine(key: string): string {
   return `export GATEWAY_KEY='${key}'`;
 }
@@ -21,7 +21,7 @@ export function receiverLine(secret: string | undefined): string {
   return `WEBHOOK_SECRET='${secret ?? 'whsec_…'}' node receiver.mjs`;
 }
 
-/** A Node receiver that verifies signatures. */
+/** The source of a Node.js receiver that verifies signatures. */
 export const RECEIVER = `import http from 'node:http';
 import { verify } from '@gateway/client';
 

@@ -14,7 +14,9 @@ const TYPES = [
 ] as const;
 type Type = (typeof TYPES)[number][0];
 
-/** `/new-project`: creates a project and opens its first-message page. */
+/**
+ * The page at `/new-project`: creates a project and opens the page for sending its first message.
+ */
 export default function NewProjectPage() {
   const organisations = (session.value?.organisations ?? []).filter(({ role }) =>
     may('admin', role),

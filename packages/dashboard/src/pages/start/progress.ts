@@ -5,7 +5,7 @@ import { capital } from '../../format/text.js';
 export interface Progress {
   readonly endpoint: Endpoint | undefined;
   readonly event: Event | undefined;
-  /** A successful delivery of the event, or its newest one. */
+  /** A successful delivery of the event, otherwise its newest one. */
   readonly delivery: EventDelivery | undefined;
   /** The newest attempt of an unsuccessful delivery. */
   readonly attempt: DeliveryAttempt | undefined;
@@ -40,15 +40,15 @@ export async function readProgress(signal: AbortSignal): Promise<Progress> {
 export interface Check {
   readonly state: 'ok' | 'waiting' | 'bad';
   readonly sentence: string;
-  /** A path below the project, with details. */
+  /** The path of a page with details, relative to the project. */
   readonly to?: string;
   readonly action?: string;
 }
 
-/** A running agent routes an event well within this time. */
+/** An event pending for longer than this means that no agent is running. */
 const AGENT_MS = 10_000;
 
-/** Says whether a message has arrived and was delivered. */
+/** Returns whether a message has arrived and whether it was delivered, each as a sentence. */
 export function checksOf(
   { event, delivery, attempt, quarantinedCount }: Progress,
   nowMs = Date.now(),

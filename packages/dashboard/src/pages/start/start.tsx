@@ -71,7 +71,7 @@ function CheckLine({ check: { state, sentence, to, action } }: { check: Check })
 function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: () => void }) {
   const [url, setUrl] = useState('');
   const [made, setMade] = useState<Endpoint>();
-  // Kept, so that a retry creates no second endpoint.
+  // Kept in case subscribing it fails, so that a retry does not create a second endpoint.
   const unsubscribed = useRef<Endpoint | undefined>(undefined);
   const action = useAction(async () => {
     const endpoint = (unsubscribed.current ??= await api().endpoints.create({
@@ -146,7 +146,7 @@ function Receiver({ secret }: { secret: string | undefined }) {
   );
 }
 
-/** Sends the first message: through the API, with commands to copy, or from a source. */
+/** The step for sending the first message, by commands to copy, by a button, or from a source. */
 function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
   const sending = useAction(async () => {
     await api().events.create(SAMPLE);
@@ -183,7 +183,7 @@ function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }
   );
 }
 
-/** Says where to get the key for the commands; creates one for users who are allowed to. */
+/** Explains where to get the key for the commands, and lets admins create one. */
 function ApiKey() {
   const making = useAction(async () => {
     const { key } = await api().apiKeys.create({ name: 'First message', role: 'member' });

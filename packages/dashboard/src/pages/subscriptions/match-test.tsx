@@ -16,8 +16,8 @@ import { readChoices, readSample } from './samples.js';
 export type Samples = FilterSample & { readonly event: string };
 
 /**
- * Says whether a subscription matches a sample, and why not. The user types a sample or chooses a
- * recent event; in the portal, an example.
+ * Shows whether a subscription matches a sample and, if not, why. The user types a sample or
+ * chooses a recent event or, in the portal, an example.
  */
 export function MatchTest({
   draft,
@@ -31,7 +31,7 @@ export function MatchTest({
   const take = useAction(async (event: string) => {
     replace({ ...(event === '' ? values : await readSample({ uid: event })), event });
   });
-  // Starts with the event of a link, or the newest one.
+  // Start with the event set by a URL parameter, otherwise the newest one.
   useEffect(() => {
     const first = values.event || recent.data?.[0]?.uid;
     if (first && recent.data) take.run(first);

@@ -12,8 +12,8 @@ export interface Choice {
 }
 
 /**
- * Reads recent events. The portal has no events: reads event types with an example, first the one
- * that a link names.
+ * Returns recent events as samples. In the portal, which has no events, returns event types with an
+ * example, starting with the one set by a URL parameter.
  */
 export async function readChoices(signal: AbortSignal): Promise<readonly Choice[]> {
   if (!isPortal.value) {

@@ -1,7 +1,10 @@
 import type { NewSubscription, Subscription } from '@gateway/client';
 import { objectOf, type JsonObject } from '../../format/json.js';
 
-/** The form of a subscription: comma-separated types, filters as JSON text. */
+/**
+ * The values of a subscription form. Event types are separated by commas, and filters are JSON
+ * text.
+ */
 export interface SubscriptionDraft {
   readonly name: string;
   readonly endpointId: string;
@@ -36,12 +39,12 @@ function textOf(filter: JsonObject): string {
   return Object.keys(filter).length === 0 ? '' : JSON.stringify(filter, null, 2);
 }
 
-/** Parses typed event types, separated by commas, spaces or line breaks. */
+/** Parses event types separated by commas, spaces or line breaks. */
 export function typesOf(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter((it) => it !== ''))];
 }
 
-/** Converts a draft for the API; undefined while a filter is invalid JSON. */
+/** Converts a draft for the API. Returns undefined while a filter is invalid JSON. */
 export function fieldsOf({
   name,
   endpointId,

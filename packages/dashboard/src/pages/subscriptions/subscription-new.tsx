@@ -6,7 +6,10 @@ import { navigate, param, projectHref, projectPath } from '../../router/location
 import { fieldsOf, newSubscription } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 
-/** Links can preset the endpoint and the event types in the query. */
+/**
+ * The page for creating a subscription. Query parameters can preset the endpoint and the event
+ * types.
+ */
 export default function SubscriptionNew() {
   const draft = useDraft({
     ...newSubscription,

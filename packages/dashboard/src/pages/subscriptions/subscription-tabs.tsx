@@ -6,8 +6,8 @@ const TABS = [
 ] as const;
 
 /**
- * Links to the parts of a subscription. The function has a separate page with its editor; the
- * portal has none.
+ * Links to the parts of a subscription. The function has its own page, with an editor, except in
+ * the portal, which shows no links.
  */
 export function SubscriptionTabs({
   id,

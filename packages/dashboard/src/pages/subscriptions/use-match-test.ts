@@ -8,8 +8,7 @@ import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 const TYPING_MS = 250;
 
 /**
- * Tests the draft against the sample once typing pauses; tests nothing while either is invalid
- * JSON.
+ * Tests the draft against the sample, debounced. Tests nothing while either contains invalid JSON.
  */
 export function useMatchTest(
   draft: SubscriptionDraft,

@@ -8,7 +8,7 @@ const TIMEOUT_SECONDS = 10;
 type OidcSettings = Pick<Config, 'oidc' | 'delivery'>;
 
 /**
- * Reads the provider's document; needs `oidc.issuer` and `oidc.client_id`.
+ * Reads the provider's discovery document. Requires `oidc.issuer` and `oidc.client_id`.
  * https://openid.net/specs/openid-connect-discovery-1_0.html
  */
 export function discover(
@@ -21,14 +21,17 @@ export function discover(
     [client.customFetch]: (...given) => http.fetch(...given),
     timeout: TIMEOUT_SECONDS,
     execute: [
-      // Verifies the signature of ID tokens, not only the connection.
+      // Verifies the signature of ID tokens instead of relying on the connection alone.
       client.enableNonRepudiationChecks,
       ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
     ],
   });
 }
 
-/** Reads the provider's document for `gateway utils doctor`; rejects with the cause. */
+/**
+ * Reads the provider's discovery document for `gateway utils doctor`. Rejects with an error that
+ * states the cause.
+ */
 export async function checkProvider(config: OidcSettings): Promise<void> {
   const client = await import('openid-client');
   const http = providerFetch(config);
@@ -41,7 +44,10 @@ export async function checkProvider(config: OidcSettings): Promise<void> {
   }
 }
 
-/** HTTP Basic is the default; otherwise the body. */
+/**
+ * Returns the client authentication: HTTP Basic if the provider supports it or declares no method,
+ * otherwise the secret in the body.
+ */
 function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
   if (secret === undefined) return client.None();
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];

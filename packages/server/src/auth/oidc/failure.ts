@@ -2,14 +2,17 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { UnreachableError } from './provider-fetch.js';
 
-/** Values of `error`: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+/**
+ * An error from the OpenID Connect library. Values of `error`:
+ * https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
 interface ClientFailure extends Error {
   readonly code?: string;
   readonly error?: string;
   readonly status?: number;
 }
 
-/** Errors that concern this gateway, not the person. */
+/** Values of `error` caused by the gateway's settings, not by the person. */
 const OWN_FAULT = [
   'invalid_client',
   'unauthorized_client',
@@ -18,9 +21,9 @@ const OWN_FAULT = [
 ];
 
 /**
- * Logs the cause of a failed sign-in and returns the error for the person, in the gateway's own
- * sentences: `oidc_unavailable` if the provider or the settings are at fault, `oidc_failed` if the
- * person could be.
+ * Logs the cause of a failed sign-in and returns the error shown to the person, in the gateway's
+ * own words: `oidc_unavailable` if the provider or the settings are at fault, otherwise
+ * `oidc_failed`.
  */
 export function signInFailure(
   error: unknown,
@@ -47,7 +50,9 @@ export function signInFailure(
   return failed('what the provider answered is not valid');
 }
 
-/** The document is unreadable or another issuer's. */
+/**
+ * Logs and returns the error for a discovery document that is unreadable or names another issuer.
+ */
 export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable'> {
   log.warn(
     { cause: causeOf(error) },
@@ -64,7 +69,10 @@ export function failed(reason: string) {
   return new GatewayError('oidc_failed', { reason });
 }
 
-/** Returns the cause for operators. Messages of the library contain nothing of an answer. */
+/**
+ * Returns the cause of an error for operators. The library's messages contain nothing from the
+ * provider's responses.
+ */
 export function causeOf(error: unknown): string {
   return [...chainOf(error)].map(({ message }) => message).join(': ');
 }

@@ -4,7 +4,7 @@ import { failed } from './failure.js';
 
 export interface OidcPerson {
   /**
-   * Permanent together with `subject`:
+   * The identity's issuer. Together with `subject`, it never changes:
    * https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability
    */
   readonly issuer: string;
@@ -21,7 +21,7 @@ type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readon
 const NAME_MAX = 100;
 const EMAIL_MAX = 320;
 
-/** Reads the claims of a verified ID token. Throws `oidc_failed` for an invalid subject. */
+/** Returns the person in a verified ID token. Throws `oidc_failed` for an invalid subject. */
 export function personOf(claims: Claims): OidcPerson {
   const { iss: issuer, sub: subject, email, email_verified: verified } = claims;
   if (!/^[\x20-\x7e]{1,255}$/.test(subject))
@@ -34,14 +34,17 @@ export function personOf(claims: Claims): OidcPerson {
       typeof email === 'string' && isEmail(email) && text(email, EMAIL_MAX) === email
         ? email
         : undefined,
-    // Some providers send a string.
+    // Some providers send it as a string.
     isEmailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     first_name: text(claims['given_name']) || first,
     last_name: text(claims['family_name']) || rest.join(' '),
   };
 }
 
-/** Removes characters that Postgres cannot store or a terminal would interpret. */
+/**
+ * Returns a claim truncated to `max` characters, without characters that Postgres cannot store or a
+ * terminal would interpret. Returns an empty string if it is not a string.
+ */
 function text(claim: unknown, max = NAME_MAX): string {
   return typeof claim === 'string' ? plainOf(claim).slice(0, max).toWellFormed() : '';
 }

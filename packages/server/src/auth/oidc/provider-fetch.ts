@@ -17,16 +17,22 @@ import {
 const CONNECT_MS = 5_000;
 const ANSWER_MAX = 1024 * 1024;
 const LOOKUPS = 4;
-/** https://fetch.spec.whatwg.org/#null-body-status */
+/** Statuses whose `Response` has no body: https://fetch.spec.whatwg.org/#null-body-status */
 const BODILESS = [204, 205, 304];
 
-/** The provider is unreachable, or its answer too large. The message is the gateway's. */
+/**
+ * Thrown if the provider is unreachable or its response is too large. The message is written by the
+ * gateway, not by the provider.
+ */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
 export interface ProviderFetch {
-  /** Like `fetch`, without redirects. Rejects with `UnreachableError`. */
+  /**
+   * Sends a request like `fetch`, without following redirects. Rejects with `UnreachableError` on
+   * failure.
+   */
   fetch(
     url: string,
     options: {
@@ -40,8 +46,9 @@ export interface ProviderFetch {
 }
 
 /**
- * Sends requests to the OpenID Connect provider, through the process's proxy. Every host is checked
- * against `oidc.allowed_networks` on connection, because the provider's document names them.
+ * Returns the functions that send requests to the OpenID Connect provider, through the process's
+ * proxy. The provider's document chooses the hosts, so each is checked against
+ * `oidc.allowed_networks` on connection.
  */
 export function providerFetch({
   delivery,
@@ -93,7 +100,7 @@ export function providerFetch({
 async function boundedBytes(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving the loop aborts the answer.
+  // Throwing from the loop also aborts the response.
   for await (const chunk of stream) {
     bytes += chunk.length;
     if (bytes > ANSWER_MAX)

@@ -10,14 +10,17 @@ import { discoveryFailure, failed, signInFailure } from './failure.js';
 import { personOf, type OidcPerson } from './person.js';
 import { providerFetch } from './provider-fetch.js';
 
-/** The provider redirects users to this page. */
+/** The page that the provider redirects to after sign-in. */
 const CALLBACK = '/sign-in/callback';
 const PENDING_MS = 10 * 60_000;
-/** A provider's document rarely changes; its keys are reloaded when one is missing. */
+/**
+ * The lifetime of a cached discovery document. It rarely changes, and its keys are reloaded when
+ * one is missing.
+ */
 const KNOWN_MS = 3_600_000;
 const PLACE = ['cookies', 'sign-in'] as const;
 
-/** Sealed state in the browser; without it, the provider's answer is worthless. */
+/** The state of a pending sign-in, stored sealed in the browser until the provider responds. */
 interface Pending {
   readonly state: string;
   readonly nonce: string;
@@ -26,24 +29,28 @@ interface Pending {
 }
 
 /**
- * Sign-in by the code flow with PKCE, state and nonce:
+ * Signs users in with the authorization code flow, using PKCE, state and nonce:
  * https://openid.net/specs/openid-connect-core-1_0.html
  */
 export interface OidcProvider {
-  /** Returns the URL for the browser and the state that it keeps. Throws `oidc_unavailable`. */
+  /**
+   * Returns the URL to redirect the browser to, and the sealed state to store in it. Throws
+   * `oidc_unavailable` if the provider's discovery document cannot be used.
+   */
   begin(): Promise<{ readonly url: string; readonly pending: string; readonly expiresAt: Date }>;
   /**
-   * Returns the person. Throws `oidc_failed` or `oidc_unavailable`.
-   * @param query of the provider's redirect
-   * @param pending kept by the browser
+   * Returns the person who signed in. Throws `oidc_unavailable` if the provider or the settings are
+   * at fault, otherwise `oidc_failed`.
+   * @param query the query string of the provider's redirect
+   * @param pending the sealed state from the browser
    */
   complete(query: string, pending: string | undefined): Promise<OidcPerson>;
   close(): Promise<void>;
 }
 
 /**
- * Returns undefined without `oidc.issuer`. Requests nothing before the first sign-in. Throws
- * `invalid_settings`.
+ * Returns the OpenID Connect provider, or undefined if `oidc.issuer` is not set. Sends no request
+ * before the first sign-in. Throws `invalid_settings` if the `oidc` settings are invalid.
  */
 export async function openOidc({
   config,
@@ -104,7 +111,8 @@ export async function openOidc({
         code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
         code_challenge_method: 'S256',
       });
-      // Browsers must not be sent to other schemes.
+      // This URL comes from the provider's document, but browsers must only be sent to HTTP or
+      // HTTPS.
       if (!/^https?:$/.test(url.protocol))
         throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
       return {
@@ -123,7 +131,7 @@ export async function openOidc({
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
         const tokens = await client.authorizationCodeGrant(configuration, answer, checks);
         const claims = tokens.claims()!;
-        // Some providers return the email address only there.
+        // Some providers return the email address only from the userinfo endpoint.
         const isUnsaid =
           claims['email'] === undefined &&
           configuration.serverMetadata().userinfo_endpoint !== undefined;

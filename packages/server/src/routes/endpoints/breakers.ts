@@ -17,15 +17,18 @@ const RESET_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 
 export interface Breakers {
-  /** Returns null while KV is away. */
+  /** Returns the breaker of an endpoint, or null while KV is unavailable. */
   of(endpointId: string): BreakerView | null;
-  /** Selects endpoints by the states of their breakers. Throws `kv_away`. */
+  /**
+   * Selects the endpoints whose breakers have one of the states. Throws `kv_away` while KV is
+   * unavailable.
+   */
   among(projectId: string, states: readonly BreakerView['state'][]): Among;
 }
 
 /**
- * Reads the breakers. KV holds only those of recently failed endpoints, so the cost is independent
- * of the number of endpoints.
+ * Reads the circuit breakers. KV contains only those of endpoints that failed recently, so the cost
+ * does not grow with the number of endpoints.
  */
 export async function readBreakersNow(kv: Kv): Promise<Breakers> {
   let records: ReadonlyMap<string, BreakerRecord>;
@@ -48,7 +51,7 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
     of: (endpointId) => breakerView(records.get(endpointId)),
     among(projectId, states) {
       const isWanted = states.includes('closed');
-      // Ids that are not closed: the wanted, or, if closed is wanted, all but the wanted.
+      // The endpoints to exclude if closed breakers are wanted, otherwise those to select.
       const ids = [...records].flatMap(([id, { project_id, state }]) =>
         project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted
           ? [id]
@@ -60,8 +63,8 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
 }
 
 /**
- * Closes the breaker and sends waiting deliveries. Throws `kv_away`; host and reason are only
- * logged.
+ * Closes the circuit breaker and sends the waiting deliveries. Throws `kv_away` if KV is
+ * unavailable; its host and the reason are only logged.
  */
 export async function closeBreaker({
   kv,

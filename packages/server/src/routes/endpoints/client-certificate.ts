@@ -6,7 +6,7 @@ import { MASK } from '@gateway/core/logging';
 import type { StoredClientCertificate } from '@gateway/store/config';
 import { assertValid, object, Timestamp } from '../../http/schema.js';
 
-/** Agents hold all certificates in memory. */
+/** The maximum length of a certificate, because agents keep all certificates in memory. */
 const CERT_MAX = 8_192;
 const KEY_MAX = 4_096;
 const FIELD = 'mtls_client_cert';
@@ -52,7 +52,10 @@ export function keepsKey(given: GivenCertificate | null | undefined): boolean {
   return given === undefined || (given !== null && isKept(given.client_key));
 }
 
-/** Validates a certificate with its given or stored key and seals it. Throws `invalid_request`. */
+/**
+ * Validates a certificate with its given or stored key, and seals the key. Throws `invalid_request`
+ * if they cannot be used.
+ */
 export function sealCertificate(
   { client_cert: given, client_key: givenKey }: GivenCertificate,
   stored: StoredClientCertificate | null,
@@ -76,8 +79,8 @@ export function sealCertificate(
 }
 
 /**
- * Certificates need TLS, and a stored one is not shown to another origin: a user who can change the
- * URL need not have its key.
+ * Returns the problems of a client certificate. It needs TLS, and a stored one is not used for
+ * another origin: a user who can change the URL may not be entitled to use its key.
  */
 export function certificateProblems(
   {

@@ -11,8 +11,8 @@ import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.
 type Given = Static<typeof ChangedEndpoint>;
 
 /**
- * Returns columns with sealed secrets. Throws `invalid_request` for the mask of a secret that is
- * not stored.
+ * Returns the columns of an endpoint with sealed secrets. Throws `invalid_request` for the mask of
+ * a secret that is not stored.
  */
 export function columnsOf(
   { http_timeout, authentication, mtls_client_cert: certificate, ...plain }: Given,
@@ -53,7 +53,8 @@ export function fieldProblems({ url, authentication }: Given): InvalidField[] {
 }
 
 /**
- * A stored secret is not sent to another origin: a user who can change the URL need not know it.
+ * Returns a problem for each stored secret that would be sent to another origin: a user who can
+ * change the URL may not be entitled to know it.
  */
 export function movedProblems(
   { url, authentication: given }: Given,

@@ -60,7 +60,10 @@ const Authentication = object({
   ),
 });
 
-/** Fields that a portal link cannot set: the project limits the resources of an endpoint. */
+/**
+ * Marks a field that portal links cannot set, because only the project may limit an endpoint's
+ * resources.
+ */
 const OF_PROJECT = { 'x-set-by': 'project' };
 const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'as the project' };
 
@@ -76,8 +79,8 @@ const needed = {
   }),
 };
 /**
- * The fields that a request may set besides name and URL, in the order of forms: `x-label` is the
- * label, `description` the hint, and `x-unset` stands for null.
+ * Optional fields of a request, in form order. `x-label` is the label in a form, `description` the
+ * hint, and `x-unset` the text for null.
  */
 const others = {
   authentication: nullable({
@@ -136,7 +139,10 @@ const Secret = Type.String({
     'Signs requests: `whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out.',
 });
 
-/** Alerts, which the instance's notifications replace, and behaviour that is fixed here. */
+/**
+ * Ignored fields. They configure alerts, which the instance's notifications replace, and behaviour
+ * that is fixed here.
+ */
 const IGNORED_FIELDS = [
   'alert_config',
   'support_email',
@@ -146,7 +152,7 @@ const IGNORED_FIELDS = [
   'app_id',
   'appID',
 ];
-/** Exports the schema of a body for forms, with the client. */
+/** Marks a body's schema as one for forms, to be exported with the client. */
 function ofForm<Schema extends TSchema>(schema: Schema): Schema {
   return { ...schema, 'x-form': true };
 }

@@ -148,7 +148,7 @@ export const endpointRoutes: readonly Route[] = [
       assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);
       if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);
       const columns = columnsOf(body, stored, call);
-      // Written together: a concurrent change must not combine a secret with another URL.
+      // Written together, so that a concurrent change cannot combine a secret with another URL.
       if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
         Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
       const row = found(
@@ -156,7 +156,8 @@ export const endpointRoutes: readonly Route[] = [
         'endpoint',
         id,
       );
-      // The new URL can be healthy. While KV is away, the breaker's next probe finds out.
+      // The new URL may be healthy, so the breaker is closed. If KV is unavailable, the breaker
+      // stays as it is until its next probe.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
         await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, [
@@ -235,7 +236,10 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
   return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
 }
 
-/** Concurrent writes are not counted. */
+/**
+ * Throws `project_full` if the project has its maximum of client certificates. Concurrent writes
+ * are not counted and can exceed it.
+ */
 async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
   const { client_certificates_per_project: max } = config.limits;
   const full = {

@@ -2,7 +2,10 @@ import type { TObject } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import type { ProjectCall } from '../../api/route.js';
 
-/** A portal link can set neither another owner nor fields with `x-set-by` `project`. */
+/**
+ * Returns a problem for each field that a portal link must not set: another owner, and fields whose
+ * `x-set-by` is `project`.
+ */
 export function portalProblems(
   { properties }: TObject,
   { ownerId, body }: Pick<ProjectCall, 'ownerId' | 'body'>,

@@ -22,7 +22,10 @@ import { auditSignIn } from './session.js';
 interface Admitted {
   readonly user: UserRow;
   readonly joined: readonly Joined[];
-  /** Set if the account's address was not proven before. */
+  /**
+   * The credentials that were revoked because the account's email address was unproven; otherwise
+   * undefined.
+   */
   readonly taken: TakenOver | undefined;
 }
 
@@ -32,10 +35,10 @@ interface Joined {
 }
 
 /**
- * Returns the user linked to the provider's identity, or else the one with its email address, who
- * is then linked. An account with an unproven address is taken over: its other credentials end.
- * Open invitations to the address are accepted, and a new person also joins `oidc.organisation`.
- * Throws `oidc_refused`.
+ * Returns the user who signs in: the one linked to the provider's identity, else the one with its
+ * email address, who is then linked, else a new one. An account with an unproven address is taken
+ * over, which ends its other credentials. Open invitations to the address are accepted, and a new
+ * person also joins `oidc.organisation`. Throws `oidc_refused` if the person may not sign in.
  */
 export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<Admitted> {
   const { database, records } = call;
@@ -67,7 +70,8 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
         'ask the operator of this gateway to unlink that person',
       );
     const taken = found && (await takeOver(trx, user.id, person));
-    // Others can create an account and invitations for an address before its owner signs in.
+    // A person who takes over an account counts as new: others can create an account and
+    // invitations for an address before its owner signs in.
     const own = !found || (taken && !known) ? await joining(call) : undefined;
     const joined = [...(own ? [own] : []), ...invitations];
     for (const { organisation_id: organisationId, role } of joined)
@@ -94,8 +98,8 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
 }
 
 /**
- * Returns the email address if it is reliable. Throws `oidc_refused` for another domain, or if a
- * required address is not reliable.
+ * Returns the email address if it is reliable. Throws `oidc_refused` if its domain is not allowed,
+ * or if a reliable address is required and there is none.
  */
 function trustedEmail(
   { config }: OpenCall,
@@ -126,7 +130,10 @@ function trustedEmail(
   );
 }
 
-/** The organisation that a new person joins without an invitation. */
+/**
+ * Returns the organisation that a new person joins without an invitation, if any. Throws
+ * `oidc_unavailable` if it does not exist.
+ */
 async function joining({ config, database }: OpenCall): Promise<Joined | undefined> {
   const { organisation, role } = config.oidc;
   if (organisation === undefined) return undefined;

@@ -86,7 +86,10 @@ export function keyView({ id, mask, ...row }: ListedApiKey) {
   return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, ...times };
 }
 
-/** Throws `invalid_request` for a time in the past. */
+/**
+ * Returns the expiry of a key, or null if it does not expire. Throws `invalid_request` for a time
+ * in the past.
+ */
 export function expiryOf({
   expires_at: text,
 }: {
@@ -102,7 +105,7 @@ function view(row: ListedApiKey): object {
   return { ...keyView(row), project_id: row.project_id };
 }
 
-/** Drops a changed key from the cache of credentials. */
+/** Evicts a changed key from the credential cache, and returns the key. */
 export async function forgotten<Key extends { readonly mask: string }>(
   records: ProjectCall['records'],
   key: Key | undefined,
@@ -114,7 +117,10 @@ export async function forgotten<Key extends { readonly mask: string }>(
 const keysOf = ({ id }: ProjectCall['project']) => ({ type: 'project', project_id: id }) as const;
 
 const shown = { thing: 'API key', data: ApiKey } as const;
-/** A project key must neither create keys that outlive its revocation, nor revoke others. */
+/**
+ * Project keys are rejected: they must neither create keys that outlive their own revocation nor
+ * revoke others.
+ */
 const access = { role: 'admin', needsPerson: true } as const;
 
 export const apiKeyRoutes: readonly Route[] = [

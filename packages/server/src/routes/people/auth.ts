@@ -181,13 +181,13 @@ export const authRoutes: readonly Route[] = [
       const passwordHash =
         verified?.passwordHash ?? (await hashedPassword(call, email, body.password));
       const user = await database.knex.transaction(async (trx) => {
-        // Read again under a lock: the second of two concurrent acceptances fails.
+        // Read again under a lock, so that the second of two concurrent acceptances fails.
         if (!(await findOpenInvitation(trx, body.token)))
           throw new GatewayError('invitation_invalid');
         const { first_name = '', last_name = '' } = body;
         if (known && !(await hasPassword(trx, known.id, passwordHash)))
           throw new GatewayError('login_failed');
-        // Unproven: the creator of the invitation has the token too.
+        // The email address is not proven, because the invitation's creator has the token too.
         const row =
           known ?? (await insertUser(trx, { email, first_name, last_name, passwordHash }));
         await insertMember(trx, { organisationId, userId: row.id, role });
@@ -200,7 +200,10 @@ export const authRoutes: readonly Route[] = [
   ),
 ];
 
-/** Throws `invitation_invalid`, or `too_many_logins` for a client that could be guessing. */
+/**
+ * Returns the open invitation with this token. Throws `invitation_invalid` if there is none, or
+ * `too_many_logins` for a client that could be guessing.
+ */
 async function openInvitation(
   { database, logins, request }: OpenCall,
   { token }: { readonly token: string },

@@ -6,7 +6,10 @@ import { named, object } from '../../http/schema.js';
 import { admitPerson } from './admit-person.js';
 import { requireNative, Session, startSession } from './session.js';
 
-/** The dashboard sends the browser to the provider and submits the query of its return. */
+/**
+ * Signs people in with the OpenID Connect provider. The dashboard redirects the browser to the
+ * provider and submits the query string with which the browser returns.
+ */
 export const oidcRoutes: readonly Route[] = [
   openRoute(
     'POST /auth/oidc/start',
@@ -59,7 +62,10 @@ function providerOf(call: OpenCall): OidcProvider {
   return call.oidc;
 }
 
-/** Failures count like wrong passwords: each costs requests to the provider. */
+/**
+ * Returns the person who signed in. Failures count like wrong passwords, because each costs
+ * requests to the provider.
+ */
 async function signedInPerson(call: OpenCall<{ query: string }>) {
   const { body, logins, request, sessions, addressOf } = call;
   const provider = providerOf(call);

@@ -5,17 +5,18 @@ import { networkOf } from '@gateway/core/http';
 import { findUserByPassword, hashPassword } from '@gateway/store/people';
 import type { OpenCall } from '../../api/route.js';
 
-// https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, character kinds do not.
+// Only the length of a password is checked, as NIST recommends:
+// https://pages.nist.gov/800-63-4/sp800-63b.html#password
 export const Password = Type.String({
   minLength: 12,
   maxLength: 1024,
   description: 'At least 12 characters.',
 });
 
-/** Waiting turns, per owner and in total. */
+/** The maximum number of waiting turns, per owner and in total. */
 const OWN_MAX = 4;
 const WAITING_MAX = 200;
-/** Later turns are refused: the route must answer before its time limit. */
+/** The maximum wait for a turn: the route must respond before its own time limit. */
 const WAIT_MAX_MS = 20_000;
 
 interface Turn {
@@ -24,15 +25,16 @@ interface Turn {
 }
 
 /**
- * A hash takes 128 MB and half a second of a core: one runs at a time. Known devices come first;
- * owners take turns.
+ * Turns waiting to hash a password. A hash takes 128 MB and half a second of a core, so only one
+ * runs at a time. Known devices have priority, and owners take turns.
  */
 const [known, others] = [new FairQueue<Turn>(), new FairQueue<Turn>()];
 let isRunning = false;
 
 /**
- * Runs work that hashes a password. Throws `too_many_passwords` when too many wait.
- * @param email the account of the password
+ * Waits for a turn and runs work that hashes a password. Throws `too_many_passwords` if too many
+ * turns are waiting or the wait is too long.
+ * @param email the account's email address
  */
 export async function withPasswordTurn<Result>(
   { request, addressOf, sessions }: Pick<OpenCall, 'request' | 'addressOf' | 'sessions'>,
@@ -53,8 +55,8 @@ export async function withPasswordTurn<Result>(
 }
 
 /**
- * Returns the user with this email address and password, if any. Throws `too_many_logins` if the
- * client could be guessing, and `too_many_passwords`.
+ * Returns the user with this email address and password, or undefined. Throws `too_many_passwords`
+ * if no turn is free in time, or `too_many_logins` if the client could be guessing.
  */
 export function userByPassword(call: OpenCall, email: string, password: string) {
   const account = {
@@ -68,12 +70,15 @@ export function userByPassword(call: OpenCall, email: string, password: string) 
   );
 }
 
-/** Hashes a new password of an account. Throws `too_many_passwords`. */
+/** Hashes an account's new password. Throws `too_many_passwords` if no turn is free in time. */
 export function hashedPassword(call: OpenCall, email: string, password: string): Promise<string> {
   return withPasswordTurn(call, email, () => hashPassword(password));
 }
 
-/** @param owner an address, or the account of a known device */
+/**
+ * Waits for a turn to hash a password.
+ * @param owner the client's network, or the account of a known device
+ */
 function untilTurn(queue: FairQueue<Turn>, owner: string): Promise<void> {
   if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
   return new Promise((resolve, reject) => {

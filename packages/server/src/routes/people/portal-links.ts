@@ -116,7 +116,7 @@ function view(row: PortalLinkRow) {
   return { ...plain, project_id, owner_id, can_manage_endpoint, auth_type: 'refresh_token' };
 }
 
-/** Only this answer contains the token. */
+/** Returns a portal link with its token, which no other response contains. */
 function viewWithToken(
   row: PortalLinkRow,
   token: string,

@@ -16,7 +16,7 @@ import { stringify } from '../../http/response.js';
 import { described, Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
 import { User } from './users.js';
 
-/** A session ends after this time, used or not. */
+/** The lifetime of a session, whether or not it is used. */
 const SESSION_MS = 12 * 3_600_000;
 const NAME_MAX = 200;
 
@@ -46,12 +46,15 @@ export const Session = named(
 
 export interface SignedIn {
   readonly method: 'password' | 'invitation' | 'oidc';
-  /** The given password was verified against this hash. */
+  /** The hash that the given password was verified against; undefined if no password was needed. */
   readonly passwordHash?: string;
   readonly joined?: readonly { readonly organisation_id: string; readonly role: Role }[];
 }
 
-/** Sessions are API keys of the database, which `server.auth.native` can turn off. */
+/**
+ * Throws `forbidden` if `server.auth.native` is off: sessions are API keys in the database, which
+ * are then not accepted.
+ */
 export function requireNative({ credentials }: OpenCall): void {
   if (!credentials.native)
     throw new GatewayError('forbidden', {
@@ -61,7 +64,8 @@ export function requireNative({ credentials }: OpenCall): void {
 
 /**
  * Creates a session and its audit log entries in one transaction. Throws `login_failed` if the
- * verified password is no longer the user's.
+ * verified password is no longer the user's, and `forbidden` if the user is a member of no
+ * organisation.
  */
 export async function startSession(
   call: OpenCall,
@@ -103,7 +107,7 @@ export async function startSession(
   };
 }
 
-/** Writes an entry for each organisation. */
+/** Writes an audit log entry for each organisation. */
 export async function auditSignIn(
   trx: Database['knex'],
   { request, addressOf, requestId }: OpenCall,

@@ -82,7 +82,8 @@ export const userRoutes: readonly Route[] = [
     async (call) => {
       const { database, records, body } = call;
       const caller = userOf(call);
-      // The password opens sessions, which have no scopes and the user's role.
+      // A session started with the password has the user's role and no scope restrictions, so a
+      // restricted key must not change the password.
       requireNoMore(caller, { role: null, scopes: null });
       const { email } = found(
         await findUser(database.knex, caller.user_id),
@@ -170,7 +171,7 @@ export const userRoutes: readonly Route[] = [
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
 
-/** A restricted key must not create a credential with more rights. */
+/** Throws `forbidden` if the caller would create a credential with more rights than its own. */
 function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
@@ -179,7 +180,10 @@ function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' |
     });
 }
 
-/** Throws `forbidden` for keys of projects and of the process. */
+/**
+ * Returns the caller's personal key or session. Throws `forbidden` for project keys, portal links
+ * and process credentials.
+ */
 export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
   const user = personOf(caller);
   if (!user)

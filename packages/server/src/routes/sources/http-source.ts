@@ -13,7 +13,7 @@ import {
   type VerifierFields,
 } from '../../ingest/verifier.js';
 
-/** The event type of incoming projects if the source defines none. */
+/** The event type of requests to an incoming project's source that defines none. */
 const DEFAULT_EVENT_TYPE = 'webhook';
 
 const Location = Type.String({
@@ -48,7 +48,7 @@ const all = {
 export const httpFields = optional(all);
 export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
 
-/** Null for sources of other types. */
+/** Schemas of an HTTP source's fields in responses. The fields are null for other sources. */
 export const httpView = {
   mask_id: nullable(Type.String()),
   url: nullable(
@@ -65,8 +65,8 @@ export const httpView = {
 export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];
 
 /**
- * Returns settings with sealed secrets. Omitted fields are kept, or default to the provider's for a
- * new source.
+ * Returns the settings of an HTTP source with sealed secrets. Omitted fields keep their stored
+ * values or, for a new source, default to the provider's.
  */
 export function readHttp(
   given: HttpFields,

@@ -35,7 +35,7 @@ export const PubSubSchema = Type.Object(
   },
 );
 
-/** The connection is under the name of the type. */
+/** The broker settings of a request. The property named after the type is the connection. */
 export interface GivenPubSub {
   readonly type: string;
   readonly workers?: number;
@@ -45,8 +45,9 @@ export interface GivenPubSub {
 type PubSub = SourceRow['pub_sub'];
 
 /**
- * Validates a connection by its plugin's schema and seals its secrets; masked or missing ones are
- * kept. Also returns it with open secrets.
+ * Validates a connection with its plugin's schema and seals its secrets. Masked or missing secrets
+ * keep their stored values. Also returns the connection with plain secrets. Throws
+ * `invalid_request` for invalid settings or an inactive plugin.
  */
 export function readPubSub(
   { type, workers = 1, ...rest }: GivenPubSub,
@@ -88,7 +89,10 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
   ];
 }
 
-/** Without its plugin the connection is null: only the schema identifies secrets. */
+/**
+ * Returns the broker settings with masked secrets. The connection is null if its plugin is
+ * inactive, because only the plugin's schema identifies the secrets.
+ */
 export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
   const source = plugins.sources.get(type);
@@ -102,8 +106,8 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
 }
 
 /**
- * Checks with the plugin that the broker answers. Resolves with the plugin's advice or null. Throws
- * `source_check_failed`.
+ * Checks with the plugin that the broker responds. Returns the plugin's advice, or null. Throws
+ * `source_check_failed` if the check fails.
  */
 export async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
@@ -124,7 +128,8 @@ export async function checkConnection(
     return advice ? `${advice.message} ${advice.fix}` : null;
   } catch (cause) {
     const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
-    // Other errors can quote a server, which the caller chooses.
+    // Other errors can quote the response of a server chosen by the caller, so they are only
+    // logged.
     const reason =
       fix !== undefined || message === SILENT
         ? message!

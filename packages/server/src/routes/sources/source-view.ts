@@ -44,7 +44,7 @@ export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerCo
   };
 }
 
-/** Throws `not_found`. */
+/** Returns the source in the call's path. Throws `not_found` if it does not exist. */
 export async function requireSource({ database, project, id }: ProjectCall): Promise<SourceRow> {
   return found(await findSource(database.knex, project.id, id), 'source', id);
 }

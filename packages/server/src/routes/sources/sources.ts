@@ -212,8 +212,8 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const given = stored.type === 'http' ? undefined : body.pub_sub;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   const isReenabled = isEnabled && stored.is_disabled;
-  // A re-enabled source is tested as stored: its broker could have gone while it was disabled.
-  // Masked secrets are kept.
+  // A re-enabled source is tested with its stored connection, because its broker may have been
+  // removed meanwhile. Masked secrets are kept.
   const next =
     given ??
     (isReenabled && stored.type !== 'http'

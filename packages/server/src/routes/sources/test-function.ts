@@ -22,9 +22,15 @@ import { requireMessage } from '../events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
-/** Shown outputs: an array can have 10,000 results, and an event as many endpoints. */
+/**
+ * The maximum number of results shown. A function can return 10,000 results, and an event can go to
+ * as many endpoints.
+ */
 const RESULTS_MAX = 20;
-/** Each runs the filters of all subscriptions. */
+/**
+ * The maximum number of results whose routes are shown. Routing a result runs the filters of all
+ * subscriptions.
+ */
 const ROUTED_MAX = 5;
 const ROUTES_MAX = 100;
 

@@ -51,8 +51,8 @@ const fields = object({
   ),
 });
 /**
- * Retries and rate limits belong to the endpoint, alerts to the instance, and a subscription covers
- * all sources.
+ * Ignored fields. Retries and rate limits belong to the endpoint, alerts to the instance, and a
+ * subscription covers all sources.
  */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
 const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
@@ -83,7 +83,7 @@ function view(
   { id, event_types, filter, function: text, ...row }: SubscriptionRow,
   { ownerId }: ProjectCall,
 ): unknown {
-  // A function can name data that the owner must not receive.
+  // A function can mention data that the owner must not receive, so owners do not see it.
   const shown = ownerId === undefined ? text : null;
   return {
     uid: id,

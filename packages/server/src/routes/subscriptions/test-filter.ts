@@ -69,7 +69,10 @@ export const testFilterRoutes: readonly Route[] = [
 ];
 
 type Test = Static<typeof FilterTest>;
-/** Header names are lower-cased, as in events. */
+/**
+ * Returns the parts of the filter that do not match the sample. Header names are compared in lower
+ * case, as in events.
+ */
 function mismatchesOf({
   event_types: wanted = ['*'],
   filter,

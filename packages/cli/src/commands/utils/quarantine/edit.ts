@@ -37,7 +37,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
         import('@gateway/ingest/once/replay'),
         import('@gateway/ingest/transform/sandboxes'),
       ]);
-    // Editing can take an hour: no connection is held meanwhile.
+    // Closed before the editor opens, because editing can take an hour.
     const message = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, [id]);
       const { project_id: projectId, status } = entry!;

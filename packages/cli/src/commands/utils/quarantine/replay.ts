@@ -4,7 +4,7 @@ import { resultLine } from '../../../quarantine/message-text.js';
 import type { ReplayResult } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
-/** Results that need action: the command then fails. */
+/** Results that require action. The command fails if any message has one of them. */
 const UNDONE: readonly (ReplayResult['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {

@@ -15,7 +15,7 @@ import {
 import { installation } from '../../../app/installation.js';
 
 const OVERLAP = '24h';
-/** The limit of the management API. */
+/** The longest overlap, as in the management API. */
 const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
@@ -84,7 +84,8 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const record = secrets.sealSecret(secret, id, { seal });
     const { name, secrets: live } = await withDatabase(config, async ({ knex }) => {
       const endpoint = await secrets.findEndpointAnywhere(knex, id);
-      // Agents with another key could not open the new secret.
+      // Opening a stored secret proves that the agents use this key. With another key, they could
+      // not open the new secret.
       for (const { value } of endpoint?.secrets.slice(0, 1) ?? [])
         open(value, ['endpoints', id, 'secrets']);
       const row =
@@ -144,7 +145,10 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   }
 }
 
-/** Throws `wrong_use` for an unreadable file, no key, or the current key. */
+/**
+ * Returns the sealer for the key in a file. Throws `wrong_use` if the file cannot be read, has no
+ * encryption key, or has the current one.
+ */
 async function newSealer(
   file: string,
   present: Sealer,

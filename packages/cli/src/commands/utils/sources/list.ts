@@ -39,8 +39,8 @@ export default class UtilsSourcesList extends GatewayCommand {
 }
 
 /**
- * Returns the fields of the management API, without connection and function. `unread`: sources of
- * this project type are not read.
+ * Returns a source's fields as in the management API, without its connection and function. `unread`
+ * marks a source that agents do not read: in an incoming project, they read only HTTP sources.
  */
 function sourceRecord({ id, name, project_id, project_name, pub_sub, ...row }: SourceOfProject) {
   const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;

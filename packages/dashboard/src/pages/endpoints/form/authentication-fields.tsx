@@ -18,7 +18,10 @@ const NAMES = {
 
 type Authentication = Endpoint['authentication'];
 
-/** The kind of authentication, and its fields. A stored secret is kept until the kind changes. */
+/**
+ * The inputs for the kind of authentication and its fields. A stored secret is kept unless the kind
+ * changes.
+ */
 export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, error }) => {
   const authentication = (value['authentication'] ?? {}) as Value;
   const before = (stored?.['authentication'] ?? {}) as Value;
@@ -64,7 +67,7 @@ export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, 
   );
 };
 
-/** Says how requests are authenticated; undefined if only by the signature. */
+/** Describes how requests are authenticated. Undefined if only by the signature. */
 export function authenticationWords(authentication: Authentication): string | undefined {
   if (!authentication) return undefined;
   const { type, api_key: header, basic, oauth2 } = authentication;

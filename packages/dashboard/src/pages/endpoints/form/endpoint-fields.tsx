@@ -13,7 +13,7 @@ import { CertificateFields } from './certificate-fields.js';
 import { RateLimitFields } from './rate-limit-fields.js';
 import { RetryFields } from './retry-fields.js';
 
-/** The inputs of fields that a schema does not describe. */
+/** Inputs for fields that cannot be generated from the schema. */
 const WIDGETS: Readonly<Record<string, Widget>> = {
   authentication: AuthenticationFields,
   mtls_client_cert: CertificateFields,
@@ -24,22 +24,23 @@ const WIDGETS: Readonly<Record<string, Widget>> = {
 
 const { NewEndpoint: form } = forms;
 
-/** The fields of an endpoint that the user may set, in the order of the form. */
+/** Returns the endpoint fields that the user may set, in form order. */
 export function endpointFields(): [name: keyof ChangedEndpoint, schema: FormSchema][] {
   const fields = Object.entries(form.properties) as [keyof ChangedEndpoint, FormSchema][];
   return fields.filter(([, schema]) => !isPortal.value || schema['x-set-by'] !== 'project');
 }
 
-/** Converts a form for the API. */
+/** Converts the form's values for the API. */
 export function fieldsOf(value: Value): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
   const properties = Object.fromEntries(endpointFields());
   return written<NewEndpoint>({ properties }, value);
 }
 
 /**
- * The fields of an endpoint, with the API's errors.
+ * The fields of an endpoint, with API errors.
  *
- * @param props.stored the endpoint, unless it is new: rarely used fields are then folded
+ * @param props.stored the stored endpoint; without it, the endpoint is new, and rarely used fields
+ *   are collapsed
  * @param props.children additional fields of a new endpoint
  */
 export function EndpointFields({
@@ -85,7 +86,7 @@ export function EndpointFields({
 
 const list = new Intl.ListFormat('en-GB');
 
-/** Names the folded fields: `Description, owner and client certificate`. */
+/** Names the collapsed fields, such as `Description, owner and client certificate`. */
 function summaryOf(fields: readonly (readonly [string, FormSchema])[]): string {
   const [first = '', ...others] = fields.flatMap(([name, schema]) =>
     name === 'rate_limit_duration' ? [] : [labelOf(name, schema)],
