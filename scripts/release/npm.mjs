@@ -27,7 +27,7 @@ const PAGES = new Map([
   ['@gateway/metrics-pullmetrics', 'docs/guides/metrics.md'],
 ]);
 
-const TEXT = /\.(js|mjs|ts|json|md|sql|yml)$|(^|\/)gitignore$/;
+const TEXT = /\.(js|mjs|ts|json|md|sql|yml|html|txt)$|(^|\/)gitignore$/;
 
 /**
  * Packs the built packages and plugins for npm, dependencies first.
