@@ -12,7 +12,7 @@ const rows = Object.values(limits).flat();
 /** Numbers that do not limit tenants: the operation of the instance, and parts of other limits. */
 const OF_THE_OPERATOR = [
   /^(agent|database|kv|smtp|notifications|retention|billing)\./,
-  /^server\.http\.(agent_)?port$/,
+  /^server\.http\.((agent_)?port|drain_delay_seconds)$/,
   /^query_timeout$/,
   /^ingest\.idempotency_window_seconds$/,
   /^transform\.pause_(window_)?seconds$/,

@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 240 s, long
 import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';

@@ -112,7 +112,7 @@ export class GatewayClient {
           signal: options.signal ? AbortSignal.any([options.signal, deadline]) : deadline,
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
-        const answer = parsed(await response.text()) as
+        const answer = (await response.json().catch(notJson)) as
           ({ data: Data } & Partial<GatewayApiError>) | undefined;
         if (response.ok && answer) return answer.data;
         const error = errorOf(response, answer);
@@ -146,12 +146,9 @@ function randomKey(): string {
     .join('');
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** Returns undefined for a body that is not JSON. A connection lost in the body is another error. */
+function notJson(error: unknown): undefined {
+  if (!(error instanceof SyntaxError)) throw error;
 }
 
 function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {

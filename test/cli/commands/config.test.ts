@@ -38,6 +38,7 @@ config(
       bind: '0.0.0.0',
       ssl: false,
       body_timeout_seconds: 10,
+      drain_delay_seconds: 0,
     });
     assert.equal(
       printed.server.auth,

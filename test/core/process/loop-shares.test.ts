@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LoopShares } from '#core/process/loop-shares';
+import { until } from '../../support/until.js';
 
 const shares = suite('core/process/loop-shares');
 
@@ -22,9 +23,7 @@ shares(
     it.run('one', compute(15));
     assert.ok(it.isOver('one'));
     assert.not(it.isOver('other'));
-    // A tenth of a second pays for 15 ms.
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    assert.not(it.isOver('one'));
+    await until('the share to be paid back', () => !it.isOver('one'));
   },
 );
 
