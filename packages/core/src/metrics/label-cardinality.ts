@@ -14,7 +14,10 @@ const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']
 
 /** Folded label sets are counted up to this multiple of the number of shown ones. */
 const HIDDEN_PER_SHOWN = 10;
-/** The number of shown label sets per `other` set that may keep its project. */
+/**
+ * The ratio of `max` to the number of `other` sets that keep their project labels. Once that number
+ * is reached, project labels are folded as well.
+ */
 const SHOWN_PER_PROJECT = 10;
 
 interface ShownSet {

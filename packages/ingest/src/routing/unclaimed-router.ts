@@ -12,7 +12,10 @@ interface UnclaimedRouterOptions {
   readonly due: (events: readonly Pick<NewEventDelivery, 'projectId' | 'eventId'>[]) => void;
 }
 
-/** Routes events in the commit of a process that sends no deliveries; agents claim them. */
+/**
+ * Returns a router for a process that sends no deliveries itself. Events are routed in the
+ * transaction that stores them, and agents then claim their deliveries.
+ */
 export function unclaimedRouter({
   configCache,
   matcher,

@@ -23,9 +23,9 @@ export interface Settings {
 }
 
 /**
- * An example that reads the files of a folder as messages, in the order of their names. A message
- * is acknowledged by deleting its file. To send one, write a file whose name begins with a dot, and
- * rename it when it is complete.
+ * An example source that reads each file in a folder as a message, in order of file name.
+ * Acknowledging a message deletes its file. To send a message, write a file whose name starts with a
+ * dot, then rename it once it is complete.
  */
 const plugin: SourcePlugin<Connection, Settings> = {
   /**
