@@ -88,7 +88,7 @@ for (const rootPath of ['', '/gateway'])
             await page.locator('h1').waitFor();
           }
           await page.goto(`${base}/reference/openapi.html`);
-          await page.locator('.opblock').first().waitFor();
+          await page.locator('.opblock-tag').first().waitFor();
           assert.equal(elsewhere, []);
           await close();
         }

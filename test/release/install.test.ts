@@ -186,7 +186,12 @@ async function delivers(folder: string, [program = '', ...args]: string[], trace
 
 /** Runs a program to its end; a failure is a status. */
 async function run(cwd: string, program: string, args: readonly string[]) {
-  const env = { ...process.env, npm_config_loglevel: 'error', npm_config_cache: cache };
+  const env = {
+    ...process.env,
+    npm_config_loglevel: 'error',
+    npm_config_cache: cache,
+    YARN_CACHE_FOLDER: path.join(cache, 'yarn'),
+  };
   return promisify(execFile)(program, args, { cwd, env, maxBuffer: 1 << 26 }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     (error: { code?: unknown; stdout?: string; stderr?: string }) => ({
