@@ -936,13 +936,14 @@ source('messages are handed over fast', async () => {
       return 'accepted';
     },
   });
-  await until('all messages', () => seen === count, { withinMs: 60_000 });
+  await until('all messages', () => seen === count);
+  // Before the stop: of two workers that leave, one may find the group rebalancing and not commit.
+  await until(
+    'the commits',
+    async () => (await committed(connection)).reduce((sum, offset) => sum + offset) === count,
+  );
   await run.stop();
   console.log(`${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second`);
-  assert.equal(
-    (await committed(connection)).reduce((sum, offset) => sum + offset),
-    count,
-  );
 });
 
 source.run();
