@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { prepareOrExit } from './prepare.mjs';
-import { command } from './prepare/command.mjs';
+import { succeed } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
 import { packChart } from './release/chart.mjs';
 import { packDeb } from './release/deb.mjs';
@@ -69,17 +69,10 @@ async function release() {
       throw new Problem(`--only ${product}: give some of ${Object.keys(products).join(', ')}`);
     for (const file of await make({ root, out, version, names: settled })) {
       console.log(`${product}  ${path.relative(out, file)}  ${size(file)}`);
-      if (product === 'npm' && !values['dry-run']) await publish(file);
+      if (product === 'npm' && !values['dry-run'])
+        await succeed('npm', ['publish', file, '--access', 'public'], { cwd: root });
     }
   }
-}
-
-/** @param {string} tarball */
-async function publish(tarball) {
-  const { ok, output } = await command('npm', ['publish', tarball, '--access', 'public'], {
-    cwd: root,
-  });
-  if (!ok) throw new Problem(`npm could not publish ${tarball}:\n${output}`);
 }
 
 /** @param {string} file */

@@ -46,8 +46,11 @@ function stampOf(root) {
   return path.join(root, 'node_modules', '.gateway-built');
 }
 
-/** @param {string} root */
-function workspaces(root) {
+/**
+ * Returns the folders of all packages and plugins.
+ * @param {string} root
+ */
+export function workspaces(root) {
   return ['packages', 'plugins']
     .flatMap((group) =>
       list(path.join(root, group)).map((entry) => path.join(root, group, entry.name)),

@@ -1,5 +1,6 @@
 // @ts-check
 import { spawn } from 'node:child_process';
+import { Problem } from './problem.mjs';
 
 /**
  * Runs a program silently until it exits.
@@ -21,4 +22,15 @@ export function command(program, args, { cwd, env }) {
     child.on('error', (error) => resolve({ ok: false, output: `${program}: ${error.message}` }));
     child.on('close', (code) => resolve({ ok: code === 0, output }));
   });
+}
+
+/**
+ * Runs a program that must succeed: throws a `Problem` with its output otherwise.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
+ */
+export async function succeed(program, args, options) {
+  const { ok, output } = await command(program, args, options);
+  if (!ok) throw new Problem(`${program} ${args[0]} failed. Is ${program} installed?\n${output}`);
 }

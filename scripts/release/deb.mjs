@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { command } from '../prepare/command.mjs';
-import { Problem } from '../prepare/problem.mjs';
+import { succeed } from '../prepare/command.mjs';
 import { packNpm } from './npm.mjs';
 
 /** Run by Go, so nothing has to be installed. */
@@ -30,35 +29,30 @@ export async function packDeb({ root, out, version, names }) {
     const lib = path.join(stage, 'lib');
     fs.mkdirSync(lib);
     fs.writeFileSync(path.join(lib, 'package.json'), '{ "private": true }\n');
-    await run(lib, 'npm', [
-      'install',
-      '--omit=dev',
-      '--omit=optional',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      ...packages.filter((each) => !path.basename(each).includes('-tracer-')),
-    ]);
+    await succeed(
+      'npm',
+      [
+        'install',
+        '--omit=dev',
+        '--omit=optional',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        ...packages.filter((each) => !path.basename(each).includes('-tracer-')),
+      ],
+      { cwd: lib },
+    );
     fs.mkdirSync(out, { recursive: true });
     const args = ['run', NFPM, 'package', '--config=nfpm.yaml', '--packager=deb'];
-    await run(stage, 'go', [...args, `--target=${file}`], {
+    const env = {
+      ...process.env,
       VERSION: version,
       HOMEPAGE: names.repository,
       MAINTAINER: `gateway <gateway@${new URL(names.repository).host}>`,
-    });
+    };
+    await succeed('go', [...args, `--target=${file}`], { cwd: stage, env });
     return [file];
   } finally {
     fs.rmSync(stage, { recursive: true });
   }
-}
-
-/**
- * @param {string} cwd
- * @param {string} program
- * @param {string[]} args
- * @param {NodeJS.ProcessEnv} [env]
- */
-async function run(cwd, program, args, env) {
-  const { ok, output } = await command(program, args, { cwd, env: { ...process.env, ...env } });
-  if (!ok) throw new Problem(`${program} failed. Is it installed?\n${output}`);
 }

@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { command } from '../prepare/command.mjs';
-import { Problem } from '../prepare/problem.mjs';
+import { command, succeed } from '../prepare/command.mjs';
 import { packNpm } from './npm.mjs';
 
 /**
@@ -37,34 +36,31 @@ export async function buildImage({
     for (const architecture of architectures) {
       const tag = `localhost/gateway:${version}-${architecture}`;
       const archive = path.join(out, `gateway-image-${version}-${architecture}.tar`);
-      await buildah(root, [
-        'build',
-        `--file=${path.join(root, 'deploy/image/Dockerfile')}`,
-        `--tag=${tag}`,
-        `--platform=linux/${architecture}`,
-        // The OCI format has no health check.
-        '--format=docker',
-        `--build-arg=VERSION=${version}`,
-        ...(revision.ok ? [`--build-arg=REVISION=${revision.output.trim()}`] : []),
-        ...(base ? [`--build-arg=BASE=${base(architecture)}`] : []),
-        ...(npmrc ? [`--secret=id=npmrc,src=${npmrc}`] : []),
-        context,
-      ]);
+      await succeed(
+        'buildah',
+        [
+          'build',
+          `--file=${path.join(root, 'deploy/image/Dockerfile')}`,
+          `--tag=${tag}`,
+          `--platform=linux/${architecture}`,
+          // The OCI format has no health check.
+          '--format=docker',
+          `--build-arg=VERSION=${version}`,
+          ...(revision.ok ? [`--build-arg=REVISION=${revision.output.trim()}`] : []),
+          ...(base ? [`--build-arg=BASE=${base(architecture)}`] : []),
+          ...(npmrc ? [`--secret=id=npmrc,src=${npmrc}`] : []),
+          context,
+        ],
+        { cwd: root },
+      );
       fs.rmSync(archive, { force: true });
-      await buildah(root, ['push', tag, `docker-archive:${archive}:gateway:${version}`]);
+      await succeed('buildah', ['push', tag, `docker-archive:${archive}:gateway:${version}`], {
+        cwd: root,
+      });
       archives.push(archive);
     }
     return archives;
   } finally {
     fs.rmSync(context, { recursive: true });
   }
-}
-
-/**
- * @param {string} cwd
- * @param {string[]} args
- */
-async function buildah(cwd, args) {
-  const { ok, output } = await command('buildah', args, { cwd });
-  if (!ok) throw new Problem(`buildah ${args[0]} failed. Is buildah installed?\n${output}`);
 }

@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { command } from '../prepare/command.mjs';
-import { Problem } from '../prepare/problem.mjs';
+import { workspaces } from '../prepare/build.mjs';
+import { succeed } from '../prepare/command.mjs';
 import { names as settled } from './names.mjs';
 
 /** Files from elsewhere in the repository, by the package that has them. */
@@ -37,13 +37,17 @@ const TEXT = /\.(js|mjs|ts|json|md|sql|yml|html|txt)$|(^|\/)gitignore$/;
 export async function packNpm({ root, out, names = settled }) {
   const stage = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-release-'));
   try {
-    const packages = inOrder(workspaces(root));
+    const packages = inOrder(
+      workspaces(root).map((folder) => ({
+        folder,
+        manifest: JSON.parse(read(path.join(folder, 'package.json'))),
+      })),
+    );
     const folders = [];
     for (const one of packages) folders.push(await staged(root, stage, one, names));
     fs.mkdirSync(out, { recursive: true });
     const npm = ['pack', '--json', '--ignore-scripts', `--pack-destination=${out}`];
-    const { ok, output } = await command('npm', [...npm, ...folders], { cwd: stage });
-    if (!ok) throw new Problem(`npm could not pack the packages:\n${output}`);
+    await succeed('npm', [...npm, ...folders], { cwd: stage });
     return packages.map(({ manifest }) => path.join(out, tarballOf(manifest, names)));
   } finally {
     fs.rmSync(stage, { recursive: true });
@@ -51,19 +55,6 @@ export async function packNpm({ root, out, names = settled }) {
 }
 
 /** @typedef {{ folder: string, manifest: any }} Workspace */
-
-/**
- * @param {string} root
- * @returns {Workspace[]}
- */
-function workspaces(root) {
-  return ['packages', 'plugins'].flatMap((group) =>
-    fs.readdirSync(path.join(root, group)).map((name) => {
-      const folder = path.join(root, group, name);
-      return { folder, manifest: JSON.parse(read(path.join(folder, 'package.json'))) };
-    }),
-  );
-}
 
 /**
  * @param {readonly Workspace[]} all

@@ -1,7 +1,8 @@
 // @ts-check
 import fs from 'node:fs';
 import path from 'node:path';
-import { command } from '../prepare/command.mjs';
+import { workspaces } from '../prepare/build.mjs';
+import { succeed } from '../prepare/command.mjs';
 import { Problem } from '../prepare/problem.mjs';
 
 /**
@@ -17,10 +18,7 @@ export async function setVersion({ root, version }) {
     throw new Problem(
       'CHANGELOG.md has no changes under "Unreleased": list what users will notice',
     );
-  const folders = ['packages', 'plugins'].flatMap((group) =>
-    fs.readdirSync(path.join(root, group)).map((name) => path.join(root, group, name)),
-  );
-  for (const folder of [root, ...folders]) {
+  for (const folder of [root, ...workspaces(root)]) {
     const file = path.join(folder, 'package.json');
     const manifest = fs.readFileSync(file, 'utf8');
     const changed = manifest
@@ -29,10 +27,5 @@ export async function setVersion({ root, version }) {
     fs.writeFileSync(file, changed);
   }
   fs.writeFileSync(changelog, `${before}${unreleased}\n## ${version} - ${today}\n${rest}`);
-  const { ok, output } = await command(
-    'npm',
-    ['install', '--package-lock-only', '--ignore-scripts'],
-    { cwd: root },
-  );
-  if (!ok) throw new Problem(`npm could not update package-lock.json:\n${output}`);
+  await succeed('npm', ['install', '--package-lock-only', '--ignore-scripts'], { cwd: root });
 }
