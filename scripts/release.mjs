@@ -1,6 +1,7 @@
 // @ts-check
 // `npm run release`: makes everything that is published in one folder, and publishes the npm
-// packages unless `--dry-run` is given. `--version X.Y.Z` only sets the version before.
+// packages unless `--dry-run` is given. `--version X.Y.Z` only sets the version before. `--base` and
+// `--npmrc` are for a build of the image where the usual registries cannot be reached.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,18 +21,31 @@ import { setVersion } from './release/version.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 
 /**
- * @typedef {{ root: string, out: string, version: string, names: typeof names }} Release
+ * @typedef {object} Release
+ * @property {string} root
+ * @property {string} out
+ * @property {string} version
+ * @property {typeof names} names
+ * @property {string[]} packages the npm packages, packed into `out`, for products made of them
+ * @property {string | undefined} base replaces the base image in the Dockerfile
+ * @property {string | undefined} npmrc configures npm while the image is built
+ */
+
+/**
  * @type {Readonly<Record<string, (release: Release) => Promise<string[]>>>} makers by product; each
  *   returns the files that it has written to `out`
  */
 const products = {
   docs: buildDocs, // first: its site is in a package
-  npm: packNpm,
+  npm: async ({ packages }) => packages,
   chart: packChart,
   sbom: writeSbom,
   deb: packDeb,
   image: buildImage,
 };
+
+/** Products made of the npm packages, which are packed once. */
+const OF_PACKAGES = ['npm', 'deb', 'image'];
 
 const { values } = parseArgs({
   options: {
@@ -40,6 +54,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: Object.keys(products).join(',') },
     scope: { type: 'string', default: names.scope },
     version: { type: 'string' },
+    base: { type: 'string' },
+    npmrc: { type: 'string' },
   },
 });
 
@@ -63,11 +79,16 @@ async function release() {
     );
   fs.rmSync(out, { recursive: true, force: true });
   fs.mkdirSync(out, { recursive: true });
+  const { base, npmrc } = values;
+  /** @type {Release} */
+  const settings = { root, out, version, names: settled, packages: [], base, npmrc };
   for (const product of values.only.split(',')) {
     const make = products[product];
     if (!make)
       throw new Problem(`--only ${product}: give some of ${Object.keys(products).join(', ')}`);
-    for (const file of await make({ root, out, version, names: settled })) {
+    if (OF_PACKAGES.includes(product) && settings.packages.length === 0)
+      settings.packages = await packNpm(settings);
+    for (const file of await make(settings)) {
       console.log(`${product}  ${path.relative(out, file)}  ${size(file)}`);
       if (product === 'npm' && !values['dry-run'])
         await succeed('npm', ['publish', file, '--access', 'public'], { cwd: root });

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { succeed } from '../prepare/command.mjs';
-import { packNpm } from './npm.mjs';
 
 /** Run by Go, so nothing has to be installed. */
 const NFPM = 'github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2';
@@ -16,16 +15,16 @@ const NFPM = 'github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2';
  * @param {string} options.out
  * @param {string} options.version
  * @param {typeof import('./names.mjs').names} options.names
+ * @param {string[]} options.packages the npm packages, packed
  * @returns {Promise<string[]>} the package
  */
-export async function packDeb({ root, out, version, names }) {
+export async function packDeb({ root, out, version, names, packages }) {
   const stage = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-deb-'));
   const file = path.join(out, `gateway_${version}_all.deb`);
   try {
     fs.cpSync(path.join(root, 'deploy/systemd'), stage, { recursive: true });
     fs.copyFileSync(path.join(root, 'docs/guides/systemd.md'), path.join(stage, 'systemd.md'));
     fs.copyFileSync(path.join(root, 'LICENSE'), path.join(stage, 'LICENSE'));
-    const packages = await packNpm({ root, out: path.join(stage, 'packages'), names });
     const lib = path.join(stage, 'lib');
     fs.mkdirSync(lib);
     fs.writeFileSync(path.join(lib, 'package.json'), '{ "private": true }\n');

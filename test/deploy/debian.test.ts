@@ -8,6 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { packDeb } from '../../scripts/release/deb.mjs';
 import { names } from '../../scripts/release/names.mjs';
+import { packNpm } from '../../scripts/release/npm.mjs';
 import { cached } from '../support/start/cached.js';
 import { installed } from '../support/start/packages.js';
 import { tempFolder } from '../support/start/keep.js';
@@ -19,7 +20,9 @@ const debian = suite('deploy/debian');
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const machine = await containers();
 const { podman } = machine;
-const [file = ''] = await packDeb({ root, out: tempFolder('debian'), version: '0.1.0', names });
+const out = tempFolder('debian');
+const packages = await packNpm({ root, out, names });
+const [file = ''] = await packDeb({ root, out, version: '0.1.0', names, packages });
 
 /** A Debian with systemd and what the guide installs beside the package. */
 const system = cached('gateway-debian-13', (folder) => {

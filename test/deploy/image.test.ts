@@ -1,11 +1,10 @@
 // deadline: 900 s, long
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { buildImage } from '../../scripts/release/image.mjs';
-import { names } from '../../scripts/release/names.mjs';
 import { endpoint } from '../support/endpoint.js';
 import { type Created, production, type Production, subscribed } from '../support/production.js';
 import { commandOf, processes } from '../support/processes.js';
@@ -17,20 +16,41 @@ import { nodeBase, npmrc } from './node-base.js';
 const image = suite('deploy/image');
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const IMAGE = 'localhost/gateway:0.0.0-amd64';
+const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+  version: string;
+};
+const IMAGE = `localhost/gateway:${version}-amd64`;
 const MB = 1e6;
 
 const machine = await containers();
 const { podman } = machine;
 for (const one of ['amd64', 'arm64'] as const)
   await podman('import', `--arch=${one}`, nodeBase(one), `localhost/node:${one}`);
-const archives = await buildImage({
-  root,
-  out: tempFolder('image'),
-  version: '0.0.0',
-  names,
-  base: (architecture) => `localhost/node:${architecture}`,
-  npmrc: npmrc(),
+await podman(
+  'manifest',
+  'create',
+  'localhost/node',
+  'containers-storage:localhost/node:amd64',
+  'containers-storage:localhost/node:arm64',
+);
+const out = path.join(tempFolder('release'), 'out');
+const release = ['--dry-run', '--out', out, '--base', 'localhost/node', '--npmrc', npmrc()];
+execFileSync(process.execPath, ['scripts/release.mjs', ...release], {
+  cwd: root,
+  stdio: ['ignore', 2, 2],
+});
+
+image('a release has everything in one folder', () => {
+  const files = fs.readdirSync(out).filter((name) => !/^gateway-[a-z].*\.tgz$/.test(name));
+  assert.equal(files, [
+    'docs',
+    `gateway-${version}-licences.md`,
+    `gateway-${version}.cdx.json`,
+    `gateway-${version}.tgz`,
+    `gateway-image-${version}-amd64.tar`,
+    `gateway-image-${version}-arm64.tar`,
+    `gateway_${version}_all.deb`,
+  ]);
 });
 
 image('it is small, and has neither root nor a shell', async () => {
@@ -40,7 +60,7 @@ image('it is small, and has neither root nor a shell', async () => {
   process.stderr.write(`image: ${(facts.Size / MB).toFixed(0)} MB\n`);
   assert.ok(facts.Size < 250 * MB, `${facts.Size} bytes`);
   assert.is(facts.Config.User, '65532:65532');
-  assert.is(facts.Config.Labels['org.opencontainers.image.version'], '0.0.0');
+  assert.is(facts.Config.Labels['org.opencontainers.image.version'], version);
   assert.match(await podman('run', '--rm', IMAGE, 'version'), /^gateway \d/);
   for (const shell of ['sh', 'bash', 'npm', 'apt-get'])
     assert.match(
@@ -60,8 +80,8 @@ image('it runs on arm64', async () => {
 
 image('a user without rights runs it', async () => {
   const { rootless } = machine;
-  const [archive = ''] = archives;
-  fs.chmodSync(path.dirname(archive), 0o755);
+  const archive = path.join(out, `gateway-image-${version}-amd64.tar`);
+  fs.chmodSync(path.dirname(out), 0o755);
   const [, loaded = ''] =
     /^Loaded image: (.*)$/m.exec(await rootless.podman('load', '--input', archive)) ?? [];
   await rootless.podman('tag', loaded, IMAGE);
