@@ -2,6 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { sealer } from '#core/crypto/sealing';
+import { sealSecret } from '#store/config/secrets';
+import { makeEndpoint, makeProject } from '../../store/made.js';
+import { openUrl } from '../../store/migrated.js';
 import { database } from '../../support/database.js';
 import { runGateway } from '../../support/gateway.js';
 import { freePort } from '../../support/ports.js';
@@ -159,6 +163,52 @@ init('a file with other settings stays, and --force keeps its key', async () => 
   const other = await runGateway(args, { folder, config: keyless });
   assert.is(other.code, 2);
   assert.match(other.stderr, './gateway.json exists and has no encryption_key\n');
+});
+
+init('--force refuses the database of another gateway, by its secrets or its users', async () => {
+  const args = ['init', '--email=ada@example.com', '--yes'];
+  const [own, other] = [tempFolder('init'), tempFolder('init')];
+  const [first, second] = [missing(), missing()];
+  for (const [folder, { flags }] of [
+    [own, first],
+    [other, second],
+  ] as const)
+    assert.is((await runGateway([...args, ...flags], { folder })).code, 0);
+  const before = written(own);
+  const force = [...args, ...second.flags, '--force'];
+  const refused = async (given: readonly string[], ...reasons: readonly string[]) => {
+    const { code, stderr } = await runGateway(given, { folder: own });
+    assert.is(code, 2, stderr);
+    for (const reason of reasons) assert.match(stderr, reason);
+    assert.equal(written(own), before);
+  };
+  await refused(force, `the database ${second.name} has users already`, 'run the command without');
+
+  const secretOf = async (key: string) => {
+    const db = openUrl(server.url.replace(/[^/]+$/, second.name));
+    try {
+      const { id } = await makeEndpoint(db, (await makeProject(db)).id);
+      const secrets = [sealSecret('whsec_', id, sealer(key))];
+      await db
+        .knex('endpoints')
+        .where({ id })
+        .update({ secrets: JSON.stringify(secrets) });
+    } finally {
+      await db.close();
+    }
+  };
+  await secretOf(written(other).encryption_key);
+  await refused(
+    force,
+    `another gateway uses the database ${second.name}: the encryption key here opens none of its secrets`,
+    'set encryption_key in ./gateway.json to the key of that gateway',
+  );
+
+  // One secret that opens shows that the database is this gateway's.
+  await secretOf(before.encryption_key);
+  const { code, stderr } = await runGateway(force, { folder: own });
+  assert.is(code, 0, stderr);
+  assert.is(written(own).database['database'], second.name);
 });
 
 init('a user who may not create the database is told, with what to run', async () => {

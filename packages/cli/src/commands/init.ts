@@ -69,7 +69,7 @@ export default class Init extends GatewayCommand {
     try {
       given = await this.#settle(POSTGRES, ['database', 'clock'], given, isWritten);
       given = await this.#settle(REDIS, ['kv'], given, isWritten);
-      const isUsed = await this.#isUsed(this.resolve(given).config);
+      const isUsed = await this.#isUsed(given);
       if (!isUsed) email ??= await this.#askEmail();
     } finally {
       this.#dialogue?.close();
@@ -177,13 +177,45 @@ export default class Init extends GatewayCommand {
   }
 
   /** Returns whether the database has users or projects. Refuses those of another gateway. */
-  async #isUsed(config: Config): Promise<boolean> {
-    const { isUsed } = await import('@gateway/store/people');
-    const found = await withDatabase(config, isUsed, { migrated: false });
-    if (!found || !this.#isNew || config.encryption_key !== undefined) return found;
-    throw wrongUse(
-      `another gateway uses the database ${config.database.database}, and its encryption key is not here`,
-      `copy its configuration file to ${this.#path}, or name another database with --db-database`,
+  async #isUsed(given: FlagValues): Promise<boolean> {
+    const [{ sealer }, { opensSecrets }, { isUsed }] = await Promise.all([
+      import('@gateway/core/crypto'),
+      import('@gateway/store/config'),
+      import('@gateway/store/people'),
+    ]);
+    const { config } = this.resolve(given);
+    const { encryption_key: key, database } = config;
+    const [found, opens] = await withDatabase(
+      config,
+      async (it) => [await isUsed(it), key && (await opensSecrets(it, sealer(key)))] as const,
+      { migrated: false },
+    );
+    if (!found) return false;
+    if (key === undefined)
+      throw wrongUse(
+        `another gateway uses the database ${database.database}, and its encryption key is not here`,
+        `copy its configuration file to ${this.#path}, or name another database with --db-database`,
+      );
+    if (opens === false)
+      throw wrongUse(
+        `another gateway uses the database ${database.database}: the encryption key here opens none of its secrets`,
+        `name another database with --db-database, or set encryption_key in ${this.#path} to the key of that gateway`,
+      );
+    if (opens === undefined && this.#isMoved(given))
+      throw wrongUse(
+        `the database ${database.database} has users already, probably those of another gateway: no secret shows that the encryption key here belongs to it`,
+        `name another database with --db-database; if it is the database of this gateway, which has moved, name its place in ${this.#path} and run the command without --force`,
+      );
+    return true;
+  }
+
+  /** Returns whether the flags name another database than an existing file. */
+  #isMoved(given: FlagValues): boolean {
+    if (this.#isNew) return false;
+    const { config: now } = this.resolve(given);
+    const { config: stored } = this.resolve({ config: given['config'] });
+    return (['host', 'port', 'database'] as const).some(
+      (part) => now.database[part] !== stored.database[part],
     );
   }
 
