@@ -71,7 +71,7 @@ charts('pods are probed as the guide says, and have time to drain', () => {
     assert.is(container.startupProbe.httpGet.path, '/healthz', name);
     assert.is(container.readinessProbe.httpGet.path, '/healthz?ready', name);
     assert.is(ports[0].containerPort, args[0] === 'server' ? 5005 : 5008, name);
-    const drain = file === 'server-tls' ? 120 : 25;
+    const drain = file === 'server-tls' ? 20 + 120 : 25;
     assert.is(spec.terminationGracePeriodSeconds, drain + 10, name);
   }
 });

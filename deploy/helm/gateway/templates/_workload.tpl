@@ -14,6 +14,7 @@ Input: root, name (gateway-server or gateway-agent), component, values, args, po
 {{- fail (printf "%s: keda.triggers is empty: name at least one, such as the lag of a Kafka topic" .component) -}}
 {{- end -}}
 {{- $drain := dig "agent" "drain_timeout_seconds" 25 $root.Values.config | int -}}
+{{- $delay := dig "server" "http" "drain_delay_seconds" 0 $root.Values.config | int -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -53,8 +54,8 @@ spec:
     spec:
       {{- include "gateway.pod" $root | nindent 6 }}
       serviceAccountName: {{ include "gateway.serviceAccountName" $root }}
-      # The preStop hook, the drain, and 5 s more.
-      terminationGracePeriodSeconds: {{ add $drain 10 }}
+      # The preStop hook, the delay, the drain, and 5 s more.
+      terminationGracePeriodSeconds: {{ add $delay $drain 10 }}
       {{- with $values.priorityClassName }}
       priorityClassName: {{ . }}
       {{- end }}
