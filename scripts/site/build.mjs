@@ -16,6 +16,11 @@ import { placeVersion, versionsPage } from './versions.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
+/** Colours of a drawing: as an image it follows the colour scheme of the page. */
+const DRAWING_COLOURS = `  svg { --paper: #fff; --ink: #171b26; }
+  @media (prefers-color-scheme: dark) { svg { --paper: #121212; --ink: #e8eaf0; } }
+`;
+
 /**
  * Builds the site; takes milliseconds if it is up to date.
  * @param {{ root: string, version: string, names?: typeof settled }} options
@@ -60,8 +65,8 @@ async function generate({ root, version, names, work, out, viewer }) {
       .replaceAll(/^```mermaid\n([^]*?)^```$/gm, (_, drawing) => {
         const image = `images/${path.basename(name)}-${++drawn}.svg`;
         // The renderer asks for a font of another server.
-        const svg = renderMermaidSVG(drawing, { bg: '#ffffff', fg: '#171b26' });
-        publish(image, svg.replace(/^\s*@import url\(.*\n/m, ''));
+        const svg = renderMermaidSVG(drawing, { bg: 'var(--paper)', fg: 'var(--ink)' });
+        publish(image, svg.replace(/^\s*@import url\(.*\n/m, DRAWING_COLOURS));
         return `![Diagram](/${image})`;
       })
       .replaceAll('```promql', '```text');
@@ -112,6 +117,7 @@ async function generate({ root, version, names, work, out, viewer }) {
   });
 
   outsourceScripts(out);
+  nameFilesInSearch(out);
   for (const { name, markdown } of pages) write(path.join(out, `${name}.md`), markdown);
   write(path.join(out, 'llms.txt'), llmsIndex(root, pages));
   const full = pages.map(({ name, markdown }) => `<!-- ${BASE}/${name}.md -->\n\n${markdown}`);
@@ -146,6 +152,22 @@ function outsourceScripts(out) {
         return `<script src="${BASE}/static/js/inline.${hash}.js"></script>`;
       });
     fs.writeFileSync(file, page);
+  }
+}
+
+/**
+ * Lets results of the search lead to files: the generator leaves out `.html`, which a static server
+ * does not complete when the page is reloaded.
+ * @param {string} out
+ */
+function nameFilesInSearch(out) {
+  const folder = path.join(out, 'static');
+  for (const name of fs.readdirSync(folder).filter((it) => it.startsWith('search_index.'))) {
+    const file = path.join(folder, name);
+    /** @type {{ routePath: string }[]} */
+    const pages = JSON.parse(fs.readFileSync(file, 'utf8'));
+    for (const page of pages) page.routePath = `${page.routePath.replace(/\/$/, '/index')}.html`;
+    fs.writeFileSync(file, JSON.stringify(pages));
   }
 }
 

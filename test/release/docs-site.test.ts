@@ -23,6 +23,17 @@ const [index = ''] = await buildDocs({ root, out, version: '0.1.0' });
 const site = path.join(root, 'packages/docs/dist/site');
 const names = filesIn(site);
 
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+};
+
+/** A drawing made by hand and a generated one, by page. */
+const DRAWINGS = { 'index.html': 'path.svg', 'guides/quarantine.html': 'quarantine-1.svg' };
+
 docs('every page has its Markdown beside it, and llms.txt leads to all of them', () => {
   const pages = names.filter((name) => name.endsWith('.md'));
   assert.ok(pages.length > 90);
@@ -98,5 +109,61 @@ for (const rootPath of ['', '/gateway'])
       }
     },
   );
+
+docs('on a plain file server a result of the search can be loaded again', async () => {
+  const folder = path.dirname(index);
+  const server = http.createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '', 'http://localhost');
+    const file = path.join(folder, decodeURI(pathname).replace(/^\/docs\//, ''));
+    const isFile = fs.existsSync(file) && fs.statSync(file).isFile();
+    response.statusCode = isFile ? 200 : 404;
+    response.setHeader('content-type', TYPES[path.extname(file)] ?? 'text/plain');
+    response.end(isFile ? fs.readFileSync(file) : undefined);
+  });
+  const base = `http://127.0.0.1:${await loopback(server)}/docs/0.1.0`;
+  const browser = await openBrowser();
+  try {
+    const { page, close } = await visit(browser, `${base}/index.html`);
+    await page.waitForLoadState('networkidle');
+    await page.locator('.rp-search-button').first().click();
+    await page.locator('.rp-search-panel__input').fill('quarantine');
+    await page.locator('.rp-suggest-item').first().click();
+    await page.waitForURL(/quarantine/);
+    assert.is((await page.reload())?.status(), 200, page.url());
+    await page.locator('h1', { hasText: 'Quarantine' }).waitFor();
+    await close();
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
+
+docs('drawings follow the theme of the page', async () => {
+  const app = new Koa().use(serveDocs('', pathToFileURL(`${site}/`)));
+  const handle = app.callback();
+  const server = http.createServer((request, response) => void handle(request, response));
+  const base = `http://127.0.0.1:${await loopback(server)}/docs`;
+  const browser = await openBrowser();
+  try {
+    for (const [name, drawing] of Object.entries(DRAWINGS)) {
+      const { page, close } = await visit(browser, `${base}/${name}`);
+      const image = page.locator(`img[src*="${drawing}"]`).first();
+      await image.scrollIntoViewIfNeeded();
+      await page.waitForLoadState('networkidle');
+      const light = await image.screenshot();
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.reload();
+      await page.locator('html.dark').waitFor();
+      await image.scrollIntoViewIfNeeded();
+      await page.waitForLoadState('networkidle');
+      const dark = await image.screenshot();
+      assert.not.ok(light.equals(dark), drawing);
+      await close();
+    }
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
 
 docs.run();
