@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kafka, type KafkaBroker } from '../support/kafka.js';
+import { heldBy } from '../support/memory.js';
 import { own } from '../support/services.js';
 import { KAFKA_VERSION } from '../support/start/kafka-jars.js';
 import { costOf, Meter, type Cost } from './measure.js';
@@ -9,6 +10,8 @@ import { produce, startReceiver, type Receiver, type Report, type System } from 
 export interface Measured extends Report {
   readonly cost: Cost;
   readonly events: number;
+  /** The most resident memory of the system, without the processes of the sandbox. */
+  readonly peakMb: number;
 }
 
 /** The environment of the measured systems: private services on this machine and a receiver. */
@@ -84,8 +87,9 @@ export async function openGround(): Promise<Ground> {
       const before = await sampled(pid);
       const report = await arrived(count);
       const after = await sampled(pid);
+      const peakMb = heldBy(pid)?.peakMb ?? 0;
       await system.stop();
-      return { ...report, cost: costOf(before, after), events: count };
+      return { ...report, cost: costOf(before, after), events: count, peakMb };
     },
     async steady(system, rate, seconds) {
       const pid = await system.start();
@@ -100,8 +104,9 @@ export async function openGround(): Promise<Ground> {
       await send(system.topic, count, rate);
       const report = await arrived(count);
       const after = await sampled(pid);
+      const peakMb = heldBy(pid)?.peakMb ?? 0;
       await system.stop();
-      return { ...report, cost: costOf(before, after), events: count };
+      return { ...report, cost: costOf(before, after), events: count, peakMb };
     },
     async close() {
       receiver.close();

@@ -4,6 +4,7 @@
 // [--drain 40000] [--rounds 3] [--seconds 10] [--rates 50,200,1000] [--idle 20]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { heldBy } from '../support/memory.js';
 import { median, ms, ratio, round } from './figures.js';
 import { openGround, type Measured } from './ground.js';
 import { costOf } from './measure.js';
@@ -114,14 +115,15 @@ async function printIdle(system: System, seconds: number): Promise<void> {
     kvCommands,
     seconds: passed,
   } = costOf(before, await meter.sample({ system: pid }));
+  const memory = heldBy(pid)?.rssMb ?? 0;
   await system.stop();
   console.log(
-    `\nidle agent: ${(((cpu['system'] ?? 0) / passed) * 100).toFixed(2)} % of a core, ${(statements / passed).toFixed(2)} statements/s, ${(kvCommands / passed).toFixed(2)} KV commands/s`,
+    `\nidle agent: ${round(memory)} MB, ${(((cpu['system'] ?? 0) / passed) * 100).toFixed(2)} % of a core, ${(statements / passed).toFixed(2)} statements/s, ${(kvCommands / passed).toFixed(2)} KV commands/s`,
   );
 }
 
 function print(name: string, measured: Measured, reference: Measured): void {
-  const { rate, p50, p95, p99, cost, events } = measured;
+  const { rate, p50, p95, p99, cost, events, peakMb } = measured;
   const per = (amount: number, digits: number) => (amount / events).toFixed(digits);
   const cpu = ['system', 'postgres', 'redis', 'kafka']
     .map((part) => `${part} ${(((cost.cpu[part] ?? 0) / events) * 1000).toFixed(3)}`)
@@ -132,6 +134,6 @@ function print(name: string, measured: Measured, reference: Measured): void {
     : `p50 ${ms(p50)} (${ratio(p50, reference.p50)}), p95 ${ms(p95)} (${ratio(p95, reference.p95)}), p99 ${ms(p99)} (${ratio(p99, reference.p99)})`;
   console.log(`  ${name.padEnd(17)} ${figure}`);
   console.log(
-    `  ${''.padEnd(17)} CPU s per 1,000: ${cpu}; per event: ${per(cost.statements, 2)} statements, ${per(cost.kvCommands, 2)} KV commands, ${per(cost.walBytes / 1024, 2)} kB WAL`,
+    `  ${''.padEnd(17)} CPU s per 1,000: ${cpu}; per event: ${per(cost.statements, 2)} statements, ${per(cost.kvCommands, 2)} KV commands, ${per(cost.walBytes / 1024, 2)} kB WAL; ${round(peakMb)} MB at most`,
   );
 }

@@ -76,7 +76,12 @@ export async function gateway(
     settings,
   }: { bodyFunction?: string; settings?: Readonly<Record<string, unknown>> } = {},
 ): Promise<System & { readonly production: Production }> {
-  const made: Production = await production({ agents: 0, ...(settings ? { settings } : {}) });
+  const { NODE_OPTIONS = '' } = process.env;
+  const made: Production = await production({
+    agents: 0,
+    env: { NODE_OPTIONS },
+    ...(settings ? { settings } : {}),
+  });
   await subscribed(made, receiver);
   const topic = await kafkaSource(
     made,
