@@ -215,39 +215,6 @@ charts(
   },
 );
 
-charts('the values and the way back of the guide are those of the chart', async () => {
-  const guide = fs.readFileSync(path.join(root, 'docs/guides/kubernetes.md'), 'utf8');
-  const blocks = [...guide.matchAll(/^```yaml\n([^]*?)^```$/gm)].map(([, text = '']) => text);
-  assert.is(blocks.length, 2);
-  const folder = tempFolder('guide');
-  const args = blocks.map((text, i) => {
-    fs.writeFileSync(path.join(folder, `${i}.yaml`), text);
-    return `--values=${path.join(folder, `${i}.yaml`)}`;
-  });
-  const [, down = ''] = /--set '(migrate\.args=.*?)'/.exec(guide) ?? [];
-  const { objects, problems } = await validated({
-    guide: await rendered(helm, chart, ...args),
-    down: await rendered(
-      helm,
-      chart,
-      ...args,
-      '--show-only=templates/migrate.yaml',
-      `--set=${down}`,
-    ),
-  });
-  assert.equal(problems, []);
-  const names = objects['guide']?.map(({ kind, metadata }) => `${kind} ${metadata.name}`) ?? [];
-  for (const name of [
-    'Deployment gateway-server',
-    'Deployment gateway-agent',
-    'Job gateway-migrate',
-  ])
-    assert.ok(names.includes(name), name);
-  const [config, job] = objects['down'] ?? [];
-  assert.is(config?.kind, 'ConfigMap');
-  assert.equal(job?.spec.template.spec.containers[0].args, ['migrate', 'down', '--max=2']);
-});
-
 charts.run();
 
 function read(name: string): string {

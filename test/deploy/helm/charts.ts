@@ -33,10 +33,15 @@ export interface Manifest {
 /** Runs Helm; a failure has its error output as message. */
 export type Helm = (...args: readonly string[]) => Promise<string>;
 
-/** Returns a Helm of this version: `4.3.0`. */
-export async function helmOf(version: string): Promise<Helm> {
+/** Returns the path of a Helm of this version: `4.3.0`. */
+export function helmProgram(version: string): Promise<string> {
   const major = version.split('.')[0];
-  const program = await own.goProgram(`helm.sh/helm/v${major}/cmd/helm@v${version}`);
+  return own.goProgram(`helm.sh/helm/v${major}/cmd/helm@v${version}`);
+}
+
+/** Returns a Helm of this version. */
+export async function helmOf(version: string): Promise<Helm> {
+  const program = await helmProgram(version);
   const run = promisify(execFile);
   return async (...args) => {
     const { stdout } = await run(program, args, { maxBuffer: 1 << 26 });
