@@ -452,7 +452,7 @@ upgrade(
       assert.equal(await kept(), before);
 
       const few = ['migrate', 'down', '--max', String(down)];
-      assert.match((await runGateway(few, run)).stderr, /tables that hold data: .*audit_log/);
+      assert.match((await runGateway(few, run)).stderr, /a table that holds data: audit_log/);
       const undone = await runGateway([...few, '--drop-data'], run);
       assert.equal(
         [undone.code, undone.stdout.trim().split('\n')],
