@@ -1,5 +1,6 @@
 import { sealer } from '@gateway/core/crypto';
 import { isMissed } from '@gateway/core/plugins';
+import { openOneSecret } from '@gateway/store/config';
 import { licenceOf } from '../app/installation.js';
 import type { CheckedConfig } from '../config/check.js';
 import {
@@ -35,12 +36,19 @@ export function checkSettings(
 }
 
 /**
- * Checks the encryption key. Throws `encryption_key_missing` or `encryption_key_invalid` if it is
- * missing or invalid.
+ * Checks the encryption key, on a stored secret if there is one. Throws `encryption_key_missing`,
+ * `encryption_key_invalid`, or `not_unsealable` if the secret was sealed with another key.
  */
-export function checkEncryptionKey({ config }: DoctorContext): DoctorResult {
-  sealer(config.encryption_key);
-  return ok('32 bytes');
+export async function checkEncryptionKey({
+  config,
+  migrated,
+}: DoctorContext): Promise<DoctorResult> {
+  const seals = sealer(config.encryption_key);
+  const database = await migrated.catch(() => undefined);
+  if (!database) return ok('32 bytes; not tried on a stored secret, because of the database');
+  return (await openOneSecret(database.pool, seals))
+    ? ok('32 bytes, and opens a stored secret')
+    : ok('32 bytes; no secret is stored yet');
 }
 
 /** Warns if the licence has a problem; otherwise reports the licensee and the expiry. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
+import type pg from 'pg';
 import {
   isBound,
   isSealed,
@@ -177,6 +178,32 @@ interface ResealCount {
   readonly kind: (typeof SEALED)[number]['kind'];
   readonly resealed: number;
   readonly already: number;
+}
+
+/**
+ * Opens one stored secret: of the endpoint or, if there is none, of the source that was changed
+ * last. Returns false if no secret is stored.
+ * @throws GatewayError `not_unsealable` if it was sealed with another key
+ */
+export async function openOneSecret(
+  pool: pg.Pool,
+  { open }: Pick<Sealer, 'open'>,
+): Promise<boolean> {
+  const { rows } = await pool.query<{
+    place: SecretPlace;
+    value: unknown;
+  }>(
+    `(select json_build_array('endpoints', id, 'secrets') as place, secrets->0->'value' as value, 1 as rank from endpoints
+      where deleted_at is null and secrets->0->>'value' like 'sealed:%' order by updated_at desc limit 1)
+     union all
+     (select json_build_array('sources', id), pub_sub->(pub_sub->>'type'), 2 from sources
+      where deleted_at is null and pub_sub::text like '%"sealed:%' order by updated_at desc limit 1)
+     order by rank`,
+  );
+  const [secret] = rows;
+  if (!secret) return false;
+  resealAll(secret.value, secret.place, open);
+  return true;
 }
 
 const BATCH = 500;

@@ -19,7 +19,7 @@ import { examine } from '#cli/doctor/examine';
 import { installation } from '#cli/app/installation';
 import { redisCluster } from '../../../support/redis-cluster.js';
 import { runHere } from '../../run-here.js';
-import { makeProject } from '../../../store/made.js';
+import { makeEndpoint, makeProject } from '../../../store/made.js';
 import { migratedDatabase } from '../../../store/migrated.js';
 
 const doctor = suite('cli/commands/utils/doctor');
@@ -389,6 +389,25 @@ doctor(
     assert.match(found('settings').sentence, /encryption_key must be a string/);
   },
 );
+
+doctor('an encryption key that does not open a stored secret fails, with the setting', async () => {
+  const { id: projectId } = await makeProject(db);
+  const { id } = await makeEndpoint(db, projectId);
+  await db.rows(
+    `update endpoints set secrets = jsonb_set(secrets, '{0,value}', to_jsonb($2::text)) where id = $1`,
+    [id, sealer(key).seal('whsec_1', ['endpoints', id, 'secrets'])],
+  );
+  const keys = async (encryption_key: string) =>
+    (await examined({ ...fine, encryption_key })).found('encryption key');
+  assert.is((await keys(key)).sentence, '32 bytes, and opens a stored secret');
+  const { state, sentence, fix } = await keys(crypto.randomBytes(32).toString('base64'));
+  assert.equal(
+    [state, sentence],
+    ['failed', 'a stored secret cannot be decrypted with this encryption key'],
+  );
+  assert.match(fix ?? '', 'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key');
+  await db.rows('delete from endpoints where id = $1', [id]);
+});
 
 doctor('a missing encryption key fails, and the sources are not asked', async () => {
   const { code, found } = await examined({ ...fine, encryption_key: undefined });
