@@ -98,7 +98,7 @@ deliveries('all that a filter matches is sent again after a count, with its prog
   await page.getByText('4 failed deliveries of invoice.due, all times.').waitFor();
   await inspect(page, 'deliveries-resend');
   await page.getByRole('button', { name: 'Send 4 again' }).click();
-  await page.getByText('4 were sent again.').waitFor();
+  await page.getByText('4 queued.').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('No deliveries match these filters').waitFor();
   await failures(scene, 2);

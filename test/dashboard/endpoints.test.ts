@@ -58,7 +58,7 @@ endpoints(
     await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
     await page.getByRole('button', { name: 'Send again…' }).click();
     await page.getByRole('button', { name: 'Send 2 again' }).click();
-    await page.getByText('2 were sent again.').waitFor();
+    await page.getByText('2 queued.').waitFor();
     const [request] = await mended.received(2);
     assert.is(request!.headers['authorization'], 'Bearer the-new-token');
     await page.getByRole('button', { name: 'Close' }).click();

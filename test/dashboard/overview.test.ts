@@ -1,9 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Activity, EventDelivery, SourceState, Summary } from '@gateway/client';
+import type { Activity } from '@gateway/client';
 import { filled, summaryOf, lineOf } from '#dashboard/pages/overview/activity';
-import { byEndpoint } from '#dashboard/pages/overview/findings';
-import { findingsOf } from '#dashboard/pages/overview/findings';
 import { dashboardScene, type Scene } from './scene.js';
 
 const overview = suite('dashboard/overview');
@@ -33,87 +31,33 @@ overview(
   },
 );
 
-const summary: Summary = {
-  pending_events: 0,
-  oldest_pending_seconds: null,
-  waiting_deliveries: 0,
-  held_deliveries: 0,
-  processing_deliveries: 0,
-  quarantined_messages: 0,
-  endpoints: { active: 2, paused: 0, inactive: 0 },
-  sources: { running: 1, paused: 0, disabled: 0 },
-  latency_ms: null,
-};
-
-overview('each thing that is not well is a sentence with a page', () => {
-  assert.equal(findingsOf(summary, []), []);
-  const found = findingsOf(
-    {
-      ...summary,
-      pending_events: 4_000,
-      oldest_pending_seconds: 200,
-      held_deliveries: 1,
-      quarantined_messages: 2,
-      endpoints: { active: 0, paused: 1, inactive: 1 },
-      sources: { running: 0, paused: 3, disabled: 0 },
-    },
-    [],
-  );
-  assert.equal(
-    found.map(({ tone, to }) => `${tone} ${to}`),
-    [
-      'bad /events?status=pending',
-      'bad /endpoints?status=inactive',
-      'warn /sources?state=paused',
-      'warn /quarantine',
-      'warn /deliveries?status=waiting',
-    ],
-  );
-  assert.match(found[0]!.sentence, '4K events wait to be routed, the oldest for 3 min');
+overview('an endpoint behind an open breaker is told with what waits and until when', async () => {
+  await scene.client.endpoints.activate(scene.endpointId);
+  scene.shop.answer({ status: 500 });
+  for (let n = 0; n < 30; n++)
+    await scene.client.events.create({ event_type: 'order.paid', data: { n } });
+  const { page, close } = await scene.open('/overview');
+  const health = page.getByRole('region', { name: 'Health' });
+  await health
+    .getByText(/Deliveries to shop fail: \d+ waiting, breaker open until \d\d:\d\d UTC\./)
+    .waitFor();
+  const failing = page.getByRole('group', { name: 'Failing endpoints' });
+  await failing.getByText('breaker open', { exact: true }).waitFor();
+  await health.getByRole('link', { name: 'Open shop' }).click();
+  await page.getByRole('button', { name: 'Send now: close the breaker' }).waitFor();
+  await close();
 });
 
-overview(
-  'a source that cannot be read is named with its reason, and several lead to their list',
-  () => {
-    const state = (name: string, it: SourceState['state']): SourceState => ({
-      uid: `id-${name}`,
-      name,
-      state: it,
-      reason: it === 'failing' ? 'The broker refused the password.' : null,
-      messages: 3,
-      reported_at: null,
-    });
-    const [one] = findingsOf(summary, [], [state('orders', 'failing'), state('returns', 'active')]);
-    assert.equal([one?.tone, one?.to], ['bad', '/sources/id-orders']);
-    assert.is(one?.sentence, 'The source orders cannot be read. The broker refused the password.');
-    const [both] = findingsOf(
-      summary,
-      [],
-      [state('orders', 'failing'), state('returns', 'failing')],
-    );
-    assert.equal(
-      [both?.sentence, both?.to],
-      ['2 sources cannot be read.', '/sources?state=failing'],
-    );
-  },
-);
-
-const delivery = (uid: string, name: string) =>
-  ({ endpoint_metadata: { uid, name }, reason: 'It answered 500.' }) as unknown as EventDelivery;
-
-overview('failing endpoints are counted by their deliveries, and named', () => {
-  const failing = byEndpoint([delivery('a', 'shop'), delivery('b', 'crm'), delivery('b', 'crm')]);
-  assert.equal(
-    failing.map(({ name, count }) => `${name} ${count}`),
-    ['crm 2', 'shop 1'],
+overview('with Postgres away the page is not connected, since when', async () => {
+  const { page, close } = await scene.open('/overview');
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.route('**/api/v1/projects/**', (route) =>
+    route.fulfill({ status: 503, json: { status: false, message: 'm', code: 'database_away' } }),
   );
-  assert.match(findingsOf(summary, failing)[0]!.sentence, 'Deliveries to crm and shop fail.');
-  assert.match(
-    findingsOf(summary, failing.slice(1))[0]!.sentence,
-    'Deliveries to shop fail. It answered 500.',
-  );
-  const many = byEndpoint(Array.from({ length: 6 }, (_, n) => delivery(String(n), `e${n}`)));
-  assert.match(findingsOf(summary, many)[0]!.sentence, 'e0, e1, e2 and 3 more');
+  await page.getByText(/^Postgres cannot be reached since \d\d:\d\d/).waitFor();
+  await page.unroute('**/api/v1/projects/**');
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await close();
 });
 
 overview(

@@ -71,7 +71,7 @@ task('Find what failed in the last hour and send it again', async (shown) => {
   await shown.getByLabel('Time').selectOption('Last hour');
   await click(shown, 'Send again…');
   await click(shown, 'Send 2 again');
-  await shown.getByText('2 were sent again.').waitFor();
+  await shown.getByText('2 queued.').waitFor();
   await failures(scene, 0);
 });
 

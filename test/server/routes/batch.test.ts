@@ -3,6 +3,8 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { decodeSignal } from '#store/events/events';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
+import { countRequests } from '#agent/flow-control/breaker-record';
+import { encodeValue } from '#store/kv/versions';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
 
 const batch = suite('server/routes/batch');
@@ -153,7 +155,7 @@ batch('deliveries of a filter are sent again after a dry run has counted them', 
   await makeDelivery(api.db, { ...made, endpointId: active.id, eventId: old });
   await makeDelivery(api.db, { ...made, endpointId: newId(), status: 'failure' });
   const select = `${path}/eventdeliveries/batchretry?${since(1)}`;
-  const expected = { due: 1, held: 1, left: 1, progress: 1, next: null };
+  const expected = { due: 1, held: 1, left: 1, behind_breakers: [], progress: 1, next: null };
   assert.equal((await api.call('POST', `${select}&dry_run=true`)).body.data, {
     ...expected,
     dry_run: true,
@@ -171,6 +173,45 @@ batch('deliveries of a filter are sent again after a dry run has counted them', 
   const ended = `${path}/eventdeliveries/batchretry?${since(9)}&endDate=${new Date(now - 4 * HOUR_MS).toISOString()}`;
   assert.is((await api.call('POST', ended)).body.data.due, 1);
 });
+
+batch(
+  'deliveries to an endpoint behind an open breaker are queued, and the answer says so',
+  async () => {
+    const { path, id: projectId } = await makeProject(api);
+    const [up, down] = [
+      await makeEndpoint(api.db, projectId, { name: 'up' }),
+      await makeEndpoint(api.db, projectId, { name: 'down' }),
+    ];
+    const events = await makeEvents(api.db, projectId, [{ atMs: now }, { atMs: now - 1 }]);
+    for (const eventId of events)
+      for (const { id: endpointId } of [up, down])
+        await makeDelivery(api.db, { projectId, eventId, endpointId, status: 'failure' });
+    const policy = {
+      threshold: 0.5,
+      minimumRequests: 1,
+      windowMs: 60_000,
+      openMs: 60_000,
+      openMaxMs: 60_000,
+    };
+    const breaker = countRequests(undefined, { projectId, requests: 9, failures: 9 }, policy, now);
+    await api.kv
+      .map('breakers')
+      .change([{ field: down.id, from: undefined, to: encodeValue('breaker', breaker) }]);
+    const { body } = await api.call('POST', `${path}/eventdeliveries/batchretry?${since(1)}`);
+    assert.is(
+      body.message,
+      '4 event deliveries are queued; 2 of them wait for an open circuit breaker',
+    );
+    assert.equal(body.data.behind_breakers, [
+      {
+        endpoint_id: down.id,
+        endpoint_name: 'down',
+        count: 2,
+        until: new Date(breaker.until_ms).toISOString(),
+      },
+    ]);
+  },
+);
 
 batch('deliveries are sent again by their ids, each with its result', async () => {
   const { path, id: projectId } = await makeProject(api);

@@ -472,4 +472,40 @@ events(
   },
 );
 
+events('events without a recipient are listed and routed again by their outcome', async () => {
+  const project = await makeProject(api);
+  const ids = await makeEvents(api.db, project.id, [
+    { atMs: 1_700_000_000_000 },
+    { atMs: 1_700_000_000_001 },
+    { atMs: 1_700_000_000_002 },
+    { atMs: 1_700_000_000_003 },
+  ]);
+  for (const [n, outcome] of [
+    [1, 'no_subscription'],
+    [2, 'unknown_owner'],
+    [3, 'no_subscription'],
+  ] as const)
+    await api.db.pool.query('update events set outcome = $1 where id = $2', [outcome, ids[n]]);
+  const list = async (query: string) => {
+    const { body } = await api.call('GET', `${project.path}/events?${query}`);
+    return body.data.content.map(({ uid }: { uid: string }) => ids.indexOf(uid));
+  };
+  assert.equal(await list('outcome=no_subscription'), [3, 1]);
+  assert.equal(await list('outcome=no_subscription&outcome=unknown_owner&sort=ASC'), [1, 2, 3]);
+  assert.equal(await list(`outcome=no_subscription&query=${ids[1]!.slice(0, 13)}`), [1]);
+  assert.equal(
+    mistakes(await api.call('GET', `${project.path}/events?outcome=no_subscription&status=failed`)),
+    ['outcome does not belong beside status: select by one of them'],
+  );
+  assert.is((await api.call('GET', `${project.path}/events?outcome=routed`)).status, 422);
+  const replay = `${project.path}/events/batchreplay?startDate=2023-01-01&outcome=no_subscription`;
+  assert.is((await api.call('POST', replay)).body.data.count, 2);
+  assert.equal(await list('outcome=no_subscription'), []);
+  const plan = await api.db.rows<{ 'QUERY PLAN': string }>(
+    `explain select id from events where project_id = '${project.id}' and (outcome, id) <= ('no_subscription', '${ids[0]}'::uuid)
+       and outcome <> 'routed' order by outcome desc, id desc limit (select 50)`,
+  );
+  assert.match(plan.map((row) => row['QUERY PLAN']).join(' '), /_outcome_id_idx/);
+});
+
 events.run();

@@ -15,8 +15,8 @@ states(
       (await readSourceStates(kv, { projectId: 'p', sourceIds: ['s'], agentIds: [1, 2] })).size,
       0,
     );
-    await write(1, { state: 'reading', reason: null, messages: 4 });
-    await write(2, { state: 'connecting', reason: null, messages: null });
+    await write(1, { state: 'reading', reason: null, sinceMs: 1, messages: 4 });
+    await write(2, { state: 'connecting', reason: null, sinceMs: 1, messages: null });
     const read = async (agentIds: number[]) => {
       const found = await readSourceStates(kv, {
         projectId: 'p',
@@ -29,7 +29,7 @@ states(
     };
     assert.equal(await read([1, 2]), ['reading', null, 4]);
     assert.equal(await read([2]), ['connecting', null, null]);
-    await write(2, { state: 'failing', reason: 'No.', messages: null });
+    await write(2, { state: 'failing', reason: 'No.', sinceMs: 1, messages: null });
     assert.equal(await read([1, 2]), ['failing', 'No.', 4]);
     assert.equal(await read([1]), ['reading', null, 4], 'an agent that has died does not count');
   },
@@ -44,7 +44,7 @@ states(
       get: () => Promise.reject(new Error('one by one')),
       getAll: (names: readonly string[]) => (asked.push(names.length), kv.getAll(names)),
     });
-    const reading = { state: 'reading', reason: null, messages: 1 } as const;
+    const reading = { state: 'reading', reason: null, sinceMs: 1, messages: 1 } as const;
     await writeSourceState(kv, { projectId: 'p', sourceId: 'a', agentId: 1 }, reading);
     await writeSourceState(
       kv,

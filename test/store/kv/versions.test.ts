@@ -26,7 +26,10 @@ const shapes: Readonly<
     1,
     'messages:number partitionCount:number partitions.0.end:string partitions.0.messages:number partitions.0.partition:string partitions.0.position:string reportedAtMs:number v:number',
   ],
-  'source-state': [1, 'messages:number reason:string reportedAtMs:number state:string v:number'],
+  'source-state': [
+    2,
+    'messages:number reason:string reportedAtMs:number sinceMs:number state:string v:number',
+  ],
   signal: [1, '0:string 1:string 2:string'],
 };
 
@@ -55,7 +58,7 @@ async function written(): Promise<MemoryKv> {
   await writeSourceState(
     kv,
     { projectId: 'p', sourceId: 's', agentId: 1 },
-    { state: 'failing', reason: 'No.', messages: 1 },
+    { state: 'failing', reason: 'No.', sinceMs: 1, messages: 1 },
   );
   await kv.map().change([{ field: 'e', from: undefined, to: encodeValue('breaker', breaker()) }]);
   return kv;

@@ -70,13 +70,15 @@ export class SourceLags {
     const known = this.#sources.get(sourceId);
     if (!known || (state === 'failing' && reason === undefined && known.state)) return;
     const before = known.state;
-    if (state === 'stopped') known.state = undefined;
-    else if (state === 'reading') known.state = { state, reason: null };
-    else
-      known.state =
-        reason === undefined
-          ? { state: 'connecting', reason: null }
-          : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
+    const next = state === 'failing' && reason === undefined ? 'connecting' : state;
+    known.state =
+      next === 'stopped'
+        ? undefined
+        : {
+            state: next,
+            reason: reason?.slice(0, REASON_LENGTH_MAX) ?? null,
+            sinceMs: before?.state === next ? before.sinceMs : Date.now(),
+          };
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 

@@ -1,11 +1,35 @@
 import { GatewayClient, type ClientOptions } from '@gateway/client';
 import { signal } from '@preact/signals';
+import { own } from '../format/text.js';
 import { projectId, root } from '../router/location.js';
 
 /** The number of 401 responses, each of which means that the session has ended or never existed. */
 export const refusals = signal(0);
 
-export const isConnected = signal(true);
+/** Why the API does not answer as it should, and since when. Undefined while it does. */
+export const outage = signal<{ readonly sentence: string; readonly since: string } | undefined>(
+  undefined,
+);
+
+const OUTAGES: Readonly<Record<string, string>> = {
+  database_away: 'Postgres cannot be reached',
+  database_takes_no_writes: 'Postgres accepts no writes',
+};
+
+function noteOutage(sentence: string | undefined): void {
+  if (outage.value?.sentence !== sentence)
+    outage.value = sentence ? { sentence, since: new Date().toISOString() } : undefined;
+}
+
+/** Returns the outage that a response tells, if any. */
+async function outageOf(response: Response): Promise<string | undefined> {
+  if (response.status !== 503) return undefined;
+  const body = (await response
+    .clone()
+    .json()
+    .catch(() => ({}))) as { readonly code?: string };
+  return own(OUTAGES, body.code ?? '');
+}
 
 let csrfToken: string | undefined;
 
@@ -20,13 +44,13 @@ const options: ClientOptions = {
   fetch: async (...request: Parameters<typeof fetch>) => {
     try {
       const response = await fetch(...request);
-      isConnected.value = true;
+      noteOutage(await outageOf(response));
       if (response.status === 401) refusals.value++;
       // Parse payloads so that numbers keep their digits.
       response.json = () => response.text().then(parseExactly);
       return response;
     } catch (error) {
-      if ((error as Error).name === 'TypeError') isConnected.value = false;
+      if ((error as Error).name === 'TypeError') noteOutage('The server cannot be reached');
       throw error;
     }
   },

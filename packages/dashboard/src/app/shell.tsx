@@ -1,8 +1,9 @@
 import { useEffect, useId, useState } from 'preact/hooks';
-import { isConnected } from '../api/client.js';
+import { outage } from '../api/client.js';
 import { Loading, Problem, Toasts } from '../components/feedback.js';
 import { Options } from '../components/field.js';
 import { Button, ButtonLink, Page } from '../components/layout.js';
+import { rowTime } from '../format/time.js';
 import { href, navigate, path, projectId, root } from '../router/location.js';
 import {
   may,
@@ -116,8 +117,10 @@ const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', d
 function Account() {
   return (
     <div class="account">
-      <p class={`connection ${isConnected.value ? 'ok' : 'bad'}`} role="status">
-        {isConnected.value ? 'Connected' : 'The server cannot be reached'}
+      <p class={`connection ${outage.value ? 'bad' : 'ok'}`} role="status">
+        {outage.value
+          ? `${outage.value.sentence} since ${rowTime(outage.value.since)}`
+          : 'Connected'}
       </p>
       <p class="account-user cut" title={session.value?.user.email}>
         {session.value?.user.email}

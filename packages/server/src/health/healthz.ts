@@ -81,6 +81,15 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
     // Probed first, because this probe has its own timeout. The migration check would hold a
     // connection while Postgres is unresponsive.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
+    if (isWritable) health.report('postgres', 'ok');
+    else {
+      const { reason, fix } = databaseReason({ code: '25006' }, config.database);
+      health.report(
+        'postgres',
+        'degraded',
+        `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`,
+      );
+    }
     await withTimeout(requireMigrated(database), PROBE_MS).then(
       (newer) =>
         newer.length === 0
@@ -101,18 +110,8 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
         );
       },
     );
-    if (isWritable) health.report('postgres', 'ok');
-    else {
-      const { reason, fix } = databaseReason({ code: '25006' }, config.database);
-      health.report(
-        'postgres',
-        'degraded',
-        `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`,
-      );
-    }
   } catch (error) {
     if (isGatewayError(error, 'migration_pending')) {
-      health.report('postgres', 'ok');
       health.report('migrations', 'down', `${error.message}; ${error.fix}`);
     } else {
       const { reason, fix } = databaseReason(error, config.database);

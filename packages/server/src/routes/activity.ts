@@ -5,11 +5,23 @@ import {
   readSummary,
   SUMMARY_MAX,
 } from '@gateway/store/counts/activity';
+import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import { SEVERITIES } from '../health/findings.js';
+import { readHealthReport } from '../health/report.js';
 import { timeQuery, timeRange } from '../http/list-query.js';
-import { Id, invalid, named, nullable, object, Timestamp } from '../http/schema.js';
+import {
+  described,
+  Id,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  Timestamp,
+} from '../http/schema.js';
 
 const HOUR_MS = 3_600_000;
 const RANGE_MS = 6 * HOUR_MS;
@@ -57,6 +69,50 @@ const Summary = named(
   }),
 );
 
+const Sentence = Type.String({ description: 'A sentence for people; programs read the code.' });
+const HealthReport = named(
+  'HealthReport',
+  object({
+    state: oneOf([...SEVERITIES, 'idle', 'ok'], {
+      description:
+        'The worst severity of a finding. `idle`: nothing has ever come. `ok`: everything is known and good.',
+    }),
+    sentence: Sentence,
+    at: Timestamp,
+    findings: Type.Array(
+      object({
+        code: Type.String(),
+        severity: oneOf(SEVERITIES),
+        count: Count,
+        since: nullable(Timestamp, 'When it began; null when that is not known.'),
+        sentence: Sentence,
+        page: Type.String({
+          description:
+            'The page of the dashboard to fix it on, below the project; `/instance` is below the dashboard.',
+        }),
+        action: Type.String({ description: 'The text of the link.' }),
+      }),
+      { description: 'What is wrong or unknown, in order of harm.' },
+    ),
+    failing_endpoints: Type.Array(
+      object({
+        uid: Id,
+        name: Type.String(),
+        state: oneOf(['open', 'failing', 'partly'], {
+          description:
+            '`open`: its circuit breaker is not closed. `failing`: at least half of its requests failed; `partly`: fewer.',
+        }),
+        breaker_until: nullable(Timestamp, 'The earliest next request while the breaker is open.'),
+        requests: counts('success', 'failure'),
+        since: described(Timestamp, 'The start of the time that requests are counted in.'),
+        waiting_deliveries: Type.Integer({ description: `Counted up to ${WAITING_MAX}.` }),
+        reason: nullable(Type.String(), 'Why its newest unsuccessful delivery failed or waits.'),
+      }),
+      { description: 'Ten of each state, those with most failed requests first.' },
+    ),
+  }),
+);
+
 const ActivityQuery = object({ ...timeQuery, endpointId: Type.Optional(Id) });
 const EndpointsQuery = object({
   ...timeQuery,
@@ -80,6 +136,25 @@ export const activityRoutes: readonly Route[] = [
       message: 'summary',
       data: await readSummary(database.pool, project.id),
     }),
+  ),
+  projectRoute(
+    'GET /health',
+    'Shows whether a project is healthy: what fails, waits, stands still or cannot be known, since when, and where to fix it.',
+    { data: HealthReport, name: 'get' },
+    async (call) => {
+      const { failingEndpoints, ...report } = await readHealthReport(call);
+      const failing_endpoints = failingEndpoints.map(
+        ({ id, kind, breaker, success, failure, waiting, ...it }) => ({
+          uid: id,
+          ...it,
+          state: kind,
+          breaker_until: breaker?.until ?? null,
+          requests: { success, failure },
+          waiting_deliveries: waiting,
+        }),
+      );
+      return { message: report.sentence, data: { ...report, failing_endpoints } };
+    },
   ),
   projectRoute(
     'GET /activity',

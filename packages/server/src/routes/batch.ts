@@ -1,15 +1,29 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
+import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
 import {
   findEventDelivery,
   resendEventDelivery,
   retryDeliveries,
   type EventDeliveryRow,
+  type RetryTally,
 } from '@gateway/store/deliveries';
 import { found, projectRoute, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
-import { described, Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
+import {
+  described,
+  Id,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+  Word,
+} from '../http/schema.js';
+import { readBreakersNow, type Breakers } from './endpoints/breakers.js';
 
 /**
  * The time that a request works before it returns the position where the next one continues.
@@ -36,10 +50,33 @@ const force = Type.Optional(
       'Endpoints that have a delivery get another one by each matching subscription that has made none.',
   }),
 );
+const UNROUTED = (Object.keys(routingOutcomes) as RoutingOutcome[]).filter((it) => it !== 'routed');
+export const Outcomes = Type.Array(oneOf(UNROUTED), {
+  description:
+    'Selects events that reached no endpoint, by why. Not beside sourceId, event_type or status.',
+});
+
+/** Requires that `outcome` is the only filter beside the time, because its index has no other. */
+export function assertAlone(query: {
+  readonly outcome?: readonly RoutingOutcome[];
+  readonly sourceId?: string;
+  readonly event_type?: string;
+  readonly status?: string;
+}): void {
+  const other = (['sourceId', 'event_type', 'status'] as const).find((it) => query[it]);
+  if (query.outcome?.length && other)
+    throw invalid('outcome', `does not belong beside ${other}: select by one of them`);
+}
+
 const ReplayQuery = object({
   ...batchQuery,
   force,
-  ...optional({ event_type: Word, sourceId: Id, status: oneOf(['processed', 'failed']) }),
+  ...optional({
+    event_type: Word,
+    sourceId: Id,
+    status: oneOf(['processed', 'failed']),
+    outcome: Outcomes,
+  }),
 });
 const Replay = named(
   'BatchReplay',
@@ -61,6 +98,18 @@ const Retry = named(
     due: Type.Integer({ description: 'Sent again now.' }),
     held: Type.Integer({ description: 'Sent again when their paused endpoint is activated.' }),
     left: Type.Integer({ description: 'Left alone: their endpoint is inactive or deleted.' }),
+    behind_breakers: Type.Array(
+      object({
+        endpoint_id: Id,
+        endpoint_name: nullable(Type.String()),
+        count: Type.Integer(),
+        until: nullable(Timestamp, 'The earliest next request to it.'),
+      }),
+      {
+        description:
+          'Endpoints whose circuit breaker is open, with how many of the due deliveries wait for it.',
+      },
+    ),
     progress: Type.Number({ description: 'From 0 to 1, by time.' }),
     dry_run: Type.Boolean(),
     next: Next,
@@ -112,11 +161,13 @@ export const batchRoutes: readonly Route[] = [
         event_type: eventType,
         sourceId,
         status,
+        outcome: outcomes,
         after,
         dry_run: dryRun = false,
         force,
       } = query;
-      const filter = { ...timeRange(query), eventType, sourceId, status, after };
+      assertAlone(query);
+      const filter = { ...timeRange(query), eventType, sourceId, status, outcomes, after };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
       for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {
@@ -135,7 +186,7 @@ export const batchRoutes: readonly Route[] = [
     'POST /eventdeliveries/batchretry',
     'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
     { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
-    async ({ database: { pool }, project, query, ownerId }) => {
+    async ({ database: { pool }, kv, project, query, ownerId }) => {
       const {
         status = 'failure',
         endpointId,
@@ -160,22 +211,29 @@ export const batchRoutes: readonly Route[] = [
         due: 0,
         held: 0,
         left: 0,
+        behind_breakers: [] as BehindBreaker[],
         progress: 0,
         dry_run: dryRun,
         next: null as string | null,
       };
+      const due: RetryTally[] = [];
       const until = performance.now() + WORK_MS;
       for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {
-        for (const { outcome, count } of tallies)
+        for (const tally of tallies) {
+          const { outcome, count } = tally;
           data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
+          if (outcome === 'due') due.push(tally);
+        }
         data.progress = done;
         if (next === undefined) continue;
         data.next = next;
         if (performance.now() > until) break;
       }
-      const count = data.due + data.held;
+      data.behind_breakers = behindBreakers(due, await readBreakersNow(kv));
+      const waiting = data.behind_breakers.reduce((sum, it) => sum + it.count, 0);
+      const rest = waiting > 0 ? `; ${waiting} of them wait for an open circuit breaker` : '';
       return {
-        message: `${count} event deliveries ${dryRun ? 'would be' : 'are'} sent again`,
+        message: `${data.due + data.held} event deliveries ${dryRun ? 'would be' : 'are'} ${waiting > 0 ? 'queued' : 'sent again'}${rest}`,
         data,
       };
     },
@@ -200,6 +258,29 @@ export const batchRoutes: readonly Route[] = [
     },
   ),
 ];
+
+interface BehindBreaker {
+  readonly endpoint_id: string;
+  readonly endpoint_name: string | null;
+  readonly count: number;
+  readonly until: Date | null;
+}
+
+/** Returns the open breakers that deliveries wait for. Without KV, none is known. */
+function behindBreakers(due: readonly RetryTally[], breakers: Breakers): BehindBreaker[] {
+  const found = new Map<string, BehindBreaker>();
+  for (const { endpointId, endpointName, count } of due) {
+    const breaker = breakers.of(endpointId);
+    if (!breaker || breaker.state === 'closed') continue;
+    found.set(endpointId, {
+      endpoint_id: endpointId,
+      endpoint_name: endpointName,
+      count: (found.get(endpointId)?.count ?? 0) + count,
+      until: breaker.until,
+    });
+  }
+  return [...found.values()];
+}
 
 /** The statuses in which a delivery can be sent again, `success` only if forced. */
 export const RESENT = ['success', 'failure', 'discarded'] as const;

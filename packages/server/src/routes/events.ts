@@ -19,6 +19,7 @@ import {
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { Id, named, nullable, object, oneOf, optional, Timestamp, Word } from '../http/schema.js';
+import { assertAlone, Outcomes } from './batch.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
@@ -146,6 +147,7 @@ const ListQuery = object({
     event_type: Word,
     idempotencyKey: Word,
     status: oneOf(['pending', 'processed', 'failed']),
+    outcome: Outcomes,
   }),
 });
 
@@ -224,13 +226,12 @@ export const eventRoutes: readonly Route[] = [
     '/events',
     'Lists events by the time of their messages.',
     { query: ListQuery, title: 'events', data: Event },
-    ({ database: { pool }, project, query }, page) =>
-      listEvents(
-        pool,
-        project.id,
-        { ...query, eventType: query.event_type, idPrefix: query.query, ...timeRange(query) },
-        page,
-      ),
+    ({ database: { pool }, project, query }, page) => {
+      const { outcome: outcomes, event_type: eventType, query: idPrefix, ...filter } = query;
+      if (query.idempotencyKey === undefined) assertAlone(query);
+      const wanted = { ...filter, outcomes, eventType, idPrefix, ...timeRange(query) };
+      return listEvents(pool, project.id, wanted, page);
+    },
     view,
   ),
   projectItem(

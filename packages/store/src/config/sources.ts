@@ -298,7 +298,7 @@ export function resumeSource(
 }
 
 export type SourceOfProject = SourceRecord &
-  Pick<SourceRow, 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
+  Pick<SourceRow, 'type' | 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
     readonly project_name: string;
     readonly project_type: 'outgoing' | 'incoming';
   };
@@ -309,7 +309,7 @@ export type SourceOfProject = SourceRecord &
  */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
-    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
+    `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
             p.name as project_name, p.type as project_type
      from projects p join sources s on s.project_id = p.id
      where p.deleted_at is null and s.deleted_at is null order by p.name, s.name, s.id`,

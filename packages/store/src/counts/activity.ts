@@ -118,21 +118,33 @@ export interface ProjectSummary {
   } | null;
 }
 
+/** Returns the SQL that counts the rows of `from`, up to `max`. */
+export const countUpTo = (from: string, max = SUMMARY_MAX): string =>
+  `(select count(*)::int from (select from ${from} limit ${max}) c)`;
+
+/**
+ * A query for the number `n` of the pending events of project $1, and for the age of the oldest in
+ * seconds. It reads up to `SUMMARY_MAX` index entries per source.
+ */
+export const PENDING = `
+    select least(coalesce(sum(n), 0), ${SUMMARY_MAX})::int as n, extract(epoch from now() - min(oldest))::float8 as seconds
+    from (select id from sources where project_id = $1 union all select '${PROJECT}') s,
+         lateral (select count(*) as n, min(accepted_at) as oldest from (
+           select accepted_at from events where project_id = $1 and coalesce(source_id, '${PROJECT}') = s.id and status = 'pending' limit ${SUMMARY_MAX}) e) e`;
+
 /**
  * Returns the state of a project. Each count reads at most `SUMMARY_MAX` index entries. Latencies
  * come from the first attempts of the latest 1,000 successful deliveries. No lock.
  */
 export async function readSummary(pool: pg.Pool, projectId: string): Promise<ProjectSummary> {
-  const count = (from: string) =>
-    `(select count(*)::int from (select from ${from} limit ${SUMMARY_MAX}) c)`;
   const { rows } = await pool.query<ProjectSummary>({
     name: 'read-summary',
     text: `select
         pending.n as pending_events, pending.seconds as oldest_pending_seconds,
-        ${count(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at < 'infinity'`)} as waiting_deliveries,
-        ${count(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at = 'infinity'`)} as held_deliveries,
-        ${count(`event_deliveries where project_id = $1 and status = 'processing'`)} as processing_deliveries,
-        ${count(`quarantined_messages where project_id = $1 and status = 'quarantined'`)} as quarantined_messages,
+        ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at < 'infinity'`)} as waiting_deliveries,
+        ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at = 'infinity'`)} as held_deliveries,
+        ${countUpTo(`event_deliveries where project_id = $1 and status = 'processing'`)} as processing_deliveries,
+        ${countUpTo(`quarantined_messages where project_id = $1 and status = 'quarantined'`)} as quarantined_messages,
         (select json_build_object('active', count(*) filter (where status = 'active'), 'paused', count(*) filter (where status = 'paused'),
                                   'inactive', count(*) filter (where status = 'inactive'))
            from endpoints where project_id = $1 and deleted_at is null) as endpoints,
@@ -145,12 +157,7 @@ export async function readSummary(pool: pg.Pool, projectId: string): Promise<Pro
            from (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' order by id desc limit ${LATENCIES}) d,
                 lateral (select greatest(0, extract(epoch from a.requested_at - d.occurred_at) * 1000 + a.duration_ms) as ms from delivery_attempts a
                          where a.project_id = $1 and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at and a.number = 1) l) as latency_ms
-      from (
-        select least(coalesce(sum(n), 0), ${SUMMARY_MAX})::int as n, extract(epoch from now() - min(oldest))::float8 as seconds
-        from (select id from sources where project_id = $1 union all select '${PROJECT}') s,
-             lateral (select count(*) as n, min(accepted_at) as oldest from (
-               select accepted_at from events where project_id = $1 and coalesce(source_id, '${PROJECT}') = s.id and status = 'pending' limit ${SUMMARY_MAX}) e) e
-      ) pending`,
+      from (${PENDING}) pending`,
     values: [projectId],
   });
   return rows[0]!;

@@ -25,6 +25,20 @@ export async function listReaders(pool: pg.Pool): Promise<readonly number[]> {
   return rows[0]!.ids;
 }
 
+export interface Readers {
+  readonly ids: readonly number[];
+  /** When the last lease of an agent that reads sources expired. Null if none is recorded. */
+  readonly lostAt: Date | null;
+}
+
+/** Returns the live agents that read sources, as `listReaders` does, and when the last one died. */
+export async function findReaders(pool: pg.Pool): Promise<Readers> {
+  const { rows } = await pool.query<Readers>(
+    `select ${READERS} as ids, (select max(expires_at) from agents where expires_at <= now() and reads_sources) as "lostAt"`,
+  );
+  return rows[0]!;
+}
+
 /**
  * Deletes the agent's row after a drain. If it still holds deliveries, expires its lease instead,
  * so that another agent recovers them.

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
+import type { RoutingOutcome } from '@gateway/core/routing';
 import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
@@ -36,6 +37,11 @@ export interface EventFilter extends Span {
   readonly eventType?: string | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly status?: EventStatus | undefined;
+  /**
+   * Outcomes other than `routed`. Requires `idempotencyKey` if combined with another filter, because
+   * their index has no other column.
+   */
+  readonly outcomes?: readonly RoutingOutcome[] | undefined;
 }
 
 /** The source id that indexes use for events created over the API. */
@@ -67,12 +73,13 @@ export function listEventStates(
 }
 
 function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'columns'> {
-  const { status, eventType, sourceId, idempotencyKey } = filter;
+  const { status, eventType, sourceId, idempotencyKey, outcomes } = filter;
   const few = (values: Values) => [
     ...values.where(idempotencyKey, (it) => `e.idempotency_key = ${it}`),
     ...values.where(status, (it) => `e.status = ${it}::event_status`),
     ...values.where(eventType, (it) => `e.event_type = ${it}`),
     ...values.where(sourceId, (it) => `e.source_id = ${it}::uuid`),
+    ...values.where(outcomes, (it) => `e.outcome = any (${it}::text[])`),
   ];
   const sources = `(select '${NO_SOURCE}'::uuid union all select id from sources where project_id = $1)`;
   const groups = (values: Values) => ({
@@ -90,12 +97,22 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
       },
     ],
   });
+  const byOutcome = (values: Values) => ({
+    keys: [{ column: 'e.outcome', values: values.each(outcomes!, 'text') }],
+    predicate: `e.outcome <> 'routed'`,
+  });
   const isAll = status === undefined && eventType === undefined && sourceId === undefined;
   return {
     table: 'events',
     projectId,
     span: filter,
-    ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }),
+    ...(idempotencyKey !== undefined
+      ? { few }
+      : outcomes?.length
+        ? { groups: byOutcome }
+        : isAll
+          ? {}
+          : { groups }),
   };
 }
 

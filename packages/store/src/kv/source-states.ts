@@ -7,6 +7,7 @@ export interface SourceState {
   readonly state: 'connecting' | 'reading' | 'failing';
   /** Explains the state to the tenant. */
   readonly reason: string | null;
+  readonly sinceMs: number;
   /** Unacknowledged messages at the broker. Null if unknown. */
   readonly messages: number | null;
 }
@@ -79,4 +80,56 @@ function together(reports: readonly ReportedState[]): ReportedState | undefined 
   );
   const known = reports.flatMap(({ messages }) => (messages === null ? [] : [messages]));
   return worst && { ...worst, messages: known.length === 0 ? null : Math.max(...known) };
+}
+
+/** A source's settings that determine its state. */
+interface SourceSettings {
+  readonly type: 'pub_sub' | 'http';
+  readonly is_disabled: boolean;
+  readonly paused_at: Date | null;
+  readonly pause_reason: string | null;
+}
+
+export interface SourceCondition {
+  readonly state: 'active' | 'connecting' | 'failing' | 'paused' | 'disabled' | 'unknown';
+  readonly reason: string | null;
+  /** Null if it is not known. */
+  readonly since: Date | null;
+}
+
+/** Why no state is known of any source, and since when. */
+export interface Absence {
+  readonly reason: string;
+  readonly since: Date | null;
+}
+
+/** Returns why sources without a reported state have none. `lostAt` is the end of the last reader. */
+export function whyUnreported(
+  readers: { readonly ids: readonly number[]; readonly lostAt: Date | null },
+  kv: { readonly isAway: boolean; readonly since: Date | null },
+): Absence {
+  if (readers.ids.length === 0)
+    return { reason: 'No agent that reads sources is running.', since: readers.lostAt };
+  if (kv.isAway) return { reason: 'KV does not answer; agents report there.', since: kv.since };
+  return {
+    reason: 'No agent has reported the source within half a minute. It may be new.',
+    since: null,
+  };
+}
+
+/** Returns the state of a source from its settings and what agents have reported. */
+export function sourceCondition(
+  { type, is_disabled, paused_at: since, pause_reason: reason }: SourceSettings,
+  reported: ReportedState | undefined,
+  absence: Absence,
+): SourceCondition {
+  if (is_disabled) return { state: 'disabled', reason: 'The source is disabled.', since: null };
+  if (since) return { state: 'paused', reason, since };
+  if (type === 'http') return { state: 'active', reason: null, since: null };
+  if (!reported) return { state: 'unknown', ...absence };
+  return {
+    state: reported.state === 'reading' ? 'active' : reported.state,
+    reason: reported.reason,
+    since: new Date(reported.sinceMs),
+  };
 }

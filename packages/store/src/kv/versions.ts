@@ -8,12 +8,12 @@ import { isObject } from '@gateway/core/json';
  *
  * A `signal` names an event in a queue; reconciliation finds the events of unreadable signals. A
  * `record` authenticates requests. Releases before versioning wrote version 1, which is readable
- * for every kind except `record`.
+ * for every kind except `record` and `source-state`.
  */
 export const KV_VERSIONS = {
   breaker: 1,
   'source-lag': 1,
-  'source-state': 1,
+  'source-state': 2,
   signal: 1,
   record: 2,
 } as const;

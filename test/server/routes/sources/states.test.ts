@@ -47,12 +47,12 @@ states('each source is active, or says why not', async () => {
   await writeSourceState(
     api.kv,
     { projectId: project.id, sourceId: orders, agentId },
-    { state: 'reading', reason: null, messages: 12 },
+    { state: 'reading', reason: null, sinceMs: 1, messages: 12 },
   );
   await writeSourceState(
     api.kv,
     { projectId: project.id, sourceId: returns, agentId },
-    { state: 'failing', reason: 'The password is wrong.', messages: null },
+    { state: 'failing', reason: 'The password is wrong.', sinceMs: 1, messages: null },
   );
   const known = await shown();
   assert.equal(known.get(orders), ['active', null, 12]);

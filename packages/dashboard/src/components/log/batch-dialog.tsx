@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { count } from '../../format/number.js';
 import { Problem, Progress } from '../feedback.js';
@@ -35,7 +36,7 @@ export function BatchButton({
   begin,
   onDone,
   ...dialog
-}: Pick<Parameters<typeof BatchDialog>[0], 'title' | 'words'> & {
+}: Pick<Parameters<typeof BatchDialog>[0], 'title' | 'words' | 'note'> & {
   label: string;
   begin: () => RunStep;
   onDone: () => void;
@@ -59,11 +60,14 @@ export function BatchButton({
 function BatchDialog({
   title,
   words: { what, counting = what, action, done: doneWords, held, left },
+  note,
   step,
   onClose,
 }: {
   title: string;
   words: BatchWords;
+  /** Shown below the counts and the result. */
+  note?: ComponentChildren;
   step: RunStep;
   onClose: () => void;
 }) {
@@ -117,6 +121,7 @@ function BatchDialog({
             {phase === 'stopped' && ', then it was stopped'}.
           </p>
         )}
+        {phase !== 'counting' && phase !== 'running' && note}
       </div>
       {phase === 'running' && (
         <Progress label={title} value={found.count === 0 ? 0 : done / found.count} />

@@ -7,12 +7,19 @@ import { Dialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { BatchButton } from '../../components/log/batch-dialog.js';
 import { closedRange, rangeWords } from '../../components/log/time-range.js';
+import { rowTime } from '../../format/time.js';
 import { param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
+import { BreakerNote, behindBreaker, type HeldBack } from './breaker-note.js';
 import { deliveryFilter } from './delivery-filter.js';
 
 /** Resends a failed or discarded delivery without confirmation. */
-export function resendNow({ uid, status, event_metadata: event }: EventDelivery): void {
+export function resendNow({
+  uid,
+  status,
+  event_metadata: event,
+  endpoint_id: endpointId,
+}: EventDelivery): void {
   if (status !== 'failure' && status !== 'discarded') {
     toast(
       status === 'success'
@@ -24,7 +31,14 @@ export function resendNow({ uid, status, event_metadata: event }: EventDelivery)
   }
   api()
     .eventDeliveries.resend(uid)
-    .then(() => toast(`${event.event_type ?? 'The event'} is sent again.`), toastError);
+    .then(() => behindBreaker(endpointId))
+    .then((behind) => {
+      const name = event.event_type ?? 'The event';
+      if (!behind) return toast(`${name} is sent again.`);
+      const end = behind.until ? ` until ${rowTime(behind.until)}` : '';
+      toast(`${name} is queued: the circuit breaker of ${behind.endpoint_name} is open${end}.`);
+    })
+    .catch(toastError);
 }
 
 /** A button that resends the delivery of a page, with confirmation if it was successful. */
@@ -36,16 +50,19 @@ export function ResendButton({
   onSent: () => void;
 }) {
   const [isAsked, setAsked] = useState(false);
+  const [behind, setBehind] = useState<readonly HeldBack[]>([]);
   const isDelivered = delivery.status === 'success';
   const action = useAction(async () => {
     await api().eventDeliveries.resend(delivery.uid, isDelivered ? { force: true } : {});
     setAsked(false);
-    toast('The delivery is sent again.');
+    const found = await behindBreaker(delivery.endpoint_id);
+    setBehind(found ? [found] : []);
+    toast(found ? 'The delivery is queued.' : 'The delivery is sent again.');
     onSent();
   });
   const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
   const press = () => (isDelivered ? setAsked(true) : action.run());
-  if (!isEnded || !maySend()) return null;
+  if (!isEnded || !maySend()) return <BreakerNote behind={behind} />;
   return (
     <>
       <Button
@@ -93,6 +110,7 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
+  const [behind, setBehind] = useState<readonly HeldBack[]>([]);
   // A bulk resend cannot select by id prefix, and waiting deliveries are sent anyway.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   return (
@@ -102,7 +120,7 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
       words={{
         what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
         action: (count) => `Send ${count} again`,
-        done: (count) => `${count} were sent again`,
+        done: (count) => `${count} queued`,
         held: 'of them wait until their paused endpoint is activated.',
         left: 'more are left alone: their endpoint is inactive or deleted.',
       }}
@@ -112,14 +130,21 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
           ...closedRange(),
           ...given({ endpointId, event_type: eventType }),
         };
+        const found = new Map<string, HeldBack>();
         return async (options, signal) => {
-          const { due, held, left, next } = await api().eventDeliveries.batchRetry(
-            { ...selection, ...options },
-            { signal },
-          );
+          const {
+            behind_breakers: breakers,
+            due,
+            held,
+            left,
+            next,
+          } = await api().eventDeliveries.batchRetry({ ...selection, ...options }, { signal });
+          for (const it of breakers) found.set(it.endpoint_id, it);
+          setBehind([...found.values()]);
           return { count: due + held, held, left, next };
         };
       }}
+      note={<BreakerNote behind={behind} />}
       onDone={onDone}
     />
   );

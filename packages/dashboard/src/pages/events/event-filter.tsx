@@ -13,15 +13,27 @@ export const STATUSES = [
   ['processed', 'Processed'],
   ['failed', 'Failed'],
   ['pending', 'Pending'],
+  ['unrouted', 'No recipient'],
+] as const;
+
+/** The API outcomes of events that reached no endpoint. */
+const UNROUTED = [
+  'no_subscription',
+  'no_endpoints',
+  'unknown_endpoint',
+  'unknown_owner',
+  'filter_budget',
 ] as const;
 
 /** Converts the page's query to API filters. */
 export function eventFilter(): EventQuery & Search {
+  const isUnrouted = param('status') === 'unrouted';
   return {
     ...shownRange(),
     ...searchOf(param('search')),
     ...given({
-      status: param('status') as NonNullable<EventQuery['status']>,
+      status: isUnrouted ? '' : (param('status') as NonNullable<EventQuery['status']>),
+      outcome: isUnrouted ? UNROUTED : undefined,
       sourceId: param('source'),
     }),
   };

@@ -1,7 +1,7 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Badge, timeColumn } from '../../components/data.js';
+import { timeColumn } from '../../components/data.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
@@ -9,6 +9,7 @@ import type { LogColumn } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
 import { own } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
+import { EventBadge } from './event-badge.js';
 import { eventFilter, SourceFilter, STATUSES } from './event-filter.js';
 import { ReplayAll, routeNow } from './replay.js';
 
@@ -51,7 +52,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
 
 const columns: readonly LogColumn<Event>[] = [
   { name: 'Event type', width: 'minmax(8rem, 1.2fr)', cell: ({ event_type: type }) => type },
-  { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
+  { name: 'Status', width: '8rem', cell: (event) => <EventBadge {...event} /> },
   {
     name: 'Remark',
     width: 'minmax(7rem, 1fr)',

@@ -11,6 +11,7 @@ import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
 import { mismatchSentence } from '../preview/route.js';
+import { EventBadge } from './event-badge.js';
 import { ReplayButton } from './replay.js';
 import { Timeline } from './timeline.js';
 
@@ -24,7 +25,7 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
     { everyMs: LIVE_MS },
   );
   const messageBytes = explained.data?.event.message_bytes ?? null;
-  const status = explained.data?.event.status ?? event.data?.status;
+  const { status, outcome = null } = explained.data?.event ?? event.data ?? {};
   return (
     <Page
       title={event.data?.event_type ?? 'Event'}
@@ -36,7 +37,10 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
       <Loaded resource={event} lines={12}>
         {(data) => (
           <>
-            <Panel title="What happened" actions={status && <Badge status={status} />}>
+            <Panel
+              title="What happened"
+              actions={status && <EventBadge status={status} outcome={outcome} />}
+            >
               <Loaded resource={explained} lines={5}>
                 {(explanation) => <Timeline explanation={explanation} />}
               </Loaded>

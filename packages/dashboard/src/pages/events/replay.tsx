@@ -35,11 +35,13 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
 
 /** A button that reroutes all events matching the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
-  const { query: idStart, event_type: type, sourceId, status } = eventFilter();
+  const { query: idStart, event_type: type, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
-  const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[
-    status ?? 'any'
-  ];
+  const words = {
+    processed: 'processed events',
+    failed: 'failed events',
+    any: outcome ? 'events without a recipient' : 'events',
+  }[status ?? 'any'];
   return (
     <BatchButton
       label="Route again…"
@@ -50,7 +52,10 @@ export function ReplayAll({ onDone }: { onDone: () => void }) {
         done: (count) => `${count} were routed again`,
       }}
       begin={() => {
-        const selection = { ...closedRange(), ...given({ event_type: type, sourceId, status }) };
+        const selection = {
+          ...closedRange(),
+          ...given({ event_type: type, sourceId, status, outcome }),
+        };
         return (options, signal) =>
           api().events.batchReplay({ ...selection, ...options }, { signal });
       }}

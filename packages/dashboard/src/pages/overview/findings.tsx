@@ -1,145 +1,81 @@
-import type { EventDelivery, SourceState, Summary } from '@gateway/client';
-import { api } from '../../api/client.js';
+import type { HealthReport } from '@gateway/client';
+import { api, outage } from '../../api/client.js';
 import { useResource, type Resource } from '../../api/read.js';
-import { Badge, Table, Time, type TableColumn } from '../../components/data.js';
+import { Badge, Table, Time, type TableColumn, type Tone } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
-import { compact } from '../../format/number.js';
-import { span } from '../../format/time.js';
-import { projectHref } from '../../router/location.js';
+import { count } from '../../format/number.js';
+import { href, projectHref } from '../../router/location.js';
 
-/** A problem of the project, with a link to the page that shows it. */
-export interface Finding {
-  readonly tone: 'bad' | 'warn';
-  readonly sentence: string;
-  /** The path of the page, relative to the project. */
-  readonly to: string;
-  readonly action: string;
+const LIVE_MS = 3_000;
+
+export function useHealth(): Resource<HealthReport> {
+  return useResource('health', (signal) => api().health.get({ signal }), { everyMs: LIVE_MS });
 }
 
-/** An event pending for longer than this indicates a backlog. */
-const PENDING_SECONDS = 30;
-const NAMED = 3;
-
-const things = (count: number, one: string, many: string) =>
-  count === 1 ? `One ${one}` : `${compact(count)} ${many}`;
-
-/** Returns the problems of a project, worst first. */
-export function findingsOf(
-  summary: Summary,
-  failing: readonly Failing[],
-  states: readonly SourceState[] = [],
-): Finding[] {
-  const {
-    oldest_pending_seconds: oldest,
-    pending_events: pending,
-    quarantined_messages: quarantined,
-    endpoints,
-    sources,
-  } = summary;
-  const unread = states.filter(({ state }) => state === 'failing');
-  const found: (Finding | false)[] = [
-    oldest !== null &&
-      oldest > PENDING_SECONDS && {
-        tone: 'bad',
-        sentence: `${things(pending, 'event waits', 'events wait')} to be routed, the oldest for ${span(oldest)}: no agent runs, or agents cannot keep up.`,
-        to: '/events?status=pending',
-        action: 'Pending events',
-      },
-    endpoints.inactive > 0 && {
-      tone: 'bad',
-      sentence: `${things(endpoints.inactive, 'endpoint is', 'endpoints are')} inactive: events for ${endpoints.inactive === 1 ? 'it' : 'them'} are not delivered.`,
-      to: '/endpoints?status=inactive',
-      action: 'Inactive endpoints',
-    },
-    failing.length > 0 && {
-      tone: 'bad',
-      sentence: `Deliveries to ${namesOf(failing)} fail. ${failing.length === 1 ? (failing[0]?.newest.reason ?? '') : ''}`,
-      to: failing.length === 1 ? `/endpoints/${failing[0]?.uid}` : '/endpoints',
-      action: failing.length === 1 ? 'The endpoint' : 'Endpoints',
-    },
-    unread.length > 0 && {
-      tone: 'bad',
-      sentence:
-        unread.length === 1
-          ? `The source ${unread[0]?.name} cannot be read. ${unread[0]?.reason ?? ''}`
-          : `${unread.length} sources cannot be read.`,
-      to: unread.length === 1 ? `/sources/${unread[0]?.uid}` : '/sources?state=failing',
-      action: unread.length === 1 ? 'The source' : 'Failing sources',
-    },
-    sources.paused > 0 && {
-      tone: 'warn',
-      sentence: `${things(sources.paused, 'source is', 'sources are')} paused: messages wait with the broker.`,
-      to: '/sources?state=paused',
-      action: 'Paused sources',
-    },
-    quarantined > 0 && {
-      tone: 'warn',
-      sentence: `${things(quarantined, 'message', 'messages')} could not be accepted and ${quarantined === 1 ? 'is' : 'are'} in quarantine.`,
-      to: '/quarantine',
-      action: 'Quarantine',
-    },
-    summary.held_deliveries > 0 && {
-      tone: 'warn',
-      sentence: `${things(summary.held_deliveries, 'delivery is', 'deliveries are')} held for paused endpoints.`,
-      to: '/deliveries?status=waiting',
-      action: 'Waiting deliveries',
-    },
-  ];
-  return found.filter((it) => it !== false);
-}
-
-function namesOf(failing: readonly Failing[]): string {
-  const names = failing.slice(0, NAMED).map(({ name }) => name);
-  const others = failing.length - names.length;
-  const listed = others > 0 ? [...names, `${compact(others)} more`] : names;
-  return listed.length === 1
-    ? (listed[0] ?? '')
-    : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1) ?? ''}`;
-}
-
-const LIVE_MS = 5_000;
-const RECENT_MS = 15 * 60_000;
-const LOOKED_AT = 100;
-
-interface Failing {
-  readonly uid: string;
-  readonly name: string;
-  readonly newest: EventDelivery;
-  readonly count: number;
-}
+const TONES: Readonly<Record<HealthReport['state'], Tone>> = {
+  bad: 'bad',
+  unknown: 'warn',
+  warn: 'warn',
+  idle: 'info',
+  ok: 'ok',
+};
 
 /**
- * Returns the endpoints of deliveries that recently failed or are being retried, the most affected
- * first.
+ * States whether the project is healthy and, if not, which pages to open next. If the report cannot
+ * be read, the state is unknown since the last one.
  */
-export function useFailing(): Resource<readonly Failing[]> {
-  return useResource(
-    'failing endpoints',
-    async (signal) => {
-      const startDate = new Date(Date.now() - RECENT_MS).toISOString();
-      const list = api().eventDeliveries.list(
-        { status: ['retry', 'failure'], startDate, perPage: LOOKED_AT },
-        { signal },
-      );
-      return byEndpoint((await list.page()).content);
-    },
-    { everyMs: LIVE_MS },
+export function Findings({ health: { data, error } }: { health: Resource<HealthReport> }) {
+  const since = data?.at ?? outage.value?.since;
+  if (error)
+    return (
+      <section class="notice findings bad" aria-label="Health">
+        <p class="findings-verdict" role="status">
+          Unknown
+          {since && (
+            <>
+              {' '}
+              since <Time at={since} />
+            </>
+          )}
+          : the health of the project cannot be read.
+        </p>
+      </section>
+    );
+  if (!data) return <section class="notice findings" aria-label="Health" />;
+  return (
+    <section class={`notice findings ${TONES[data.state]}`} aria-label="Health">
+      <p class="findings-verdict" role="status">
+        {data.sentence}
+      </p>
+      {data.findings.length > 0 && (
+        <ul>
+          {data.findings.map(({ code, sentence, page, action }) => (
+            <li key={code}>
+              {sentence}{' '}
+              <a href={page === '/instance' ? href(page) : projectHref(page)}>{action}</a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }
 
-export function FailingEndpoints({ failing }: { failing: Resource<readonly Failing[]> }) {
+type Failing = HealthReport['failing_endpoints'][number];
+
+export function FailingEndpoints({ health }: { health: Resource<HealthReport> }) {
   return (
     <Panel
-      title="Endpoints that fail"
+      title="Failing endpoints"
       actions={<a href={projectHref('/deliveries?status=failure')}>Failed deliveries</a>}
     >
-      <Loaded resource={failing} lines={3}>
-        {(rows) =>
+      <Loaded resource={health} lines={3}>
+        {({ failing_endpoints: rows }) =>
           rows.length === 0 ? (
-            <p class="muted">No delivery of the last 15 minutes failed or is retried.</p>
+            <p class="muted">No breaker is open, and no request of the last minutes failed.</p>
           ) : (
-            <Table label="Endpoints that fail" rows={rows} columns={columns} />
+            <Table label="Failing endpoints" rows={rows} columns={columns} />
           )
         }
       </Loaded>
@@ -147,44 +83,48 @@ export function FailingEndpoints({ failing }: { failing: Resource<readonly Faili
   );
 }
 
+const STATES = {
+  open: ['breaker open', 'bad'],
+  failing: ['failing', 'bad'],
+  partly: ['some failures', 'warn'],
+} as const;
+
 const columns: readonly TableColumn<Failing>[] = [
   {
     name: 'Endpoint',
     cell: ({ uid, name }) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
   },
   {
-    name: 'Status',
-    cell: ({ newest }) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} />,
+    name: 'State',
+    cell: ({ state, breaker_until: until }) => (
+      <>
+        <Badge status={state} label={STATES[state][0]} tone={STATES[state][1]} />
+        {until && (
+          <>
+            {' '}
+            next try <Time at={until} look="relative" />
+          </>
+        )}
+      </>
+    ),
   },
   {
-    name: 'Failed or retried',
+    name: 'Failed requests',
     isNumber: true,
-    cell: ({ uid, name, count }) => (
+    cell: ({ requests: { success, failure } }) =>
+      `${count(failure)} of ${count(success + failure)}`,
+  },
+  {
+    name: 'Waiting',
+    isNumber: true,
+    cell: ({ uid, name, waiting_deliveries: waiting }) => (
       <a
-        href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)}
-        aria-label={`Deliveries to ${name}: ${count} failed or retried`}
+        href={projectHref(`/deliveries?endpoint=${uid}`)}
+        aria-label={`Deliveries to ${name}: ${waiting} waiting`}
       >
-        {count}
+        {count(waiting)}
       </a>
     ),
   },
-  { name: 'Newest reason', cell: ({ newest }) => newest.reason },
-  {
-    name: 'Newest',
-    cell: ({ newest }) => <Time at={newest.updated_at} look="relative" />,
-  },
+  { name: 'Newest reason', cell: ({ reason }) => reason },
 ];
-
-/**
- * Groups deliveries, sorted newest first, by endpoint. Returns the endpoint with the most
- * deliveries first.
- */
-export function byEndpoint(deliveries: readonly EventDelivery[]): Failing[] {
-  const groups = new Map<string, Failing>();
-  for (const newest of deliveries) {
-    const { uid, name } = newest.endpoint_metadata;
-    const known = groups.get(uid) ?? { uid, name: name ?? uid, newest, count: 0 };
-    groups.set(uid, { ...known, count: known.count + 1 });
-  }
-  return [...groups.values()].sort((one, other) => other.count - one.count);
-}

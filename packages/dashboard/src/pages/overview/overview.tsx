@@ -9,7 +9,7 @@ import { rate } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { useStates } from '../sources/source-state.js';
 import { lineOf, readActivity, summaryOf, type Recent, type Steps } from './activity.js';
-import { FailingEndpoints, findingsOf, useFailing, type Finding } from './findings.js';
+import { FailingEndpoints, Findings, useHealth } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';
 
 const SUMMARY_MS = 3_000;
@@ -41,7 +41,7 @@ export default function Overview() {
     },
     { everyMs: SUMMARY_MS },
   );
-  const failing = useFailing();
+  const health = useHealth();
   const states = useStates();
   const activity = useResource(`activity ${minutes}`, (signal) => readActivity(minutes, signal), {
     everyMs: ACTIVITY_MS,
@@ -52,21 +52,11 @@ export default function Overview() {
       actions={<FilterSelect name="range" label="Time of the charts" options={RANGES} />}
     >
       {now.error && <Problem error={now.error} retry={now.refresh} />}
-      {now.data && isNew(now.data.summary) ? (
-        <Start />
-      ) : (
-        <Findings
-          findings={
-            now.data && !failing.isLoading && !states.isLoading
-              ? findingsOf(now.data.summary, failing.data ?? [], [...(states.data?.values() ?? [])])
-              : undefined
-          }
-        />
-      )}
+      {now.data && isNew(now.data.summary) ? <Start /> : <Findings health={health} />}
       {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
-      <FailingEndpoints failing={failing} />
+      <FailingEndpoints health={health} />
     </Page>
   );
 }
@@ -112,37 +102,6 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
     messages === null ? [] : [messages],
   );
   return known.length === 0 ? null : known.reduce((sum, it) => sum + it, 0);
-}
-
-/** States whether the project is healthy and, if not, which pages to open next. */
-function Findings({ findings }: { findings: readonly Finding[] | undefined }) {
-  if (!findings) return <section class="notice findings" aria-label="Health" />;
-  const tone = findings.some((it) => it.tone === 'bad')
-    ? 'bad'
-    : findings.length > 0
-      ? 'warn'
-      : 'ok';
-  const verdict = {
-    ok: 'Healthy: messages are accepted, routed and delivered.',
-    warn: 'Working, with something to look at.',
-    bad: 'Something is wrong.',
-  }[tone];
-  return (
-    <section class={`notice findings ${tone}`} aria-label="Health">
-      <p class="findings-verdict" role="status">
-        {verdict}
-      </p>
-      {findings.length > 0 && (
-        <ul>
-          {findings.map(({ sentence, to, action }) => (
-            <li key={to}>
-              {sentence} <a href={projectHref(to)}>{action}</a>
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
-  );
 }
 
 function Charts({ steps }: { steps: Steps }) {

@@ -1,20 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { withTimeout } from '@gateway/core/process';
-import { listSources, type SourceRow } from '@gateway/store/config';
+import type { SourceRow } from '@gateway/store/config';
 import { listReaders } from '@gateway/store/deliveries';
-import {
-  LAG_TTL_MS,
-  PARTITIONS_MAX,
-  readSourceLag,
-  readSourceStates,
-  type ReportedState,
-} from '@gateway/store/kv';
+import { LAG_TTL_MS, PARTITIONS_MAX, readSourceLag } from '@gateway/store/kv';
 import { projectItem, projectRoute, type Route } from '../../api/route.js';
+import { readConditions, SOURCES_MAX } from '../../health/source-conditions.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 import { requireSource } from './source-view.js';
 
 const READ_MS = 1_000;
-const SOURCES_MAX = 1_000;
 
 const Waiting = nullable(
   Type.Integer(),
@@ -30,6 +24,7 @@ const State = named(
         '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
     }),
     reason: nullable(Type.String(), 'Why it is not active, in sentences.'),
+    since: nullable(Timestamp, 'When the state began; null when it is not known.'),
     messages: Waiting,
     reported_at: nullable(Timestamp),
   }),
@@ -40,52 +35,19 @@ export const stateRoutes: readonly Route[] = [
     'GET /sources/states',
     `Shows which sources are read, how far behind their brokers they are, and why others are not read. The newest ${SOURCES_MAX}.`,
     { data: object({ content: Type.Array(State) }), name: 'listStates' },
-    async ({ database, kv, project }) => {
-      const page = { perPage: SOURCES_MAX, sort: 'DESC', direction: 'next' } as const;
-      const [{ content: rows }, agentIds] = await Promise.all([
-        listSources(database.knex, project.id, {}, page),
-        listReaders(database.pool),
-      ]);
-      const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
-      const known = await withTimeout(
-        readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }),
-        READ_MS,
-      ).catch(() => undefined);
-      const absence = !known
-        ? 'KV does not answer; agents report there.'
-        : agentIds.length === 0
-          ? 'No agent that reads sources is running.'
-          : 'No agent has reported the source within half a minute. It may be new.';
-      return {
-        message: 'source states',
-        data: { content: rows.map((row) => stateOf(row, known?.get(row.id), absence)) },
-      };
+    async (call) => {
+      const { conditions } = await readConditions(call);
+      const content = conditions.map(({ id, name, reported, ...condition }) => ({
+        uid: id,
+        name,
+        ...condition,
+        messages: reported?.messages ?? null,
+        reported_at: reported ? new Date(reported.reportedAtMs) : null,
+      }));
+      return { message: 'source states', data: { content } };
     },
   ),
 ];
-
-function stateOf(
-  { id, name, type, is_disabled, paused_at, pause_reason }: SourceRow,
-  known: ReportedState | undefined,
-  absence: string,
-): unknown {
-  const reported = {
-    messages: known?.messages ?? null,
-    reported_at: known ? new Date(known.reportedAtMs) : null,
-  };
-  const of = (state: string, reason: string | null = null) => ({
-    uid: id,
-    name,
-    state,
-    reason,
-    ...reported,
-  });
-  if (is_disabled) return of('disabled', 'The source is disabled.');
-  if (paused_at) return of('paused', pause_reason);
-  if (type === 'http') return of('active');
-  if (!known) return of('unknown', absence);
-  return known.state === 'reading' ? of('active') : of(known.state, known.reason);
-}
 
 const Lag = named(
   'SourceLag',

@@ -1,8 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { registerAgent } from '#store/deliveries/agents';
+import { openKv } from '#store/kv/redis-kv';
+import { writeSourceState } from '#store/kv/source-states';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { connectionOf } from '../../../../support/database.js';
 import { runGateway } from '../../../../support/gateway.js';
+import { freePort } from '../../../../support/ports.js';
+import { redis } from '../../../../support/redis.js';
 import { runHere } from '../../../run-here.js';
 import { makeSource } from './paused.js';
 
@@ -40,7 +45,16 @@ list(
         .map((line) => line.split(/\s{2,}/)),
       [
         ['PROJECT', 'SOURCE', 'ID', 'TYPE', 'STATE', 'SINCE', 'UNTIL', 'REASON'],
-        ['a', 'orders', read.id, 'sqs', 'read', '-', '-', '-'],
+        [
+          'a',
+          'orders',
+          read.id,
+          'sqs',
+          'unknown',
+          '-',
+          '-',
+          'No agent that reads sources is running.',
+        ],
         [
           'b',
           'invoices',
@@ -51,7 +65,7 @@ list(
           row!.resumes_at.toISOString(),
           'The function ran out of time.',
         ],
-        ['c', 'off\\x1b[2J', off.id, 'sqs', 'disabled', '-', '-', '-'],
+        ['c', 'off\\x1b[2J', off.id, 'sqs', 'disabled', '-', '-', 'The source is disabled.'],
       ],
     );
 
@@ -64,6 +78,8 @@ list(
         project_name: 'b',
         type: 'sqs',
         state: 'paused',
+        reason: 'The function ran out of time.',
+        since: row!.paused_at.toISOString(),
         paused_at: row!.paused_at.toISOString(),
         resumes_at: row!.resumes_at.toISOString(),
         pause_reason: 'The function ran out of time.',
@@ -71,6 +87,59 @@ list(
         pauses: 1,
       },
     ]);
+  },
+);
+
+list(
+  'a source is active while an agent reports it, and unknown since its agents died',
+  async () => {
+    const kv = await redis();
+    const store = openKv({ ...kv.connection, type: 'redis', scheme: 'redis' }, () => undefined);
+    try {
+      const { id: sourceId, project_id: projectId } = await makeSource(db, {
+        project: 'd',
+        name: 'stock',
+      });
+      const agentId = await registerAgent(db.pool, 'one', 60_000);
+      const shown = async (settings: object) => {
+        const { stdout } = await runHere('utils:sources:list', ['--json'], {
+          ...config,
+          ...settings,
+        });
+        const all = JSON.parse(stdout) as Record<string, string | null>[];
+        const { state, reason, since } = all.find(({ source_id: id }) => id === sourceId)!;
+        return [state, reason, since];
+      };
+      const unreported = 'No agent has reported the source within half a minute. It may be new.';
+      assert.equal(await shown({ kv: kv.connection }), ['unknown', unreported, null]);
+      await writeSourceState(
+        store,
+        { projectId, sourceId, agentId },
+        { state: 'reading', reason: null, sinceMs: 0, messages: null },
+      );
+      assert.equal(await shown({ kv: kv.connection }), [
+        'active',
+        null,
+        '1970-01-01T00:00:00.000Z',
+      ]);
+      const away = { type: 'redis', host: '127.0.0.1', port: await freePort() };
+      assert.equal(await shown({ kv: away }), [
+        'unknown',
+        'KV does not answer; agents report there.',
+        null,
+      ]);
+      const [dead] = await db.rows<{ expires_at: Date }>(
+        `update agents set expires_at = now() - interval '1 minute' returning expires_at`,
+      );
+      assert.equal(await shown({ kv: kv.connection }), [
+        'unknown',
+        'No agent that reads sources is running.',
+        dead!.expires_at.toISOString(),
+      ]);
+    } finally {
+      await store.close();
+      await kv.close();
+    }
   },
 );
 

@@ -1,5 +1,8 @@
+import type { Config } from '@gateway/core/config';
 import type { SourceOfProject } from '@gateway/store/config';
-import { Flags, GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
+import type { Readers } from '@gateway/store/deliveries';
+import type { Absence, ReportedState, SourceCondition } from '@gateway/store/kv';
+import { Flags, GatewayCommand, jsonFlag, withDatabase } from '../../../app/gateway-command.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
 
 const NAME_CHARS = 24;
@@ -7,7 +10,7 @@ const NAME_CHARS = 24;
 export default class UtilsSourcesList extends GatewayCommand {
   static override description =
     'A source is paused by a person, or because its transform function repeatedly exceeds its time or memory limit. Agents do not read it until UNTIL, or until it is resumed; ' +
-    'its messages stay with the broker. `gateway utils doctor` checks whether the broker is reachable.';
+    'its messages stay with the broker. A source is unknown while no agent reports it. `gateway utils doctor` checks whether the broker is reachable.';
   static override examples = [
     '<%= config.bin %> utils sources list',
     '<%= config.bin %> utils sources list --paused --json',
@@ -19,9 +22,21 @@ export default class UtilsSourcesList extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsSourcesList);
-    const { listSourcesOfProjects } = await import('@gateway/store/config');
-    const all = await this.withDatabase(flags, ({ pool }) => listSourcesOfProjects(pool));
-    const shown = all.map(sourceRecord).filter(({ state }) => !flags.paused || state === 'paused');
+    const [{ listSourcesOfProjects }, { findReaders }, { sourceCondition }] = await Promise.all([
+      import('@gateway/store/config'),
+      import('@gateway/store/deliveries'),
+      import('@gateway/store/kv'),
+    ]);
+    const { config } = this.resolve(flags);
+    const [all, readers] = await withDatabase(config, ({ pool }) =>
+      Promise.all([listSourcesOfProjects(pool), findReaders(pool)]),
+    );
+    const { states, absence } = await reportedStates(config, all, readers);
+    const shown = all
+      .map((source) =>
+        sourceRecord(source, sourceCondition(source, states.get(source.id), absence)),
+      )
+      .filter(({ state }) => !flags.paused || state === 'paused');
     if (shown.length === 0)
       this.logToStderr(flags.paused ? 'No source is paused.' : 'There are no sources.');
     if (shown.length === 0 && !flags.json) return;
@@ -31,10 +46,45 @@ export default class UtilsSourcesList extends GatewayCommand {
       ['ID', ({ source_id: id }) => id],
       ['TYPE', ({ type }) => escapeLine(type)],
       ['STATE', ({ state }) => state],
-      ['SINCE', ({ paused_at: since }) => since?.toISOString() ?? '-'],
+      ['SINCE', ({ since }) => since?.toISOString() ?? '-'],
       ['UNTIL', ({ resumes_at: until }) => until?.toISOString() ?? '-'],
-      ['REASON', ({ pause_reason: reason }) => escapeLine(reason ?? '-')],
+      ['REASON', ({ reason }) => escapeLine(reason ?? '-')],
     ]);
+  }
+}
+
+/** Returns the states that agents have reported to KV, and why others are unknown. */
+async function reportedStates(
+  config: Config,
+  sources: readonly SourceOfProject[],
+  readers: Readers,
+): Promise<{ states: ReadonlyMap<string, ReportedState>; absence: Absence }> {
+  const [{ readSourceStates, whyUnreported }, { withKv }] = await Promise.all([
+    import('@gateway/store/kv'),
+    import('../../../app/stores.js'),
+  ]);
+  const states = new Map<string, ReportedState>();
+  const absence = (isAway: boolean) => ({
+    states,
+    absence: whyUnreported(readers, { isAway, since: null }),
+  });
+  if (readers.ids.length === 0 || sources.length === 0) return absence(false);
+  if (config.kv.type === 'in-memory')
+    return {
+      states,
+      absence: { reason: 'kv.type is in-memory: only the agent itself knows.', since: null },
+    };
+  try {
+    await withKv(config, async (kv) => {
+      for (const projectId of new Set(sources.map(({ project_id }) => project_id))) {
+        const sourceIds = sources.flatMap((it) => (it.project_id === projectId ? it.id : []));
+        const found = await readSourceStates(kv, { projectId, sourceIds, agentIds: readers.ids });
+        for (const [id, state] of found) states.set(id, state);
+      }
+    });
+    return absence(false);
+  } catch {
+    return absence(true);
   }
 }
 
@@ -42,18 +92,20 @@ export default class UtilsSourcesList extends GatewayCommand {
  * Returns a source's fields as in the management API, without its connection and function. `unread`
  * marks a source that agents do not read: in an incoming project, they read only HTTP sources.
  */
-function sourceRecord({ id, name, project_id, project_name, pub_sub, ...row }: SourceOfProject) {
+function sourceRecord(
+  { id, name, project_id, project_name, project_type, type, pub_sub, ...row }: SourceOfProject,
+  condition: SourceCondition,
+) {
   const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;
-  const isRead = row.project_type === 'outgoing' || pub_sub.type === 'http';
-  const state = row.is_disabled ? 'disabled' : !isRead ? 'unread' : paused_at ? 'paused' : 'read';
-  const pause = { paused_at, resumes_at, pause_reason, paused_by, pauses };
+  const isRead = row.is_disabled || project_type === 'outgoing' || type === 'http';
   return {
     source_id: id,
     source_name: name,
     project_id,
     project_name,
     type: pub_sub.type,
-    state,
-    ...pause,
+    ...condition,
+    ...(isRead ? {} : { state: 'unread' }),
+    ...{ paused_at, resumes_at, pause_reason, paused_by, pauses },
   };
 }

@@ -1,0 +1,110 @@
+import { withTimeout } from '@gateway/core/process';
+import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
+import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
+import {
+  findingsOf,
+  SEVERITIES,
+  type FailingEndpoint,
+  type Finding,
+  type HealthFacts,
+} from './findings.js';
+import type { HealthProbe } from './healthz.js';
+import { readConditions, type NamedCondition } from './source-conditions.js';
+
+const READ_MS = 1_000;
+
+export interface HealthReport {
+  readonly state: Finding['severity'] | 'idle' | 'ok';
+  readonly sentence: string;
+  readonly at: Date;
+  readonly findings: readonly Finding[];
+  readonly failingEndpoints: readonly FailingEndpoint[];
+}
+
+const VERDICTS: Readonly<Record<HealthReport['state'], string>> = {
+  bad: 'Something is wrong.',
+  unknown: 'Parts cannot be seen.',
+  warn: 'Working, with something to look at.',
+  idle: 'No traffic yet.',
+  ok: 'Healthy: messages are accepted, routed and delivered.',
+};
+
+type Parts = Parameters<typeof readConditions>[0] & { readonly probeHealth: HealthProbe };
+
+/**
+ * Returns what is wrong in a project, derived from states: two statements on Postgres, the sources,
+ * the agents, and the breakers in KV. Without Postgres or KV, it says what is unknown and since
+ * when.
+ */
+export async function readHealthReport(parts: Parts): Promise<HealthReport> {
+  const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
+  const read = await fromPostgres(parts, breakers ?? new Map()).catch(() => undefined);
+  const now = read?.states.now ?? new Date();
+  const component = (name: string, isAway: boolean, state: 'down' | 'degraded') => {
+    const known = health.of(name);
+    // A read can fail just after a good probe.
+    return isAway && known?.state === 'ok' ? { ...known, state, since: now } : known;
+  };
+  const [postgres, kv] = [
+    component('postgres', !read, 'down'),
+    component('kv', !breakers || (read?.isKvAway ?? false), 'degraded'),
+  ];
+  const migrations = health.of('migrations');
+  const facts: HealthFacts = {
+    now,
+    components: {
+      ...(postgres && { postgres }),
+      ...(kv && { kv }),
+      ...(migrations && { migrations }),
+    },
+    states: read?.states,
+    endpoints: read?.endpoints ?? { content: [], count: { open: 0, failing: 0, partly: 0 } },
+    sources: read?.sources ?? [],
+  };
+  const findings = findingsOf(facts);
+  const worst = SEVERITIES.find((it) => findings.some(({ severity }) => severity === it));
+  const state = worst ?? (facts.states?.has_traffic ? 'ok' : 'idle');
+  return {
+    state,
+    sentence: VERDICTS[state],
+    at: now,
+    findings,
+    failingEndpoints: facts.endpoints.content,
+  };
+}
+
+/** Returns the breakers of a project that are not closed, by endpoint. Undefined without KV. */
+async function openBreakers({
+  kv,
+  project,
+}: Parts): Promise<ReadonlyMap<string, BreakerView> | undefined> {
+  const records = await withTimeout(readBreakers(kv), READ_MS).catch(() => undefined);
+  if (!records) return undefined;
+  return new Map(
+    [...records].flatMap(([id, record]) =>
+      record.project_id === project.id && record.state !== 'closed'
+        ? [[id, breakerView(record)] as const]
+        : [],
+    ),
+  );
+}
+
+async function fromPostgres(
+  parts: Parts,
+  breakers: ReadonlyMap<string, BreakerView>,
+): Promise<
+  Pick<HealthFacts, 'endpoints'> & {
+    readonly states: NonNullable<HealthFacts['states']>;
+    readonly sources: readonly NamedCondition[];
+    readonly isKvAway: boolean;
+  }
+> {
+  const { database, project } = parts;
+  const [states, troubles, { conditions: sources, isKvAway }] = await Promise.all([
+    readProjectStates(database.pool, project.id),
+    readEndpointTroubles(database.pool, project.id, [...breakers.keys()]),
+    readConditions(parts),
+  ]);
+  const content = troubles.content.map((it) => ({ ...it, breaker: breakers.get(it.id) }));
+  return { states, endpoints: { ...troubles, content }, sources, isKvAway };
+}

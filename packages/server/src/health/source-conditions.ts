@@ -1,0 +1,58 @@
+import { withTimeout } from '@gateway/core/process';
+import { listSources, type ProjectRow } from '@gateway/store/config';
+import { findReaders } from '@gateway/store/deliveries';
+import {
+  readSourceStates,
+  sourceCondition,
+  whyUnreported,
+  type Kv,
+  type ReportedState,
+  type SourceCondition,
+} from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
+
+const READ_MS = 1_000;
+/** The number of sources whose states are read, the newest of a project. */
+export const SOURCES_MAX = 1_000;
+
+export interface NamedCondition extends SourceCondition {
+  readonly id: string;
+  readonly name: string;
+  readonly reported: ReportedState | undefined;
+}
+
+export interface SourceConditions {
+  readonly conditions: readonly NamedCondition[];
+  readonly isKvAway: boolean;
+}
+
+/** Returns the states of a project's sources. Those that KV should tell are unknown without it. */
+export async function readConditions({
+  database,
+  kv,
+  project,
+}: {
+  readonly database: Pick<Database, 'knex' | 'pool'>;
+  readonly kv: Kv;
+  readonly project: Pick<ProjectRow, 'id'>;
+}): Promise<SourceConditions> {
+  const page = { perPage: SOURCES_MAX, sort: 'DESC', direction: 'next' } as const;
+  const [{ content: rows }, readers] = await Promise.all([
+    listSources(database.knex, project.id, {}, page),
+    findReaders(database.pool),
+  ]);
+  const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
+  const known = await withTimeout(
+    readSourceStates(kv, { projectId: project.id, sourceIds, agentIds: readers.ids }),
+    READ_MS,
+  ).catch(() => undefined);
+  const absence = whyUnreported(readers, { isAway: !known, since: null });
+  return {
+    isKvAway: !known,
+    conditions: rows.map((row) => {
+      const reported = known?.get(row.id);
+      const { id, name } = row;
+      return { id, name, reported, ...sourceCondition(row, reported, absence) };
+    }),
+  };
+}
