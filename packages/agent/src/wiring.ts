@@ -25,6 +25,7 @@ import {
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
 import { wireSources } from './sources/wiring.js';
+import { IssueCounter } from './telemetry/issue-counter.js';
 import { measuring } from './telemetry/measure.js';
 import { tracing } from './telemetry/tracing.js';
 
@@ -81,13 +82,14 @@ export function wireAgent({
   const notifier = new Notifier({ config, database, configCache, log, health, lease, mailer });
   const usage = startUsageCounter({ pool: database.pool, log });
   const successStreak = new SuccessStreak();
+  const issues = new IssueCounter({ database, log });
   const recorded: AttemptObserver['recorded'] = (attempts, isOurs) => {
     for (const attempt of attempts)
       if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
   };
   const delivery = wireDelivery(context, {
     notifier,
-    observers: [{ recorded }, successStreak, notifier, ...(measure ? [measure] : [])],
+    observers: [{ recorded }, successStreak, issues, notifier, ...(measure ? [measure] : [])],
   });
   const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
   const { attemptWriter, releaser, sender, consumers } = delivery;
@@ -172,6 +174,7 @@ export function wireAgent({
     await heartbeat.stop();
     await delivery.drainDeliveries();
     await usage.close();
+    await issues.close();
     ingest.stopPublishing();
     stopShowing?.();
     clearTimeout(timer);
@@ -205,6 +208,7 @@ export function wireAgent({
       return drained !== undefined;
     },
     start() {
+      issues.start();
       stopSweeps = startSweeps({ database, configCache, log });
       if (!readsSources) return;
       sources.start();

@@ -212,6 +212,36 @@ batch(
     ]);
   },
 );
+batch('deliveries that wait are made due, unless they are due or held', async () => {
+  const { path, id: projectId } = await makeProject(api);
+  const { id: endpointId } = await makeEndpoint(api.db, projectId);
+  const ids = [];
+  for (const [n, eventId] of (
+    await makeEvents(
+      api.db,
+      projectId,
+      [1, 2, 3].map((ms) => ({ atMs: now - ms })),
+    )
+  ).entries())
+    ids.push(
+      await makeDelivery(api.db, { projectId, eventId, endpointId, status: 'retry', attempts: n }),
+    );
+  await api.db.rows(
+    `update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = any ($1)`,
+    [ids.slice(1)],
+  );
+  const select = `${path}/eventdeliveries/batchretry?${since(1)}&status=retry&endpointId=${endpointId}`;
+  const { due, left } = (await api.call('POST', select)).body.data;
+  assert.equal([due, left], [2, 1]);
+  const rows = await api.db.rows(
+    `select status::text, attempts, next_attempt_at <= now() as due from event_deliveries where project_id = $1 order by attempts`,
+    [projectId],
+  );
+  assert.equal(
+    rows,
+    [0, 1, 2].map((attempts) => ({ status: 'retry', attempts, due: true })),
+  );
+});
 
 batch('deliveries are sent again by their ids, each with its result', async () => {
   const { path, id: projectId } = await makeProject(api);
@@ -238,12 +268,12 @@ batch('deliveries are sent again by their ids, each with its result', async () =
   const { body } = await api.call('POST', `${path}/eventdeliveries/forceresend`, {
     ids: [done, retried, foreign],
   });
-  assert.is(body.data.resent, 1);
+  assert.is(body.data.resent, 2);
   assert.equal(
     body.data.content.map(({ uid, error }: { uid: string; error: string | null }) => [uid, error]),
     [
       [done, null],
-      [retried, 'the event delivery is retry: it will be attempted without this'],
+      [retried, null],
       [foreign, 'there is no such event delivery in this project'],
     ],
   );

@@ -4,6 +4,8 @@ import { newId } from '#core/events/ids';
 import { insertSubscription } from '#store/config/subscriptions';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
+import type { BreakerRecord } from '#store/kv/circuit-breakers';
+import { decodeValue, KV_VERSIONS } from '#store/kv/versions';
 
 const deliveries = suite('server/routes/event-deliveries');
 
@@ -181,14 +183,66 @@ deliveries('what was delivered is sent again only by force', async () => {
   );
 });
 
-deliveries('what is under way is left alone, by force too', async () => {
-  for (const status of ['scheduled', 'processing', 'retry']) {
+deliveries('what is being sent is left alone, by force too', async () => {
+  const it = await setUp('processing');
+  const { status: code, body } = await api.call('PUT', `${it.path}/${it.id}/resend?force=true`);
+  assert.is(code, 409);
+  assert.match(body.message, 'an agent is sending');
+  assert.is((await api.call('GET', `${it.path}/${it.id}`)).body.data.status, 'processing');
+});
+
+const dueInMs = async (id: string) =>
+  (
+    await api.db.rows<{ ms: number }>(
+      `select (extract(epoch from next_attempt_at - now()) * 1000)::float8 as ms from event_deliveries where id = $1`,
+      [id],
+    )
+  )[0]!.ms;
+const putOff = (id: string, at = `now() + interval '1 hour'`) =>
+  api.db.rows(`update event_deliveries set next_attempt_at = ${at} where id = $1`, [id]);
+
+deliveries('what waits is due at once, with the attempts it has left', async () => {
+  for (const status of ['scheduled', 'retry']) {
     const it = await setUp(status);
-    const { status: code, body } = await api.call('PUT', `${it.path}/${it.id}/resend?force=true`);
-    assert.is(code, 409);
-    assert.match(body.message, status);
-    assert.is((await api.call('GET', `${it.path}/${it.id}`)).body.data.status, status);
+    await putOff(it.id);
+    const { status: code, body } = await api.call('PUT', `${it.path}/${it.id}/resend`);
+    assert.equal([code, body.data.status, body.data.attempts], [200, status, 1]);
+    assert.ok((await dueInMs(it.id)) <= 0);
+    const dueAt = body.data.next_attempt_at;
+    await api.call('PUT', `${it.path}/${it.id}/resend`);
+    const again = await api.call('GET', `${it.path}/${it.id}`);
+    assert.is(again.body.data.next_attempt_at, dueAt, 'what is due already keeps its place');
   }
+});
+
+deliveries('what a paused endpoint holds stays held', async () => {
+  const it = await setUp('retry');
+  await putOff(it.id, `'infinity'`);
+  await api.db.rows(`update endpoints set status = 'paused' where id = $1`, [it.endpointId]);
+  const { status, body } = await api.call('PUT', `${it.path}/${it.id}/resend`);
+  assert.is(status, 409);
+  assert.match(body.message, 'its endpoint is paused');
+});
+
+deliveries('behind an open circuit breaker, what is retried now is its probe', async () => {
+  const it = await setUp('retry');
+  await putOff(it.id);
+  const map = api.kv.map('breakers');
+  const open = { state: 'open', project_id: newId(), requests: 9, failures: 9, trips: 1 };
+  const nowMs = Date.now();
+  const times = { since_ms: nowMs, until_ms: nowMs + 600_000, forget_ms: nowMs + 900_000 };
+  const to = JSON.stringify({ v: KV_VERSIONS.breaker, ...open, ...times });
+  await map.change([{ field: it.endpointId, from: undefined, to }]);
+  const { body } = await api.call('PUT', `${it.path}/${it.id}/resend`);
+  assert.match(body.message, 'as the probe of its open circuit breaker');
+  const record = decodeValue<BreakerRecord>(
+    'breaker',
+    (await map.all()).entries.get(it.endpointId),
+  )!;
+  assert.equal([record.state, record.trips], ['open', 1]);
+  assert.ok(record.until_ms <= (await map.all()).nowMs, 'its probe is due');
+  const ms = await dueInMs(it.id);
+  assert.ok(ms > 0 && ms < 5_000, `the agents hear of it before the delivery is due: ${ms}`);
 });
 
 deliveries('nothing is sent again to an endpoint that is inactive or deleted', async () => {

@@ -271,6 +271,49 @@ retry('an endpoint that is paused while a batch is under way is paused after it'
   }
 });
 
+retry('several statuses are selected at once, and only what has changed since a time', async () => {
+  const it = await scene([
+    { status: 'failure', attempts: 3 },
+    { status: 'retry', attempts: 2 },
+    { status: 'success', attempts: 1 },
+    { status: 'failure', attempts: 4 },
+  ]);
+  const { projectId, endpointId } = it;
+  await db.rows(
+    `update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = $1`,
+    [it.ids[1]],
+  );
+  await db.rows(
+    `update event_deliveries set updated_at = now() - interval '2 hours' where id = $1`,
+    [it.ids[3]],
+  );
+  const projects = await findRetryProjects(db.pool, { projectId });
+  const from = new Date(Date.now() - HOUR);
+  const selection = { status: ['failure', 'retry'], from, changedSince: from, projects } as const;
+  for (const narrowed of [{}, { endpointId }]) {
+    let count = 0;
+    const steps = retryDeliveries(db.pool, { ...selection, ...narrowed }, { dryRun: true });
+    for await (const { tallies } of steps) for (const it of tallies) count += it.count;
+    assert.is(count, 2);
+  }
+  const steps = retryDeliveries(
+    db.pool,
+    { ...selection, endpointId },
+    { dryRun: false, dueInMs: 60_000 },
+  );
+  for await (const _ of steps);
+  const rows = await db.rows(
+    `select status::text, attempts, next_attempt_at between now() and now() + interval '1 minute' as due from event_deliveries where project_id = $1 order by attempts`,
+    [projectId],
+  );
+  assert.equal(rows, [
+    { status: 'success', attempts: 1, due: null },
+    { status: 'retry', attempts: 2, due: true },
+    { status: 'scheduled', attempts: 3, due: true },
+    { status: 'failure', attempts: 4, due: null },
+  ]);
+});
+
 retry('a dry run counts by endpoint and changes nothing', async () => {
   const { projectId, endpointId } = await scene([{ status: 'failure' }, { status: 'failure' }]);
   const projects = await findRetryProjects(db.pool, { projectId });

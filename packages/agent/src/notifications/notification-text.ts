@@ -101,6 +101,8 @@ function contentOf(
         advice: [
           'See that the URL is right and answers with a status of 2xx. Deliveries that have failed for good meanwhile are sent again with',
           retry('failure'),
+          'See how it fails, by kind of error, with',
+          `  gateway utils issues list --project-id ${projectId}`,
           'The next e-mail about this endpoint comes when it has answered well and fails again.',
         ],
       };

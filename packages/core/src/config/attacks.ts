@@ -41,6 +41,8 @@ export const attacks = {
     tests: ['server/routes/endpoints/client-certificate', 'agent/request/certified-pools'] },
   'kept messages': { on: 'memory', attack: 'kept messages without end', also: 'deleted by retention',
     tests: ['store/events/kept-messages', 'ingest/commit/event-writer'] },
+  'errors': { on: 'memory', attack: 'endpoints that answer with another error each time',
+    tests: ['agent/telemetry/issue-counter', 'store/counts/issues'] },
   'event types': { on: 'memory', attack: 'event types without end',
     tests: ['core/routing/route'] },
 

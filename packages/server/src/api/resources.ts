@@ -49,6 +49,11 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
     scopes: BOTH,
     isRouting: false,
   },
+  issues: {
+    about: 'Failures of endpoints, grouped by the kind of error.',
+    scopes: BOTH,
+    isRouting: false,
+  },
   quarantine: { about: 'Messages that could not be accepted.', scopes: BOTH, isRouting: false },
   instance: {
     about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.',

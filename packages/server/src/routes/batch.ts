@@ -7,9 +7,11 @@ import {
   resendEventDelivery,
   retryDeliveries,
   type EventDeliveryRow,
+  type EventDeliveryStatus,
+  type RetrySelection,
   type RetryTally,
 } from '@gateway/store/deliveries';
-import { found, projectRoute, type Route } from '../api/route.js';
+import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
 import {
   described,
@@ -23,7 +25,7 @@ import {
   Timestamp,
   Word,
 } from '../http/schema.js';
-import { readBreakersNow, type Breakers } from './endpoints/breakers.js';
+import { probeNow, readBreakersNow, type Breakers } from './endpoints/breakers.js';
 
 /**
  * The time that a request works before it returns the position where the next one continues.
@@ -86,18 +88,23 @@ const Replay = named(
 const RetryQuery = object({
   ...batchQuery,
   ...optional({
-    status: oneOf(['failure', 'discarded', 'success'], { default: 'failure' }),
+    status: oneOf(['failure', 'discarded', 'success', 'retry', 'scheduled'], {
+      default: 'failure',
+    }),
     endpointId: Id,
     eventId: Id,
     event_type: Word,
   }),
 });
-const Retry = named(
+export const Retry = named(
   'BatchRetry',
   object({
-    due: Type.Integer({ description: 'Sent again now.' }),
+    due: Type.Integer({ description: 'Sent now.' }),
     held: Type.Integer({ description: 'Sent again when their paused endpoint is activated.' }),
-    left: Type.Integer({ description: 'Left alone: their endpoint is inactive or deleted.' }),
+    left: Type.Integer({
+      description:
+        'Left alone: their endpoint is inactive or deleted, or they are due or held already.',
+    }),
     behind_breakers: Type.Array(
       object({
         endpoint_id: Id,
@@ -184,9 +191,10 @@ export const batchRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /eventdeliveries/batchretry',
-    'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
+    'Sends the selected deliveries now: those that failed, or of another status, such as those that wait for their next attempt. With `endpointId`, one probes an open circuit breaker. Works for up to 10 s; `next` says where to go on.',
     { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
-    async ({ database: { pool }, kv, project, query, ownerId }) => {
+    async (call) => {
+      const { project, query, ownerId } = call;
       const {
         status = 'failure',
         endpointId,
@@ -207,29 +215,7 @@ export const batchRoutes: readonly Route[] = [
         eventType,
         projects: [project],
       };
-      const data = {
-        due: 0,
-        held: 0,
-        left: 0,
-        behind_breakers: [] as BehindBreaker[],
-        progress: 0,
-        dry_run: dryRun,
-        next: null as string | null,
-      };
-      const due: RetryTally[] = [];
-      const until = performance.now() + WORK_MS;
-      for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {
-        for (const tally of tallies) {
-          const { outcome, count } = tally;
-          data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
-          if (outcome === 'due') due.push(tally);
-        }
-        data.progress = done;
-        if (next === undefined) continue;
-        data.next = next;
-        if (performance.now() > until) break;
-      }
-      data.behind_breakers = behindBreakers(due, await readBreakersNow(kv));
+      const data = await retryFor10s(call, selection, { dryRun });
       const waiting = data.behind_breakers.reduce((sum, it) => sum + it.count, 0);
       const rest = waiting > 0 ? `; ${waiting} of them wait for an open circuit breaker` : '';
       return {
@@ -240,14 +226,15 @@ export const batchRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /eventdeliveries/forceresend',
-    `Sends up to ${RESEND_MAX} deliveries again, delivered ones included, with a result for each.`,
+    `Sends up to ${RESEND_MAX} deliveries now, delivered and waiting ones included, with a result for each.`,
     { body: Resend, data: Resent, name: 'forceResend' },
-    async ({ database: { pool }, project, body }) => {
+    async (call) => {
+      const { database, project, body } = call;
       const content: { uid: string; error: string | null }[] = [];
       for (const uid of new Set(body.ids)) {
-        const error = refusal(await findEventDelivery(pool, project.id, uid), true);
-        const isResent =
-          error === undefined && (await resendEventDelivery(pool, project.id, uid, RESENT));
+        const delivery = await findEventDelivery(database.pool, project.id, uid);
+        const error = refusal(delivery, true);
+        const isResent = !error && (await sendNow(call, delivery!, RESENT)).isDue;
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
       }
       const resent = content.filter(({ error }) => error === null).length;
@@ -282,11 +269,67 @@ function behindBreakers(due: readonly RetryTally[], breakers: Breakers): BehindB
   return [...found.values()];
 }
 
-/** The statuses in which a delivery can be sent again, `success` only if forced. */
-export const RESENT = ['success', 'failure', 'discarded'] as const;
+/**
+ * Makes selected deliveries due for up to 10 s, with counts of the outcomes. With an endpoint, one
+ * of them probes an open circuit breaker.
+ */
+export async function retryFor10s(
+  call: ProjectCall,
+  selection: RetrySelection,
+  { dryRun }: { dryRun: boolean },
+) {
+  const { endpointId } = selection;
+  const dueInMs = dryRun || endpointId === undefined ? 0 : await probeNow(call, endpointId);
+  const data = {
+    due: 0,
+    held: 0,
+    left: 0,
+    behind_breakers: [] as BehindBreaker[],
+    progress: 0,
+    dry_run: dryRun,
+    next: null as string | null,
+  };
+  const due: RetryTally[] = [];
+  const until = performance.now() + WORK_MS;
+  const steps = retryDeliveries(call.database.pool, selection, { dryRun, dueInMs });
+  for await (const { tallies, done, next } of steps) {
+    for (const tally of tallies) {
+      const { outcome, count } = tally;
+      data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
+      if (outcome === 'due') due.push(tally);
+    }
+    data.progress = done;
+    if (next === undefined) continue;
+    data.next = next;
+    if (performance.now() > until) break;
+  }
+  data.behind_breakers = behindBreakers(due, await readBreakersNow(call.kv));
+  return data;
+}
+
+/**
+ * The statuses in which a delivery can be sent now, `success` only if forced. In the last two it
+ * waits for its next attempt.
+ */
+export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] as const;
+
+/**
+ * Makes a delivery due, unless it has just left the statuses in `from`. If the circuit breaker of
+ * its endpoint is open, the delivery is its probe.
+ */
+export async function sendNow(
+  call: ProjectCall,
+  { id, project_id, endpoint_id }: EventDeliveryRow,
+  from: readonly EventDeliveryStatus[],
+): Promise<{ readonly isDue: boolean; readonly isProbe: boolean }> {
+  const dueInMs = await probeNow(call, endpoint_id);
+  const isDue = await resendEventDelivery(call.database.pool, project_id, id, from, dueInMs);
+  return { isDue, isProbe: dueInMs > 0 };
+}
+
 export const CHANGED = 'the event delivery has just changed its status';
 
-/** Returns why a delivery cannot be sent again, with a fix, or undefined if it can. */
+/** Returns why a delivery cannot be sent now, with a fix, or undefined if it can. */
 export function refusal(
   delivery: EventDeliveryRow | undefined,
   isForced: boolean,
@@ -298,13 +341,14 @@ export function refusal(
     return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
   if (endpoint_status === 'inactive')
     return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
-  if (status === 'failure' || status === 'discarded') return undefined;
-  if (status !== 'success')
+  if (status === 'processing')
+    return { sentence: 'an agent is sending the event delivery', fix: 'wait for the attempt' };
+  if (endpoint_status === 'paused' && (status === 'scheduled' || status === 'retry'))
     return {
-      sentence: `the event delivery is ${status}: it will be attempted without this`,
-      fix: 'wait for the attempt',
+      sentence: 'its endpoint is paused, and holds it',
+      fix: 'activate the endpoint: what is held is sent then',
     };
-  return isForced
+  return isForced || status !== 'success'
     ? undefined
     : {
         sentence: 'the event delivery was delivered already',

@@ -5,7 +5,6 @@ import {
   listDeliveryAttempts,
   listEventDeliveries,
   readTransformedData,
-  resendEventDelivery,
   type DeliveryAttemptRow,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
@@ -33,7 +32,7 @@ import {
   Timestamp,
   Word,
 } from '../http/schema.js';
-import { CHANGED, refusal, RESENT } from './batch.js';
+import { CHANGED, refusal, RESENT, sendNow } from './batch.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
@@ -247,27 +246,28 @@ export const eventDeliveryRoutes: readonly Route[] = [
       (await listDeliveryAttempts(database.pool, project.id, id, params['attempt_id']))[0],
     attemptView,
   ),
-  projectItem(
+  projectRoute(
     'PUT /eventdeliveries/:id/resend',
-    'Sends a delivery again that has failed or was discarded.',
+    'Sends a delivery now that has failed, was discarded, or waits for its next attempt. It probes an open circuit breaker of its endpoint.',
     {
-      thing: 'event delivery',
-      message: 'event delivery scheduled',
       query: ResendQuery,
       data: EventDelivery,
       portal: 'any',
     },
     async (call) => {
-      const { database, project, query } = call;
+      const isForced = call.query.force === true;
       const delivery = await find(call);
-      const refused = refusal(delivery, query.force === true);
+      const refused = refusal(delivery, isForced);
       if (refused) throw new GatewayError('conflict', refused);
-      const from = RESENT.slice(query.force ? 0 : 1);
-      if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from)))
-        throw new GatewayError('conflict', { sentence: CHANGED });
-      return find(call);
+      const { isDue, isProbe } = await sendNow(call, delivery, RESENT.slice(isForced ? 0 : 1));
+      if (!isDue) throw new GatewayError('conflict', { sentence: CHANGED });
+      return {
+        message: isProbe
+          ? 'event delivery scheduled as the probe of its open circuit breaker'
+          : 'event delivery scheduled',
+        data: view(await find(call)),
+      };
     },
-    view,
   ),
 ];
 

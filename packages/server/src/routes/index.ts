@@ -12,6 +12,7 @@ import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
+import { issueRoutes } from './issues.js';
 import { quarantineBatchRoutes } from './quarantine-batch.js';
 import { organisationRoutes } from './people/organisations.js';
 import { portalLinkRoutes } from './people/portal-links.js';
@@ -40,6 +41,7 @@ export const routes: readonly Route[] = [
   ...explainRoutes,
   ...eventDeliveryRoutes,
   ...batchRoutes,
+  ...issueRoutes,
   ...quarantineRoutes,
   ...quarantineBatchRoutes,
   ...instanceRoutes,

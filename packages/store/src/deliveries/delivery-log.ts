@@ -220,14 +220,16 @@ export async function listDeliveryAttempts(
 }
 
 /**
- * Makes a delivery whose status is in `from` due again, or holds it if its endpoint is paused, and
- * notifies the agents. Returns false if it has a different status. Locks the delivery's row.
+ * Makes a delivery whose status is in `from` due, or holds it if its endpoint is paused, and
+ * notifies the agents. One that waits for its next attempt keeps its number of attempts. Returns
+ * false if it has a different status. Locks the delivery's row.
  */
 export async function resendEventDelivery(
   pool: Pool,
   projectId: string,
   id: string,
   from: readonly EventDeliveryStatus[],
+  dueInMs = 0,
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'resend-event-delivery',
@@ -236,14 +238,16 @@ export async function resendEventDelivery(
              where project_id = $1 and id = $2 and occurred_at = $3 and status = any ($4::event_delivery_status[]) for update
            ),
            d as (
-             update event_deliveries d set status = 'scheduled', reason = null, updated_at = now(), next_attempt_at = case
-               when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity' else now() end
+             update event_deliveries d set reason = null, updated_at = now(),
+               status = case when d.status = 'retry' then 'retry' else 'scheduled' end::event_delivery_status,
+               next_attempt_at = case when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity'
+                 else least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond') end
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
              returning project_id
            ),
            counted as (${insertCountDeltas(unfinishedDeliveries('over'))})
            select pg_notify('gateway_due', project_id::text) from d`,
-    values: [projectId, id, new Date(timeOfId(id)), from],
+    values: [projectId, id, new Date(timeOfId(id)), from, dueInMs],
   });
   return rowCount === 1;
 }

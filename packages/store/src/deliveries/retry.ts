@@ -9,7 +9,9 @@ import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
 
 export interface RetrySelection {
-  readonly status: EventDeliveryStatus;
+  readonly status: EventDeliveryStatus | readonly EventDeliveryStatus[];
+  /** Selects only deliveries that changed their state at or after this time. */
+  readonly changedSince?: Date | undefined;
   /** The earliest broker time. `from` and `to` are inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
@@ -60,11 +62,12 @@ const BATCH = 1_000;
 /**
  * Makes the selected deliveries due again in order of broker time, or counts them in a dry run.
  * Each step is one commit. Skips deliveries changed since the start, so that none is queued twice.
+ * A delivery that waits for its next attempt keeps its number of attempts.
  */
 export async function* retryDeliveries(
   pool: Pool,
   selection: RetrySelection,
-  { dryRun }: { dryRun: boolean },
+  { dryRun, dueInMs = 0 }: { dryRun: boolean; dueInMs?: number },
 ): AsyncGenerator<RetryStep, void, void> {
   const began = await databaseTime(pool);
   const { projects, from, to } = selection;
@@ -84,18 +87,18 @@ export async function* retryDeliveries(
       const counted = dryRun ? page.groups : page.groups.filter((group) => !wanted.includes(group));
       const names = new Map(wanted.map((group) => [group.endpointId, group.endpointName]));
       const endpointIds = [...names.keys()];
-      const ids = dryRun ? [] : wanted.flatMap((group) => group.ids).sort();
+      const batches = dryRun ? [] : batchesOf(wanted);
       yield step(
-        counted.map(({ ids, ...group }) => ({ projectId, ...group, count: ids.length })),
-        ids.length === 0,
+        counted.map(({ ids, status: _, ...group }) => ({ projectId, ...group, count: ids.length })),
+        batches.length === 0,
       );
-      for (let at = 0; at < ids.length; at += BATCH) {
+      for (const [n, batch] of batches.entries()) {
         const changed = await requeue(pool, {
+          ...batch,
           projectId,
-          status: selection.status,
           began,
           endpointIds,
-          ids: ids.slice(at, at + BATCH),
+          dueInMs,
         });
         yield step(
           changed.map((it) => ({
@@ -103,7 +106,7 @@ export async function* retryDeliveries(
             projectId,
             endpointName: names.get(it.endpointId) ?? null,
           })),
-          at + BATCH >= ids.length,
+          n === batches.length - 1,
         );
       }
       after = page.last ?? undefined;
@@ -112,6 +115,7 @@ export async function* retryDeliveries(
 }
 
 interface RetryGroup extends Pick<RetryTally, 'endpointId' | 'endpointName' | 'outcome'> {
+  readonly status: EventDeliveryStatus;
   readonly ids: readonly string[];
 }
 
@@ -119,6 +123,17 @@ interface RetryPage {
   readonly scanned: number;
   readonly last: string | null;
   readonly groups: readonly RetryGroup[];
+}
+
+/** Returns the deliveries to change, in batches of one status each. */
+function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids'>[] {
+  return [...new Set(groups.map(({ status }) => status))].flatMap((status) => {
+    const ids = groups.flatMap((it) => (it.status === status ? it.ids : [])).sort();
+    return Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, n) => ({
+      status,
+      ids: ids.slice(n * BATCH, (n + 1) * BATCH),
+    }));
+  });
 }
 
 /**
@@ -133,12 +148,12 @@ async function readPage(
     readonly after: string | undefined;
   },
 ): Promise<RetryPage> {
-  const { status, from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } =
-    selection;
+  const { from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } = selection;
+  const statuses = [selection.status].flat();
   const values = new Values();
   const project = values.add(projectId);
   const fromMs = Math.max(0, from.getTime());
-  const wanted = `${values.add(status)}::event_delivery_status`;
+  const wanted = `${values.add(statuses)}::event_delivery_status[]`;
   const scan = `(select ${values.add(SCAN)}::int)`;
   const rows = [
     `e.project_id = ${project}`,
@@ -150,32 +165,43 @@ async function readPage(
   ];
   const first = `${values.add(after ?? idBound(fromMs, '0'))}::uuid`;
   const selected = [...rows, `e.id ${after === undefined ? '>=' : '>'} ${first}`];
+  // Changes since a time may be a few of all rows that retention keeps, so the index on the
+  // endpoint is scanned instead of the project's ids.
+  const endpoints =
+    ownerId !== undefined
+      ? endpointsOfOwner(project, values.add(ownerId))
+      : endpointId !== undefined && selection.changedSince && !statuses.includes('processing')
+        ? `select ${values.add(endpointId)}::uuid`
+        : undefined;
   const source =
-    ownerId === undefined
+    endpoints === undefined
       ? `event_deliveries e where ${selected.join(' and ')}`
-      : ofOwner(endpointsOfOwner(project, values.add(ownerId)), {
+      : ofEndpoints(endpoints, {
           selected: eventId === undefined ? rows : selected,
           wanted,
           first,
           after,
           scan,
         });
-  const hit = `e.status = ${wanted} and e.updated_at <= ${values.add(began)}::timestamptz`;
-  const isWaiting = status === 'scheduled' || status === 'retry';
+  const hit = [
+    `e.status = any (${wanted}) and e.updated_at <= ${values.add(began)}::timestamptz`,
+    ...values.where(selection.changedSince, (it) => `e.updated_at >= ${it}`),
+  ].join(' and ');
   const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
-    when g.is_sending then 'sending' ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
+    when g.is_sending then 'sending' when g.status in ('scheduled', 'retry') and (n.status = 'paused' or g.is_due) then 'waiting'
+    when n.status = 'paused' then 'held' else 'due' end`;
   const { rows: found } = await pool.query<
     Omit<RetryPage, 'groups'> & (RetryGroup | { readonly ids: null })
   >(
     `with page as materialized (
-       select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
+       select e.id, e.endpoint_id, e.status, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
        from ${source}
        order by e.id limit ${scan}
      ),
      g as materialized (
-       select endpoint_id, next_attempt_at <= now() as is_due, is_sending, array_agg(id::text) as ids from page where hit group by 1, 2, 3
+       select endpoint_id, status, next_attempt_at <= now() as is_due, is_sending, array_agg(id::text) as ids from page where hit group by 1, 2, 3, 4
      )
-     select l.scanned, l.last, g.endpoint_id as "endpointId", n.name as "endpointName", ${outcome} as outcome, g.ids
+     select l.scanned, l.last, g.endpoint_id as "endpointId", n.name as "endpointName", g.status::text as status, ${outcome} as outcome, g.ids
      from (select count(*)::int as scanned, (select id from page order by id desc limit 1) as last from page) l
      left join g on true
      left join lateral (
@@ -191,10 +217,10 @@ async function readPage(
 }
 
 /**
- * Returns the query for each endpoint's first deliveries with this status. Row comparisons exclude
+ * Returns the query for each endpoint's first deliveries with one of these statuses. Row comparisons exclude
  * indexes other than the one on endpoint, status and id, such as the one on the project's statuses.
  */
-function ofOwner(
+function ofEndpoints(
   endpoints: string,
   it: {
     readonly selected: readonly string[];
@@ -207,10 +233,10 @@ function ofOwner(
   const conditions = [
     ...it.selected,
     `e.status <> 'processing'`,
-    `(e.endpoint_id, e.status, e.id) ${it.after === undefined ? '>=' : '>'} (v.value, ${it.wanted}, ${it.first})`,
-    `e.endpoint_id <= v.value and e.status <= ${it.wanted}`,
+    `(e.endpoint_id, e.status, e.id) ${it.after === undefined ? '>=' : '>'} (v.value, s.value, ${it.first})`,
+    `e.endpoint_id <= v.value and e.status <= s.value`,
   ];
-  return `(${endpoints}) v(value) cross join lateral (
+  return `(${endpoints}) v(value) cross join unnest(${it.wanted}) s(value) cross join lateral (
          select * from event_deliveries e where ${conditions.join(' and ')} order by e.endpoint_id, e.status, e.id limit ${it.scan}) e`;
 }
 
@@ -237,7 +263,7 @@ const REQUEUE = `
   changed as (
     update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry' else 'scheduled' end::event_delivery_status,
       claimed_by = null, recovered = d.recovered + case when d.status = 'processing' then 1 else 0 end,
-      next_attempt_at = case when d.endpoint_id in (select id from n where status = 'paused') then 'infinity' else now() end, reason = null, updated_at = now()
+      next_attempt_at = case when d.endpoint_id in (select id from n where status = 'paused') then 'infinity' else now() + $8::float8 * interval '1 millisecond' end, reason = null, updated_at = now()
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.next_attempt_at = 'infinity' as held
   ),
@@ -251,11 +277,12 @@ interface Requeue {
   readonly began: string;
   readonly ids: readonly string[];
   readonly endpointIds: readonly string[];
+  readonly dueInMs: number;
 }
 
 async function requeue(
   pool: Pool,
-  { projectId, status, began, ids, endpointIds }: Requeue,
+  { projectId, status, began, ids, endpointIds, dueInMs }: Requeue,
 ): Promise<{ endpointId: string; outcome: 'due' | 'held'; count: number }[]> {
   const { rows } = await pool.query<{ endpoint_id: string; held: boolean; count: number }>({
     name: 'requeue-deliveries',
@@ -268,6 +295,7 @@ async function requeue(
       new Date(timeOfId(ids.at(-1)!)),
       status,
       began,
+      dueInMs,
     ],
   });
   return rows.map(({ endpoint_id: endpointId, held, count }) => ({

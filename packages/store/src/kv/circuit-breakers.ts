@@ -1,5 +1,5 @@
 import type { Kv } from './kv.js';
-import { decodeValue } from './versions.js';
+import { decodeValue, encodeValue } from './versions.js';
 
 /**
  * The state of a circuit breaker, shared by all agents. Without a record, a breaker is closed.
@@ -61,6 +61,28 @@ export function breakerView(record: BreakerRecord | undefined): BreakerView {
   } = record ?? {};
   const time = (ms: number) => (state === 'closed' ? null : new Date(ms));
   return { state, since: time(since), until: time(until), requests, failures };
+}
+
+/** The longest time in which agents notice a changed record, apart from one millisecond a record. */
+const NOTICED_MS = 1_500;
+
+/**
+ * Makes an open breaker due for its probe now. Returns the time after which all agents know, until
+ * when they postpone what is due, or 0 if the breaker is not open. Rejects if KV is down.
+ */
+export async function hastenProbe(kv: Kv, endpointId: string): Promise<number> {
+  const map = kv.map('breakers');
+  for (;;) {
+    const { entries, nowMs } = await map.all();
+    const text = entries.get(endpointId);
+    const record = decodeValue<BreakerRecord>('breaker', text);
+    if (record?.state !== 'open') return 0;
+    const noticedMs = NOTICED_MS + entries.size;
+    if (record.until_ms <= nowMs) return noticedMs;
+    const to = encodeValue('breaker', { ...record, until_ms: nowMs });
+    const [done] = await map.change([{ field: endpointId, from: text, to }]);
+    if (done) return noticedMs;
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { deleteEndedKeys } from '../config/api-keys.js';
 import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
+import { deleteOldIssues } from '../counts/issues.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
 import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
@@ -23,7 +24,7 @@ export interface Maintained {
 
 /**
  * Creates upcoming partitions. Deletes expired idempotency keys, ended sessions and portal links,
- * old activity, audit entries and stored answers, and the counts of deleted endpoints and projects.
+ * old activity, issues, audit entries and stored answers, and the counts of deleted endpoints and projects.
  * Runs in one agent at a time.
  */
 export async function runMaintenance(
@@ -50,6 +51,7 @@ export async function runMaintenance(
   if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
+  await deleteOldIssues(pool);
   await deleteEndedKeys(pool);
   await deleteOldAuditEntries(pool, auditDays);
   await deleteOldRequests(pool);

@@ -7,41 +7,35 @@ import { Dialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { BatchButton } from '../../components/log/batch-dialog.js';
 import { closedRange, rangeWords } from '../../components/log/time-range.js';
-import { rowTime } from '../../format/time.js';
 import { param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
 import { BreakerNote, behindBreaker, type HeldBack } from './breaker-note.js';
 import { deliveryFilter } from './delivery-filter.js';
 
-/** Resends a failed or discarded delivery without confirmation. */
-export function resendNow({
-  uid,
-  status,
-  event_metadata: event,
-  endpoint_id: endpointId,
-}: EventDelivery): void {
-  if (status !== 'failure' && status !== 'discarded') {
+const isWaiting = ({ status }: EventDelivery) => status === 'retry' || status === 'scheduled';
+
+/** Sends a failed, discarded or waiting delivery without confirmation. */
+export function resendNow(delivery: EventDelivery): void {
+  const { uid, status, event_metadata: event, endpoint_id: endpointId } = delivery;
+  if (status === 'success' || status === 'processing') {
     toast(
-      status === 'success'
-        ? 'It was delivered. Open it to send it again.'
-        : `It is ${status}: it will be attempted without this.`,
+      status === 'success' ? 'It was delivered. Open it to send it again.' : 'It is being sent.',
       'bad',
     );
     return;
   }
+  const name = event.event_type ?? 'The event';
   api()
     .eventDeliveries.resend(uid)
     .then(() => behindBreaker(endpointId))
     .then((behind) => {
-      const name = event.event_type ?? 'The event';
-      if (!behind) return toast(`${name} is sent again.`);
-      const end = behind.until ? ` until ${rowTime(behind.until)}` : '';
-      toast(`${name} is queued: the circuit breaker of ${behind.endpoint_name} is open${end}.`);
+      if (!behind) return toast(`${name} is sent ${isWaiting(delivery) ? 'now' : 'again'}.`);
+      toast(`${name} is queued: it probes the open circuit breaker of ${behind.endpoint_name}.`);
     })
     .catch(toastError);
 }
 
-/** A button that resends the delivery of a page, with confirmation if it was successful. */
+/** A button that sends the delivery of a page now, with confirmation if it was successful. */
 export function ResendButton({
   delivery,
   onSent,
@@ -57,12 +51,17 @@ export function ResendButton({
     setAsked(false);
     const found = await behindBreaker(delivery.endpoint_id);
     setBehind(found ? [found] : []);
-    toast(found ? 'The delivery is queued.' : 'The delivery is sent again.');
+    toast(
+      found
+        ? 'The delivery is queued.'
+        : `The delivery is sent ${isWaiting(delivery) ? 'now' : 'again'}.`,
+    );
     onSent();
   });
-  const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
+  const isHeld = isWaiting(delivery) && delivery.endpoint_metadata.status === 'paused';
   const press = () => (isDelivered ? setAsked(true) : action.run());
-  if (!isEnded || !maySend()) return <BreakerNote behind={behind} />;
+  if (delivery.status === 'processing' || isHeld || !maySend())
+    return <BreakerNote behind={behind} />;
   return (
     <>
       <Button
@@ -71,7 +70,7 @@ export function ResendButton({
         isRunning={action.isRunning}
         onPress={press}
       >
-        Send again
+        {isWaiting(delivery) ? 'Retry now' : 'Send again'}
       </Button>
       {action.error && !isAsked && <Problem error={action.error} />}
       {isAsked && (
@@ -98,35 +97,40 @@ export function ResendButton({
   );
 }
 
-/** The statuses whose deliveries can be resent in bulk, with a name for these deliveries. */
+/** The statuses whose deliveries can be sent in bulk, with a name for these deliveries. */
 const SENDABLE = {
   failure: 'failed deliveries',
   discarded: 'discarded deliveries',
   success: 'successful deliveries',
+  retry: 'deliveries that wait for a retry',
+  waiting: 'deliveries that wait for their first attempt',
 };
 
 /** A button that resends all deliveries matching the log's filters, by default the failed ones. */
 export function ResendAll({ onDone }: { onDone: () => void }) {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
+  const isWaiting = status === 'retry' || status === 'waiting';
   const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
   const [behind, setBehind] = useState<readonly HeldBack[]>([]);
-  // A bulk resend cannot select by id prefix, and waiting deliveries are sent anyway.
+  // A bulk resend cannot select by id prefix.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   return (
     <BatchButton
-      label="Send again…"
-      title="Send deliveries again"
+      label={isWaiting ? 'Retry now…' : 'Send again…'}
+      title={isWaiting ? 'Retry deliveries now' : 'Send deliveries again'}
       words={{
         what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
-        action: (count) => `Send ${count} again`,
+        action: (count) => (isWaiting ? `Retry ${count} now` : `Send ${count} again`),
         done: (count) => `${count} queued`,
         held: 'of them wait until their paused endpoint is activated.',
-        left: 'more are left alone: their endpoint is inactive or deleted.',
+        left: isWaiting
+          ? 'more are left alone: they are due already, or their endpoint is not active.'
+          : 'more are left alone: their endpoint is inactive or deleted.',
       }}
       begin={() => {
         const selection = {
-          status,
+          status: status === 'waiting' ? ('scheduled' as const) : status,
           ...closedRange(),
           ...given({ endpointId, event_type: eventType }),
         };

@@ -81,6 +81,7 @@ interface ScopeChoice<Name extends ScopedResource> {
 const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   events: { label: 'Events', choices: BOTH, isOfProject: true },
   eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
+  issues: { label: 'Issues', choices: BOTH, isOfProject: true },
   endpoints: { label: 'Endpoints', choices: BOTH, isOfProject: true },
   subscriptions: { label: 'Subscriptions', choices: BOTH, isOfProject: true },
   sources: { label: 'Sources', choices: BOTH, isOfProject: true },

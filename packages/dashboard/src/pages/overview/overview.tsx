@@ -7,6 +7,7 @@ import { ButtonLink, Page, Panel } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
 import { rate } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
+import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
 import { lineOf, readActivity, summaryOf, type Recent, type Steps } from './activity.js';
 import { FailingEndpoints, Findings, useHealth } from './findings.js';
@@ -54,6 +55,7 @@ export default function Overview() {
       {now.error && <Problem error={now.error} retry={now.refresh} />}
       {now.data && isNew(now.data.summary) ? <Start /> : <Findings health={health} />}
       {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
+      <OpenIssues />
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
       <FailingEndpoints health={health} />

@@ -4,6 +4,7 @@ import type { Among } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import {
   breakerView,
+  hastenProbe,
   readBreakers,
   resetBreaker,
   type BreakerRecord,
@@ -88,4 +89,16 @@ export async function closeBreaker({
     );
   }
   await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['breaker']);
+}
+
+/**
+ * Lets the next due delivery of an endpoint probe its open circuit breaker. Returns after how many
+ * milliseconds a delivery may be due for that: 0 if the breaker is not open. While KV is
+ * unavailable, each agent decides by its own counts.
+ */
+export async function probeNow(
+  { kv }: Pick<ProjectCall, 'kv'>,
+  endpointId: string,
+): Promise<number> {
+  return withTimeout(hastenProbe(kv, endpointId), READ_MS).catch(() => 0);
 }

@@ -1,0 +1,55 @@
+import {
+  Flags,
+  GatewayCommand,
+  idOf,
+  jsonFlag,
+  oneOf,
+  valueFlag,
+} from '../../../app/gateway-command.js';
+import { escapeLine } from '../../../output/escape-terminal.js';
+
+const STATES = ['open', 'muted', 'resolved'] as const;
+const NAME_CHARS = 24;
+const ERROR_CHARS = 60;
+
+export default class UtilsIssuesList extends GatewayCommand {
+  static override description =
+    'An issue groups the failed attempts at an endpoint by the kind of error. It resolves when the endpoint succeeds again. ' +
+    '`gateway utils issues retry` sends what failed since.';
+  static override examples = [
+    '<%= config.bin %> utils issues list',
+    '<%= config.bin %> utils issues list --state resolved --json',
+  ];
+  static override flags = {
+    state: valueFlag('<state>', `Issues in this state: ${STATES.join(', ')}. [default: open]`),
+    'project-id': valueFlag('<id>', 'Issues of this project. [default: all projects]'),
+    limit: Flags.integer({ summary: 'The most issues to list.', min: 1, max: 1000, default: 100 }),
+    ...jsonFlag,
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(UtilsIssuesList);
+    const states = [oneOf('--state', flags.state ?? 'open', STATES)!];
+    const projectId = idOf('--project-id', flags['project-id']);
+    const { listIssues } = await import('@gateway/store/counts/issues');
+    const { content: issues, hasNextPage } = await this.withDatabase(flags, ({ pool }) =>
+      listIssues(
+        pool,
+        { projectId, states },
+        { perPage: flags.limit, direction: 'next', sort: 'DESC' },
+      ),
+    );
+    if (issues.length === 0) this.logToStderr(`There are no ${states[0]} issues.`);
+    if (issues.length > 0 || flags.json)
+      this.logTable(issues, flags, [
+        ['ID', ({ id }) => id],
+        ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name, NAME_CHARS)],
+        ['KIND', ({ kind }) => kind],
+        ['FAILURES', ({ failures }) => failures.toLocaleString('en-US')],
+        ['FIRST', ({ first_seen_at: first }) => first.toISOString()],
+        ['LAST', ({ last_seen_at: last }) => last.toISOString()],
+        ['ERROR', ({ error }) => escapeLine(error, ERROR_CHARS)],
+      ]);
+    if (hasNextPage) this.logToStderr('More issues exist: raise --limit, or choose a project.');
+  }
+}

@@ -1,0 +1,49 @@
+import { GatewayError } from '@gateway/core/errors';
+import { argument, Flags, GatewayCommand, idOf, jsonFlag } from '../../../app/gateway-command.js';
+import { counted } from '../../../output/table.js';
+
+export default class UtilsIssuesRetry extends GatewayCommand {
+  static override description =
+    'Sends what failed or waits at the endpoint of the issue since the issue was first seen. A delivery that waits keeps the attempts that it has left. ' +
+    'If the circuit breaker of the endpoint is open, close it with `gateway utils circuit-breakers --reset`. The command can be interrupted and repeated at any time.';
+  static override examples = [
+    '<%= config.bin %> utils issues retry 019ab3c4-5d6e-7f70-9123-456789abcdef --dry-run',
+  ];
+  static override flags = {
+    'dry-run': Flags.boolean({ summary: 'Change nothing; count the deliveries.' }),
+    ...jsonFlag,
+  };
+  static override args = { id: argument('Id of the issue.') };
+
+  async run(): Promise<void> {
+    const { flags, args } = await this.parse(UtilsIssuesRetry);
+    const dryRun = flags['dry-run'];
+    const id = idOf('the argument', args.id);
+    const [{ findIssue }, { retryDeliveries }] = await Promise.all([
+      import('@gateway/store/counts/issues'),
+      import('@gateway/store/deliveries'),
+    ]);
+    const sums = { requeued: 0, skipped: 0 };
+    await this.withDatabase(flags, async ({ pool }) => {
+      const issue = await findIssue(pool, id);
+      if (!issue) throw new GatewayError('not_found', { thing: 'issue', id });
+      const selection = {
+        status: ['failure', 'retry', 'scheduled'] as const,
+        from: new Date(0),
+        changedSince: issue.first_seen_at,
+        endpointId: issue.endpoint_id,
+        projects: [{ id: issue.project_id, name: '' }],
+      };
+      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun }))
+        for (const { outcome, count } of tallies)
+          sums[outcome === 'due' || outcome === 'held' ? 'requeued' : 'skipped'] += count;
+    });
+    if (flags.json) return this.log(JSON.stringify({ dry_run: dryRun, ...sums }, null, 2));
+    const text = counted(sums.requeued, 'event delivery', 'event deliveries');
+    this.log(dryRun ? `${text} would be re-queued` : `re-queued ${text}`);
+    if (sums.skipped > 0)
+      this.logToStderr(
+        `${counted(sums.skipped, 'event delivery', 'event deliveries')} left alone: due already, held by a paused endpoint, or at an inactive one`,
+      );
+  }
+}

@@ -1,0 +1,220 @@
+import type { Pool } from 'pg';
+import { readPage, type PageRequest, type PageResult } from '../pagination/page.js';
+import { batchRows, batchTexts } from '../postgres/columns.js';
+
+/**
+ * The maximum number of kinds of error of an endpoint that are issues of their own. Endpoints choose
+ * their HTTP statuses, so further kinds are one issue, `other`.
+ */
+export const KINDS_MAX = 20;
+export const OTHER_KIND = 'other';
+/** The maximum number of issues of a project. Further endpoints that fail have none. */
+const ISSUES_MAX = 5_000;
+/** The time after which an issue that returns is counted from zero. */
+const FORGOTTEN = `interval '1 hour'`;
+/** The time without a failure after which a success resolves an issue that recurs. */
+const QUIET = `interval '1 minute'`;
+const RESOLVED_DAYS = 30;
+const MUTED_DAYS = 365;
+
+/** Failed attempts at an endpoint with one kind of error. The sample is the newest of them. */
+export interface FailureGroup {
+  readonly projectId: string;
+  readonly endpointId: string;
+  readonly kind: string;
+  /** The id of the issue, if it is new. */
+  readonly issueId: string;
+  readonly failures: number;
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+  readonly deliveryId: string;
+  readonly httpStatus: number | null;
+  readonly error: string;
+}
+
+const MEMBERS = [
+  ...(['projectId', 'endpointId', 'kind', 'issueId', 'failures', 'firstAtMs'] as const),
+  ...(['lastAtMs', 'deliveryId', 'httpStatus', 'error'] as const),
+];
+const timeOf = (ms: string) => `timestamptz 'epoch' + ${ms}::float8 * interval '1 millisecond'`;
+
+/*
+ * Locks: the issues, by primary key in sorted order, so that agents cannot deadlock. Cost: a probe
+ * per group and, only if there are new groups, the index entries of their projects, at most
+ * ISSUES_MAX each. A failure before the success that resolved an issue does not open it again.
+ */
+const RECORD = `
+  with u as materialized (
+    select projectId::uuid as project, endpointId::uuid as endpoint, kind, issueId::uuid as id, failures::bigint as n, ${timeOf('firstAtMs')} as first_at,
+           ${timeOf('lastAtMs')} as last_at, deliveryId::uuid as delivery, httpStatus::smallint as http, coalesce(error, '') as error
+    from ${batchRows(MEMBERS)}
+  ),
+  k as materialized (
+    select u.*, (select true from issues i where i.project_id = project and i.endpoint_id = endpoint and i.kind = u.kind limit 1) is null as is_new from u
+  ),
+  folded as materialized (
+    select k.*, case when is_new and row_number() over (partition by project, endpoint, is_new order by kind)
+                  + (select count(*) from issues i where i.project_id = project and i.endpoint_id = endpoint) > ${KINDS_MAX} then '${OTHER_KIND}' else kind end as name
+    from k
+  ),
+  room as materialized (
+    select project, ${ISSUES_MAX} - (select count(*) from (select from issues i where i.project_id = p.project limit ${ISSUES_MAX}) c) as room
+    from (select distinct project from k where is_new) p
+  ),
+  given as (
+    select f.project, endpoint, name, (array_agg(id))[1] as id, min(first_at) as first_at, max(last_at) as last_at, sum(n) as n,
+           (array_agg(delivery order by last_at desc))[1] as delivery, (array_agg(http order by last_at desc))[1] as http,
+           (array_agg(error order by last_at desc))[1] as error, bool_and(is_new) as is_new, min(r.room) as room
+    from folded f left join room r on r.project = f.project group by 1, 2, 3
+  )
+  insert into issues as i (project_id, endpoint_id, kind, id, first_seen_at, last_seen_at, failures, event_delivery_id, http_status, error)
+  select project, endpoint, name, id, first_at, last_at, n, delivery, http, error
+  from (select g.*, row_number() over (partition by project, is_new order by endpoint, name) as nth from given g) g
+  where not is_new or nth <= room
+  order by 1, 2, 3
+  on conflict (project_id, endpoint_id, kind) do update set
+    first_seen_at = case when excluded.first_seen_at > i.resolved_at + ${FORGOTTEN} then excluded.first_seen_at else least(i.first_seen_at, excluded.first_seen_at) end,
+    failures = case when excluded.first_seen_at > i.resolved_at + ${FORGOTTEN} then 0 else i.failures end + excluded.failures,
+    recurs = case when excluded.last_seen_at > i.resolved_at then excluded.first_seen_at <= i.resolved_at + ${FORGOTTEN} else i.recurs end,
+    resolved_at = case when excluded.last_seen_at > i.resolved_at then null else i.resolved_at end,
+    event_delivery_id = case when excluded.last_seen_at >= i.last_seen_at then excluded.event_delivery_id else i.event_delivery_id end,
+    http_status = case when excluded.last_seen_at >= i.last_seen_at then excluded.http_status else i.http_status end,
+    error = case when excluded.last_seen_at >= i.last_seen_at then excluded.error else i.error end,
+    last_seen_at = greatest(i.last_seen_at, excluded.last_seen_at)`;
+
+/** Adds failures to the issues of their endpoints, and opens those that are new or had resolved. */
+export async function recordFailures(pool: Pool, groups: readonly FailureGroup[]): Promise<void> {
+  await pool.query({ name: 'record-failures', text: RECORD, values: batchTexts(groups, MEMBERS) });
+}
+
+/** The time of the newest successful attempt at an endpoint. */
+export interface EndpointSuccess {
+  readonly projectId: string;
+  readonly endpointId: string;
+  readonly atMs: number;
+}
+
+const SUCCESS = ['projectId', 'endpointId', 'atMs'] as const;
+
+/**
+ * Resolves the open issues of endpoints that have succeeded since. An issue that recurs must not
+ * have been seen for a minute. Locks the issues in sorted order.
+ */
+export async function resolveIssues(
+  pool: Pool,
+  successes: readonly EndpointSuccess[],
+): Promise<void> {
+  await pool.query({
+    name: 'resolve-issues',
+    text: `with s as (
+             select projectId::uuid as project, endpointId::uuid as endpoint, ${timeOf('atMs')} as at from ${batchRows(SUCCESS)}
+           ),
+           over as (
+             select i.project_id, i.endpoint_id, i.kind, s.at from s join issues i on i.project_id = s.project and i.endpoint_id = s.endpoint
+             where i.resolved_at is null and s.at > i.last_seen_at + case when i.recurs then ${QUIET} else '0' end
+             order by 1, 2, 3 for update of i
+           )
+           update issues i set resolved_at = over.at from over
+           where i.project_id = over.project_id and i.endpoint_id = over.endpoint_id and i.kind = over.kind`,
+    values: batchTexts(successes, SUCCESS),
+  });
+}
+
+const READ_MAX = 100_000;
+
+/** Returns the endpoints with an unresolved issue. Scans the index issues_open. No lock. */
+export async function readFailingEndpoints(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ endpoint_id: string }>({
+    name: 'read-failing-endpoints',
+    text: `select endpoint_id from issues where resolved_at is null limit ${READ_MAX}`,
+  });
+  return rows.map(({ endpoint_id }) => endpoint_id);
+}
+
+export const ISSUE_STATES = ['open', 'muted', 'resolved'] as const;
+export type IssueState = (typeof ISSUE_STATES)[number];
+
+export interface IssueRow {
+  readonly id: string;
+  readonly project_id: string;
+  readonly endpoint_id: string;
+  readonly endpoint_name: string;
+  readonly kind: string;
+  readonly state: IssueState;
+  readonly first_seen_at: Date;
+  readonly last_seen_at: Date;
+  readonly failures: number;
+  readonly event_delivery_id: string;
+  readonly http_status: number | null;
+  readonly error: string;
+  readonly resolved_at: Date | null;
+  readonly muted_at: Date | null;
+}
+
+const STATE = `case when i.muted_at is not null then 'muted' when i.resolved_at is not null then 'resolved' else 'open' end`;
+const SELECT = `select i.id, i.project_id, i.endpoint_id, n.name as endpoint_name, i.kind, ${STATE} as state, i.first_seen_at, i.last_seen_at,
+    i.failures::float8 as failures, i.event_delivery_id, i.http_status, i.error, i.resolved_at, i.muted_at
+  from issues i join endpoints n on n.project_id = i.project_id and n.id = i.endpoint_id and n.deleted_at is null`;
+
+/** Returns a page of the issues of endpoints that are not deleted, in the order of their ids. */
+export async function listIssues(
+  pool: Pool,
+  filter: {
+    readonly projectId?: string | undefined;
+    readonly endpointId?: string | undefined;
+    readonly states?: readonly IssueState[] | undefined;
+  },
+  page: PageRequest,
+): Promise<PageResult<IssueRow>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const { rows } = await pool.query<IssueRow>(
+      `${SELECT} where ($1::uuid is null or i.project_id = $1) and ($2::uuid is null or i.endpoint_id = $2) and ($3::text[] is null or ${STATE} = any ($3))
+         and ($4::uuid is null or i.id ${order === 'asc' ? '>' : '<'} $4) order by i.id ${order} limit $5`,
+      [
+        filter.projectId ?? null,
+        filter.endpointId ?? null,
+        filter.states ?? null,
+        after ?? null,
+        limit,
+      ],
+    );
+    return rows;
+  });
+}
+
+/** Returns an issue of the project or, without a project, of any. */
+export async function findIssue(
+  pool: Pool,
+  id: string,
+  projectId?: string,
+): Promise<IssueRow | undefined> {
+  const { rows } = await pool.query<IssueRow>(
+    `${SELECT} where i.id = $1 and ($2::uuid is null or i.project_id = $2)`,
+    [id, projectId ?? null],
+  );
+  return rows[0];
+}
+
+/** Mutes an issue, or ends that. Returns it, or undefined if there is none. */
+export async function muteIssue(
+  pool: Pool,
+  { id, project_id }: Pick<IssueRow, 'id' | 'project_id'>,
+  isMuted: boolean,
+): Promise<IssueRow | undefined> {
+  await pool.query(
+    `update issues set muted_at = case when $3 then coalesce(muted_at, now()) end where project_id = $1 and id = $2`,
+    [project_id, id, isMuted],
+  );
+  return findIssue(pool, id, project_id);
+}
+
+/**
+ * Deletes the issues of deleted endpoints and projects, those resolved 30 days ago, and those that
+ * were muted and not seen for a year.
+ */
+export async function deleteOldIssues(pool: Pool): Promise<void> {
+  await pool.query(
+    `delete from issues i where (muted_at is null and resolved_at < now() - interval '${RESOLVED_DAYS} days') or last_seen_at < now() - interval '${MUTED_DAYS} days'
+       or not exists (select from endpoints n join projects p on p.id = n.project_id where n.id = i.endpoint_id and n.deleted_at is null and p.deleted_at is null)`,
+  );
+}
