@@ -133,6 +133,7 @@ instance('the form of a project sends what it read, and a limit of none', () => 
       error_timeout: 2,
     },
     retention: { days: 1 },
+    disable_after_days: 5,
     unknown_event_types: 'reject',
   } as const;
   assert.equal(configOf(draftOf({ name: 'x', config } as unknown as Project)), config);

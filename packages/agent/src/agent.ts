@@ -105,13 +105,20 @@ export async function startAgent({
     lifecycle.add('http', () => http.close());
     lifecycle.add(
       'maintenance',
-      await startMaintenance(config, { database, log, meter: plugins.meter }),
+      await startMaintenance(config, {
+        database,
+        log,
+        meter: plugins.meter,
+        isMailing: wiring.notifier.isMailing,
+      }),
     );
     lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
     lifecycle.add('notifications', () => wiring.notifier.close());
     wiring.notifier.start();
+    lifecycle.add('channels', () => wiring.channelOutbox.close());
+    wiring.channelOutbox.start();
     lifecycle.add('pipeline', () => wiring.drain());
     wiring.start();
     const { consumers, lease } = wiring;

@@ -14,6 +14,7 @@ import { startSweeps } from './liveness/sweep-deliveries.js';
 import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
 import { stopAtDeadline } from './model/stages.js';
+import { ChannelOutbox } from './notifications/channel-outbox.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { commitRouter } from './routing/commit-router.js';
@@ -93,6 +94,12 @@ export function wireAgent({
   });
   const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
   const { attemptWriter, releaser, sender, consumers } = delivery;
+
+  const channelOutbox = new ChannelOutbox({ config, database, log, open, sender });
+  configCache.on('gateway_notifications', () => {
+    notifier.hurry();
+    channelOutbox.hurry();
+  });
 
   const planner = new DeliveryPlanner({
     inFlight,
@@ -185,6 +192,7 @@ export function wireAgent({
     clock,
     sandbox,
     notifier,
+    channelOutbox,
     successStreak,
     planner,
     heartbeat,

@@ -86,6 +86,9 @@ export function openContext(
 /** The burst of tests allowed per project, such as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
 const PORTAL_BURST_SECONDS = 5;
+/** The links for a new password that an address can request, at once and per second. */
+const RESETS_AT_ONCE = 5;
+const RESETS_PER_SECOND = 1 / 60;
 
 function kvUsers(
   config: Config,
@@ -102,7 +105,10 @@ function kvUsers(
     log: Log;
     addressOf: AppContext['addressOf'];
   },
-): Pick<AppContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
+): Pick<
+  AppContext,
+  'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'resets' | 'logins'
+> {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
@@ -133,6 +139,12 @@ function kvUsers(
       burst: TESTS_AT_ONCE,
       kv: kvFor(limiter),
       code: 'too_many_function_tests',
+    }),
+    resets: requestLimit({
+      ratePerSecond: RESETS_PER_SECOND,
+      burst: RESETS_AT_ONCE,
+      kv: kvFor(limiter),
+      code: 'too_many_resets',
     }),
     logins: loginGuard(config.server, {
       key: derivedKey(config.encryption_key, 'failed logins'),

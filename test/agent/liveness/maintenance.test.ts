@@ -40,6 +40,7 @@ maintenance(
       database: db,
       log,
       meter: kept.meter,
+      isMailing: false,
     });
     assert.ok(
       (await daysOfEvents()).includes(dayOf(7).replaceAll('-', '')),
@@ -84,6 +85,7 @@ maintenance(
       database: db,
       log,
       meter: kept.meter,
+      isMailing: false,
     });
     await until(
       'it to have come to an end',
@@ -118,6 +120,7 @@ maintenance('a retention that fails is counted, and told with its reason', async
     database: db,
     log,
     meter: kept.meter,
+    isMailing: false,
   });
   await until('it to have failed', () => kept.value('gateway_retention_failures_total', {}) === 1);
   await stop();
@@ -135,6 +138,7 @@ maintenance('with retention.enabled off nothing is dropped', async () => {
       database: db,
       log,
       meter: createMeter(undefined),
+      isMailing: false,
     },
   );
   await stop();

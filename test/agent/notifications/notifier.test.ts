@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { raiseNotifications } from '#store/config/notifications';
+import { findPasswordReset, requestPasswordReset } from '#store/people/password-resets';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { listUsage } from '#store/usage/usage';
 import { Failures } from '#agent/notifications/failures';
@@ -153,7 +154,11 @@ notify(
       await until(
         'the end on record',
         async () =>
-          (await db.rows(`select from notifications where ended_at is null`)).length === 0,
+          (
+            await db.rows(
+              `select from notifications where kind = 'source_failing' and ended_at is null`,
+            )
+          ).length === 0,
       );
       assert.is(subjects(server).length, 2);
       assert.is(
@@ -303,6 +308,29 @@ notify(
       await start(settings);
       assert.is(subjects(server).length, 1);
     }),
+);
+
+notify('a user who forgot the password gets a link, whose token is hashed in the database', () =>
+  scene(async ({ db, server, start }) => {
+    const email = await adminOf(db);
+    await start();
+    await requestPasswordReset(db.pool, email, 'https://example.com/#password-reset=');
+    assert.equal(await db.rows('select from password_resets'), [], 'a user without a password');
+    await db.rows(`update users set password_hash = 'scrypt$'`);
+    await requestPasswordReset(db.pool, email, 'https://example.com/#password-reset=');
+    const [mail] = await server.received(1);
+    assert.equal(
+      [mail?.to, mail?.headers['subject']],
+      [[email], '[gateway] Choose another password'],
+    );
+    const [, token] = /#password-reset=(gw_\S+)/.exec(mail!.text)!;
+    assert.is((await findPasswordReset(db.knex, token!))?.email, email);
+    await until(
+      'the mail on record',
+      async () =>
+        (await db.rows('select from password_resets where next_mail_at is null')).length === 1,
+    );
+  }),
 );
 
 notify('without an SMTP server the same stands in the log, and the outbox stays empty', () =>

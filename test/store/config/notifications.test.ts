@@ -11,7 +11,7 @@ import {
   raiseNotifications,
   type NewNotification,
 } from '#store/config/notifications';
-import { deactivateEndpoint } from '#store/config/endpoints';
+import { deactivateEndpoint, setEndpointStatus } from '#store/config/endpoints';
 import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -142,7 +142,7 @@ notifications(
       { kind: 'endpoint_disabled', subject: told.id, facts, project_id: project.id },
     ]);
     // An activated endpoint can be disabled again.
-    await db.rows(`update endpoints set status = 'active' where id = $1`, [told.id]);
+    await setEndpointStatus(db.knex, project.id, told.id, { status: 'active', reason: null });
     assert.is(await deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts), true);
     assert.is((await db.rows('select from notifications')).length, 2);
   },

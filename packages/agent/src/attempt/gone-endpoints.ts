@@ -1,9 +1,9 @@
 import type { Endpoint } from '@gateway/ingest/routing/project';
-import { deactivateEndpoint, type NotificationFacts } from '@gateway/store/config';
+import { deactivateEndpoint } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 
 interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
-  readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
+  readonly notifier: { readonly isMailing: boolean; hurry(): void };
 }
 
 /**
@@ -28,8 +28,9 @@ export class GoneEndpoints {
       { endpoint_id: id, project_id: projectId },
       'An endpoint answered 410 Gone and is deactivated.',
     );
-    const facts = notifier.disabledFacts('The endpoint answered 410 Gone.');
-    deactivateEndpoint(database.pool, projectId, id, 'It answered 410 Gone.', facts).then(
+    const facts = { since: new Date().toISOString(), error: 'The endpoint answered 410 Gone.' };
+    const [reason, { isMailing }] = ['It answered 410 Gone.', notifier];
+    deactivateEndpoint(database.pool, projectId, id, reason, facts, isMailing).then(
       () => notifier.hurry(),
       (error: unknown) => {
         this.#gone.delete(endpoint);

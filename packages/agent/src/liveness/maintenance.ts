@@ -1,6 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
+import { disableFailingEndpoints } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import { runMaintenance } from '@gateway/store/retention/maintenance';
 import { applyRetention } from '@gateway/store/retention/retention';
@@ -10,7 +11,8 @@ const INTERVAL_MS = 3_600_000;
 /**
  * Runs maintenance now and every hour: creates partitions and, with `retention.enabled`, deletes
  * old days in the background. Rejects if the first run cannot create partitions. Returns a function
- * that stops the maintenance.
+ * that stops the maintenance. Also disables the endpoints of projects that ask for it
+ * (`disable_after_days`).
  */
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
@@ -18,7 +20,8 @@ export async function startMaintenance(
     database: { sessions: pool },
     log,
     meter,
-  }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter },
+    isMailing,
+  }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter; isMailing: boolean },
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;
@@ -28,6 +31,16 @@ export async function startMaintenance(
       log.warn(
         { days: missing },
         'These days have no partition yet, so their events go to the default one: a table is locked for long, as by a backup, or that partition holds too many of them. The next try is in an hour.',
+      );
+  };
+  const disable = async () => {
+    for (const { project_id, endpoint_id, since, days } of await disableFailingEndpoints(
+      pool,
+      isMailing,
+    ))
+      log.warn(
+        { project_id, endpoint_id, since, days },
+        'An endpoint is disabled: all its delivery attempts have failed for as many days as its project allows.',
       );
   };
   await maintain();
@@ -94,17 +107,26 @@ export async function startMaintenance(
       .then(enabled ? retain : () => undefined)
       .finally(() => (isRetaining = false));
   };
+  const startDisabling = () =>
+    disable().catch((error: unknown) =>
+      log.warn(
+        { error },
+        'Endpoints that only fail could not be looked for; the next try is in an hour.',
+      ),
+    );
+  let disabling = startDisabling();
   startRetention();
   const timer = setInterval(() => {
     creating = maintain().catch((error: unknown) =>
       log.warn({ error }, 'Partitions of the coming days could not be created.'),
     );
+    disabling = startDisabling();
     // Deleting may take hours, so it never delays new partitions, and deletions do not overlap.
     if (!isRetaining) startRetention();
   }, INTERVAL_MS);
   return async () => {
     clearInterval(timer);
     stop.abort();
-    await Promise.all([creating, retaining]);
+    await Promise.all([creating, retaining, disabling]);
   };
 }

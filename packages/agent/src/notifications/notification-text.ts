@@ -4,13 +4,17 @@ import type { ClaimedNotification } from '@gateway/store/config';
 
 const LISTED_MAX = 50;
 
-/** The subject and opening of an e-mail with several notifications of one kind. */
+/** The subject and opening of a message with several notifications of one kind. */
 const SEVERAL: Readonly<
   Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>
 > = {
   endpoint_disabled: [
     'endpoints are disabled',
-    'They answered 410 Gone. They were set inactive, and their deliveries are discarded.',
+    'They answered 410 Gone, or failed for longer than the project allows. They were set inactive, and their deliveries are discarded.',
+  ],
+  endpoint_disabling: [
+    'endpoints will be disabled',
+    'All their delivery attempts have failed. They are disabled at the time given unless an attempt succeeds.',
   ],
   endpoint_failing: [
     'endpoints are failing',
@@ -24,39 +28,60 @@ const SEVERAL: Readonly<
     'partitions of sources have lost messages',
     'The brokers deleted messages before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
   ],
+  channel_test: ['tests of channels', 'These channels receive notifications.'],
   licence_expiring: ['licences are about to expire', 'The community licence applies after that.'],
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
-/** Returns an e-mail for notifications of one kind and organisation, without event data. */
-export function notificationText(
+type TextConfig = Pick<Config, 'host' | 'root_path' | 'env'>;
+
+/**
+ * Returns the parts of a message about notifications of one kind and organisation, without event
+ * data. `facts` has an entry for each of the first fifty.
+ */
+export function notificationParts(
   notifications: readonly ClaimedNotification[],
-  config: Pick<Config, 'host' | 'root_path' | 'env'>,
-): { subject: string; text: string } {
+  config: TextConfig,
+): {
+  subject: string;
+  opening: string;
+  facts: readonly (readonly Fact[])[];
+  advice: readonly string[];
+} {
   const count = notifications.length;
   const contents = notifications.slice(0, LISTED_MAX).map((it) => contentOf(it, config));
   const [{ kind, organisation }, first] = [notifications[0]!, contents[0]!];
   const [what, opening] = SEVERAL[kind];
   const about = `${count} ${what}`;
+  const several = organisation === null ? about : `${about}, organisation ${organisation}`;
+  return {
+    subject: oneLine(count === 1 ? first.subject : several),
+    opening: count === 1 ? first.opening : `${about}. ${opening}`,
+    facts: contents.map(({ facts }) => facts.map(([name, value]): Fact => [name, oneLine(value)])),
+    advice: first.advice,
+  };
+}
+
+/** Returns an e-mail for notifications of one kind and organisation, without event data. */
+export function notificationText(
+  notifications: readonly ClaimedNotification[],
+  config: TextConfig,
+): { subject: string; text: string } {
+  const count = notifications.length;
+  const { subject, opening, facts, advice } = notificationParts(notifications, config);
   const blocks = [
-    count === 1 ? first.opening : `${about}. ${opening}`,
-    ...contents.map(({ facts }) => factLines(facts)),
+    opening,
+    ...facts.map(factLines),
     ...(count > LISTED_MAX
       ? [`And ${count - LISTED_MAX} more, which the logs of the agents name.`]
       : []),
-    `What to do${count === 1 ? '' : ', of the first of them'}\n\n${first.advice.join('\n\n')}`,
+    `What to do${count === 1 ? '' : ', of the first of them'}\n\n${advice.join('\n\n')}`,
     `Sent by the gateway, environment ${config.env}.`,
   ];
-  const subject =
-    count === 1
-      ? first.subject
-      : organisation === null
-        ? about
-        : `${about}, organisation ${organisation}`;
-  return { subject: `[gateway] ${oneLine(subject)}`, text: `${blocks.join('\n\n')}\n` };
+  return { subject: `[gateway] ${subject}`, text: `${blocks.join('\n\n')}\n` };
 }
 
-type Fact = readonly [name: string, value: string];
+export type Fact = readonly [name: string, value: string];
 
 function contentOf(
   it: ClaimedNotification,
@@ -80,11 +105,13 @@ function contentOf(
   const retry = (status: 'failure' | 'discarded') =>
     `  gateway retry --status ${status} --time 24h --project-id ${projectId} --endpoint-id ${id}`;
   switch (kind) {
-    case 'endpoint_disabled':
+    case 'endpoint_disabled': {
+      const isGone = facts.disable_after_days === undefined;
       return {
         subject: `Endpoint ${name} of project ${project} is disabled`,
-        opening:
-          'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.',
+        opening: isGone
+          ? 'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.'
+          : `All delivery attempts to an endpoint have failed for ${facts.disable_after_days} days. It was set inactive, and its deliveries are discarded.`,
         facts: [...endpoint(), ...error, since],
         advice: [
           'If that is right, delete the endpoint or leave it as it is. If not, have its owner correct the answer, set it active again with',
@@ -92,6 +119,27 @@ function contentOf(
           'and send again what was discarded meanwhile:',
           retry('discarded'),
         ],
+      };
+    }
+    case 'endpoint_disabling':
+      return {
+        subject: `Endpoint ${name} of project ${project} will be disabled`,
+        opening: `All delivery attempts to an endpoint have failed. After ${facts.disable_after_days} days without a success it is disabled, and its deliveries are then discarded.`,
+        facts: [...endpoint(), since, ['Disabled', time(facts.disabled_at ?? '')]],
+        advice: [
+          'See that the URL is right and answers with a status of 2xx. One successful attempt, or a change of the endpoint, ends this.',
+        ],
+      };
+    case 'channel_test':
+      return {
+        subject: `Test of the channel ${name} of project ${project}`,
+        opening: 'This is a test. Notifications of the project arrive here.',
+        facts: [
+          ['Organisation', it.organisation ?? ''],
+          ['Project', `${project} (${projectId ?? ''})`],
+          ['Channel', `${name} (${id})`],
+        ],
+        advice: ['Nothing is to be done.'],
       };
     case 'endpoint_failing':
       return {
@@ -177,7 +225,7 @@ function contentOf(
 
 function factLines(facts: readonly Fact[]): string {
   const width = Math.max(...facts.map(([name]) => name.length + 2));
-  return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`).join('\n');
+  return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${value}`).join('\n');
 }
 
 function linkTo(

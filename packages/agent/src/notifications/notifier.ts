@@ -1,10 +1,10 @@
 import { withTimeout } from '@gateway/core/process';
 import {
   endNotifications,
+  giveUpNotifications,
   readOpenNotifications,
   raiseNotifications,
   type NewNotification,
-  type NotificationFacts,
   type Raised,
   type SourceRecord,
 } from '@gateway/store/config';
@@ -21,7 +21,7 @@ interface NotifierOptions extends Pick<
   AgentContext,
   'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'
 > {
-  /** Without a mailer, notifications appear only in the log. */
+  /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer: Mailer | undefined;
 }
 
@@ -29,6 +29,9 @@ const TICK_MS = 500;
 /** The number of ticks per database read. */
 const TICKS_PER_READ = 20;
 const LICENCE_MS = 3_600_000;
+const GIVE_UP_HOURS = 72;
+const KEEP_DAYS = 90;
+const CLEAN_UP_MS = 3_600_000;
 /**
  * The time after a notification during which further losses in its partition are collected for the
  * next one.
@@ -46,7 +49,7 @@ const LOST_MAX = 4_000;
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by e-mail of disabled and failing endpoints, failing sources, lost messages, and
+ * Notifies people by e-mail and channels of disabled and failing endpoints, failing sources, lost messages, and
  * the end of the licence.
  *
  * 1. Attempts and source states are counted in memory.
@@ -78,6 +81,7 @@ export class Notifier {
   #failing = false;
   #closed = false;
   #licenceAtMs = 0;
+  #cleanUpAtMs = 0;
   #loggedLicence = '';
 
   constructor(private readonly options: NotifierOptions) {
@@ -180,12 +184,9 @@ export class Notifier {
     this.#urgent = true;
   }
 
-  /**
-   * Returns the facts for a notification about a deactivated endpoint or a paused source, or null
-   * if no e-mails are sent.
-   */
-  disabledFacts(error: string): NotificationFacts | null {
-    return this.#outbox ? { since: new Date().toISOString(), error } : null;
+  /** Whether notifications are sent by e-mail. */
+  get isMailing(): boolean {
+    return this.#outbox !== undefined;
   }
 
   hurry(): void {
@@ -211,15 +212,10 @@ export class Notifier {
         sources.needsNotification(failure);
         this.#urgent = true;
       }
-      if (!this.#outbox) {
-        endpoints.due.clear();
-        sources.due.clear();
-        this.#lost.clear();
-        return;
-      }
       const hasRecovered = endpoints.recovered.size + sources.recovered.size > 0;
-      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox.isRetryDue) return;
+      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox?.isRetryDue) return;
       this.#urgent = false;
+      await this.#cleanUp();
       await this.#end('endpoint_failing', endpoints);
       await this.#end('source_failing', sources);
       if (licence) await this.#raise([licence], 0);
@@ -227,7 +223,7 @@ export class Notifier {
       await this.#raiseDue('source_failing', sources);
       await this.#raiseLost();
       await this.#readOpen();
-      await this.#outbox.send();
+      await this.#outbox?.send();
       if (this.#failing) log.info({}, 'Notifications are processed again.');
       this.#failing = false;
     } catch (error) {
@@ -294,7 +290,23 @@ export class Notifier {
     return raiseNotifications(database.pool, notifications, {
       agentId: lease.agentId,
       quietSeconds,
+      isMailed: this.isMailing,
     });
+  }
+
+  async #cleanUp(): Promise<void> {
+    if (performance.now() < this.#cleanUpAtMs) return;
+    const { database, log } = this.options;
+    const lost = await giveUpNotifications(database.pool, {
+      afterHours: GIVE_UP_HOURS,
+      forgetAfterDays: KEEP_DAYS,
+    });
+    for (const { id, kind, subject, last_error: error } of lost)
+      log.error(
+        { notification_id: id, kind, about: subject, last_error: error },
+        `A notification could not be sent for ${GIVE_UP_HOURS} hours and is given up.`,
+      );
+    this.#cleanUpAtMs = performance.now() + CLEAN_UP_MS;
   }
 
   /** Reads the open notifications of all agents: this agent may see their resources recover. */

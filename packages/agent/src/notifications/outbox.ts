@@ -1,9 +1,9 @@
 import type { Config } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
 import { backoffMs } from '@gateway/core/process';
+import { claimPasswordResetMail, markPasswordResetMailed } from '@gateway/store/people';
 import {
   claimNotifications,
-  giveUpNotifications,
   markSent,
   postponeNotifications,
   type ClaimedNotification,
@@ -16,9 +16,6 @@ interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'
   readonly mailer: Mailer;
 }
 
-const GIVE_UP_HOURS = 72;
-const KEEP_DAYS = 90;
-const CLEAN_UP_MS = 3_600_000;
 /** The backoff for a single notification, and for this agent while the SMTP server is down. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 
@@ -26,7 +23,6 @@ const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 export class Outbox {
   #failures = 0;
   #pausedUntilMs = 0;
-  #cleanUpAtMs = 0;
   #isUp: boolean | undefined;
   #stopped = false;
 
@@ -41,9 +37,9 @@ export class Outbox {
   }
 
   async send(): Promise<void> {
-    await this.#cleanUp();
     if (performance.now() < this.#pausedUntilMs) return;
     if (this.#isUp !== true && !(await this.#check())) return;
+    while (!this.#stopped && (await this.#sendPasswordLink()));
     while (!this.#stopped && (await this.#sendNext()));
   }
 
@@ -70,6 +66,29 @@ export class Outbox {
     this.#isUp = false;
     health.report('smtp', 'degraded', `${error.message}. Notifications wait and are sent later.`);
     this.#pausedUntilMs = performance.now() + backoffMs(++this.#failures, BACKOFF);
+  }
+
+  /** Sends a link to a user who forgot the password. Failed ones are due again in a minute. */
+  async #sendPasswordLink(): Promise<boolean> {
+    const { database, mailer, log } = this.options;
+    const due = await claimPasswordResetMail(database.pool);
+    if (!due) return false;
+    const { id, email, link } = due;
+    const subject = '[gateway] Choose another password';
+    const text = `Somebody, most likely you, asked for another password of this account.\n\nChoose it within the hour, once, at\n\n  ${link}\n\nIf it was not you, do nothing: the password stays as it is.\n`;
+    try {
+      await mailer.send({ to: [email], subject, text });
+    } catch (error) {
+      if (!isGatewayError(error, 'smtp_refused')) {
+        this.#reportAway(error as Error);
+        return false;
+      }
+      log.warn({ password_reset_id: id }, `A link could not be sent, because ${error.message}.`);
+      return true;
+    }
+    await markPasswordResetMailed(database.pool, id);
+    log.info({ password_reset_id: id }, 'A link to choose another password was sent by e-mail.');
+    return true;
   }
 
   async #sendNext(): Promise<boolean> {
@@ -133,21 +152,6 @@ export class Outbox {
     }
     await markSent(database.pool, ids);
     return true;
-  }
-
-  async #cleanUp(): Promise<void> {
-    if (performance.now() < this.#cleanUpAtMs) return;
-    const { database, log } = this.options;
-    const lost = await giveUpNotifications(database.pool, {
-      afterHours: GIVE_UP_HOURS,
-      forgetAfterDays: KEEP_DAYS,
-    });
-    for (const { id, kind, subject, last_error: error } of lost)
-      log.error(
-        { notification_id: id, kind, about: subject, last_error: error },
-        `A notification could not be sent for ${GIVE_UP_HOURS} hours and is given up.`,
-      );
-    this.#cleanUpAtMs = performance.now() + CLEAN_UP_MS;
   }
 }
 

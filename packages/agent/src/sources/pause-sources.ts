@@ -1,4 +1,4 @@
-import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
+import { pauseSource, resumeDueSources } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 
 export interface PausingOptions extends Pick<
@@ -6,7 +6,7 @@ export interface PausingOptions extends Pick<
   'config' | 'database' | 'configCache' | 'log'
 > {
   readonly name: string;
-  readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
+  readonly notifier: { readonly isMailing: boolean; hurry(): void };
 }
 
 const JITTER_MS = 500;
@@ -56,7 +56,8 @@ export function pausing(options: PausingOptions): {
         reason,
         by: agent,
         seconds,
-        facts: notifier.disabledFacts(reason),
+        facts: { since: new Date().toISOString(), error: reason },
+        isMailed: notifier.isMailing,
       });
       if (paused) {
         const { resumes_at: resumesAt, pauses } = paused;

@@ -46,6 +46,7 @@ export const summaries = {
   'utils:sources:resume': 'Resume a paused source.',
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
+  'utils:users:reset-password': 'Give a user another password.',
   'utils:verify': 'Verify the signature of a delivery.',
   version: 'Print the version.',
 } as const;
@@ -61,6 +62,7 @@ export const topics = {
   'utils:quarantine': 'Messages that could not be accepted.',
   'utils:secrets': 'Secrets of endpoints, and the encryption key.',
   'utils:sources': 'Sources and their pauses.',
+  'utils:users': 'Users.',
 } as const;
 
 /** Short names of commands. Each command repeats its own as `hiddenAliases`. */

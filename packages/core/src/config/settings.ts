@@ -188,6 +188,8 @@ export const settings = {
     summary: 'Subscriptions that a project may have; the management API refuses to create more.' },
   'limits.sources_per_project': { type: 'integer', default: 100, min: 1,
     summary: 'Sources that a project may have; the management API refuses to create more.' },
+  'limits.notification_channels_per_project': { type: 'integer', default: 20, min: 1,
+    summary: 'Notification channels that a project may have; the management API refuses to create more.' },
   'limits.workers_per_project': { type: 'integer', default: 200, min: 1,
     summary: 'Workers that the enabled sources of a project may have together; the management API refuses more, and agents run one reader for each source beyond.' },
   'limits.failure_threshold': { type: 'integer', default: 90, min: 1, max: 100,

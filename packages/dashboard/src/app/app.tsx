@@ -4,6 +4,7 @@ import { isPortal, path } from '../router/location.js';
 import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
 import { AcceptInvitation, invitationToken, watchInvitations } from './accept-invitation.js';
 import { PortalApp } from './portal.js';
+import { resetToken, ResetPassword, watchResets } from './reset-password.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
 
@@ -26,6 +27,7 @@ function Dashboard() {
     if (!isReturning && session.peek() === undefined) void readSession();
   }, [isReturning]);
   useEffect(watchInvitations, []);
+  useEffect(watchResets, []);
   useEffect(() => {
     if (isSignedIn) void readProjects();
   }, [isSignedIn]);
@@ -37,6 +39,7 @@ function Dashboard() {
       </main>
     );
   }
+  if (resetToken.value) return <ResetPassword key={resetToken.value} token={resetToken.value} />;
   if (session.value === undefined) return null;
   if (invitationToken.value)
     return <AcceptInvitation key={invitationToken.value} token={invitationToken.value} />;

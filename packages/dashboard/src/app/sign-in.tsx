@@ -7,6 +7,7 @@ import { TextField } from '../components/field.js';
 import { Form } from '../components/form.js';
 import { Button, ButtonLink } from '../components/layout.js';
 import { href, navigate } from '../router/location.js';
+import { ForgotPassword } from './reset-password.js';
 import { leaveForProvider, returnFromProvider, signIn } from '../session/session.js';
 
 export function SignIn() {
@@ -15,7 +16,7 @@ export function SignIn() {
     document.title = 'Sign in · Gateway';
     accountApi()
       .auth.methods()
-      .then(setMethods, () => setMethods({ password: true, oidc: null }));
+      .then(setMethods, () => setMethods({ password: true, password_reset: false, oidc: null }));
   }, []);
   if (!methods) return null;
   return (
@@ -26,6 +27,7 @@ export function SignIn() {
         {methods.password && (
           <>
             <Password hasFocus={!methods.oidc} />
+            {methods.password_reset && <ForgotPassword />}
             <p class="muted">
               The first user is created by <code>gateway bootstrap</code>, which prints the
               password.

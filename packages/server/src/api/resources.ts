@@ -33,6 +33,12 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
     scopes: BOTH,
     isRouting: false,
   },
+  notificationChannels: {
+    about:
+      'Slack, Microsoft Teams, PagerDuty, Opsgenie and webhooks that notifications are sent to.',
+    scopes: BOTH,
+    isRouting: false,
+  },
   portal: { about: 'What the portal link of a request reaches.', scopes: [] },
   auditLog: { about: 'Who changed what.', scopes: ['read'] },
   endpoints: { about: 'Where events are delivered, and how.', scopes: BOTH },

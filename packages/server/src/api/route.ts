@@ -45,6 +45,7 @@ export interface ServerContext {
   readonly records: RecordCache;
   readonly tests: RequestLimit;
   readonly functionTests: RequestLimit;
+  readonly resets: RequestLimit;
   readonly functions: Functions;
   readonly logins: LoginGuard;
   readonly sessions: SessionCookies;

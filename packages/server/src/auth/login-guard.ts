@@ -13,7 +13,7 @@ import { plain, type AddressReader } from './client-address.js';
 export interface Account {
   /**
    * The kind of credential. `key` and `session`: stored keys. `bearer`: a key of the process.
-   * `invitation`: the token that accepts an invitation. `oidc`: the response of an OpenID Connect
+   * `invitation`: the token that accepts an invitation or sets a password. `oidc`: the response of an OpenID Connect
    * provider. `source`: a password or key of an HTTP source. `signature`: a signature of an HTTP
    * source.
    */

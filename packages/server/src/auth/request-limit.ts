@@ -26,7 +26,11 @@ interface RequestLimitOptions {
   readonly burst?: number;
   readonly kv: KvFallback | undefined;
   readonly code?:
-    'too_many_requests' | 'too_many_portal_requests' | 'too_many_tests' | 'too_many_function_tests';
+    | 'too_many_requests'
+    | 'too_many_portal_requests'
+    | 'too_many_tests'
+    | 'too_many_function_tests'
+    | 'too_many_resets';
 }
 
 /**

@@ -100,6 +100,13 @@ const ConfigSchema = object(
     ratelimit: nullable(RateLimitSchema),
     circuit_breaker: nullable(CircuitBreakerSchema),
     retention: nullable(RetentionSchema),
+    disable_after_days: nullable(
+      integer(
+        1,
+        365,
+        'Days after which an endpoint is disabled that has only failed since then; null: never. A notification warns before.',
+      ),
+    ),
     unknown_event_types: oneOf(['accept', 'reject'], {
       description:
         'Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out.',
@@ -293,6 +300,8 @@ function withDefaults(
     throw invalid(field, 'is a header that the gateway or the connection sets');
   const retention = given.retention === undefined ? present.retention : given.retention;
   const unknown = given.unknown_event_types ?? present.unknown_event_types;
+  const disable =
+    given.disable_after_days === undefined ? present.disable_after_days : given.disable_after_days;
   const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
   for (const name of ['failure_threshold', 'minimum_request_count'] as const) {
     if ((given.circuit_breaker?.[name] ?? 0) <= limits[name]) continue;
@@ -309,6 +318,7 @@ function withDefaults(
     ...(ratelimit ? { ratelimit } : {}),
     ...(Object.keys(breaker).length > 0 ? { circuit_breaker: breaker } : {}),
     ...(retention ? { retention } : {}),
+    ...(disable ? { disable_after_days: disable } : {}),
     ...(unknown ? { unknown_event_types: unknown } : {}),
   };
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import { newId } from '@gateway/core/events';
-import { factsText, type NotificationFacts } from './notifications.js';
+import { factsText, heard, waiting, type NotificationFacts } from './notifications.js';
 import type { OwnerShare } from './owners.js';
 import type { Strategy } from './projects.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
@@ -145,19 +145,30 @@ export async function countClientCertificates(knex: Knex, projectId: string): Pr
   return Number(found?.count);
 }
 
-/** Sets the status of an endpoint and its reason. Deliveries are unaffected. */
+/**
+ * Sets the status of an endpoint and its reason. Deliveries are unaffected. Activating the endpoint
+ * ends the notification that it is disabled.
+ */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
   id: string,
   { status, reason }: { status: EndpointRow['status']; reason: string | null },
 ): Promise<EndpointRow | undefined> {
-  return rows.update(knex, { project_id: projectId, id }, { status, status_reason: reason });
+  return knex.transaction(async (trx) => {
+    const where = { project_id: projectId, id };
+    const row = await rows.update(trx, where, { status, status_reason: reason });
+    if (row?.status === 'active')
+      await trx('notifications')
+        .where({ kind: 'endpoint_disabled', subject: id, ended_at: null })
+        .update({ ended_at: trx.fn.now() });
+    return row;
+  });
 }
 
 /**
- * Deactivates an active endpoint after a 410 response and, if `facts` are given, adds a
- * notification. Returns false if it was not active. Locks the endpoint's row.
+ * Deactivates an active endpoint and, if `facts` are given, adds a notification. If `isMailed` is
+ * false, only channels send it. Returns false if the endpoint was not active. Locks its row.
  */
 export async function deactivateEndpoint(
   pool: Pool,
@@ -165,17 +176,20 @@ export async function deactivateEndpoint(
   id: string,
   reason: string,
   facts: NotificationFacts | null = null,
+  isMailed = true,
 ): Promise<boolean> {
   const { rows } = await pool.query(
     `with e as (
        update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active' returning 1
      ),
      n as (
-       insert into notifications (id, kind, project_id, subject, facts, ended_at)
-       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, now() from e where $5::jsonb is not null
+       insert into notifications (id, kind, project_id, subject, facts, status, next_attempt_at)
+       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, ${waiting('$6')} from e where $5::jsonb is not null and ${heard('$6', '$1')}
+       on conflict (kind, subject) where ended_at is null
+       do update set facts = excluded.facts, created_at = now(), status = excluded.status, next_attempt_at = excluded.next_attempt_at, sent_at = null
      )
      select from e`,
-    [projectId, id, reason, newId(), facts && factsText(facts)],
+    [projectId, id, reason, newId(), facts && factsText(facts), isMailed],
   );
   return rows.length > 0;
 }

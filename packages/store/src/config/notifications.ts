@@ -4,18 +4,26 @@ import type { Querier } from '../postgres/connection.js';
 
 /**
  * `endpoint_failing` and `source_failing` stay open until recovery, except that a pause
- * notification is closed as soon as it is raised. `licence_*` are never closed, so there is only
- * one per subject. The other kinds are closed as soon as they are raised.
+ * notification is closed as soon as it is raised. `endpoint_disabled` stays open until the endpoint
+ * is activated. `licence_*` are never closed, so there is only one per subject. The other kinds are
+ * closed as soon as they are raised. Channels receive the end of an open notification too.
  */
 const KINDS = [
   'endpoint_disabled',
+  'endpoint_disabling',
   'endpoint_failing',
   'source_failing',
   'source_lost',
+  'channel_test',
   'licence_expiring',
   'licence_expired',
 ] as const;
 export type NotificationKind = (typeof KINDS)[number];
+
+/** The kinds that a project's channels can select: those about a project. */
+export const CHANNEL_KINDS = KINDS.filter(
+  (kind) => kind !== 'channel_test' && !kind.startsWith('licence_'),
+);
 
 /**
  * Facts that only the agent knows. Names and addresses are read when the notification is sent.
@@ -30,6 +38,10 @@ export interface NotificationFacts {
   readonly partition?: string;
   /** When a source's pause ends, in ISO 8601. */
   readonly resumes_at?: string;
+  /** The project's `disable_after_days`, if an endpoint is disabled by it. */
+  readonly disable_after_days?: number;
+  /** When an endpoint is disabled, in ISO 8601. */
+  readonly disabled_at?: string;
   readonly licensee?: string;
   /** When the licence expires, in ISO 8601. */
   readonly expires_at?: string;
@@ -55,12 +67,17 @@ export type Raised = 'raised' | 'known' | 'quiet';
 /**
  * Adds notifications with distinct kinds and subjects. Skips one if another with the same kind and
  * subject is open or younger than `quietSeconds`. Inserts in sorted order, so that concurrent calls
- * cannot deadlock.
+ * cannot deadlock. If `isMailed` is false, only channels send them, and projects without any have
+ * none.
  */
 export async function raiseNotifications(
   client: Querier,
   notifications: readonly NewNotification[],
-  { agentId, quietSeconds }: { agentId: number; quietSeconds: number },
+  {
+    agentId,
+    quietSeconds,
+    isMailed = true,
+  }: { agentId: number; quietSeconds: number; isMailed?: boolean },
 ): Promise<Raised[]> {
   if (notifications.length === 0) return [];
   const { rows } = await client.query<{ raised: Raised }>({
@@ -71,9 +88,9 @@ export async function raiseNotifications(
                as g(id, kind, project_id, subject, facts, n)
            ),
            raised as (
-             insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at)
-             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind = 'source_lost' then now() end from given
-             where (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
+             insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at, status, next_attempt_at)
+             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind = 'source_lost' then now() end, ${waiting('$8')} from given
+             where ${heard('$8', 'given.project_id')} and (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
              order by kind, subject
              on conflict (kind, subject) where ended_at is null do nothing
              returning id
@@ -90,9 +107,15 @@ export async function raiseNotifications(
       notifications.map(({ facts }) => factsText(facts)),
       agentId,
       quietSeconds,
+      isMailed,
     ],
   });
   return rows.map(({ raised }) => raised);
+}
+
+/** Returns the status and next attempt of a new notification in SQL, by whether it is mailed. */
+export function waiting(isMailed: string): string {
+  return `(case when ${isMailed}::boolean then 'waiting' else 'given_up' end)::notification_status, case when ${isMailed} then now() end`;
 }
 
 /**
@@ -193,23 +216,37 @@ export async function claimNotifications(
              )
              returning *
            )
-           select n.id, n.kind, n.project_id as "projectId", n.subject, n.facts, n.attempts, n.created_at as "createdAt",
-                  p.name as project, o.name as organisation, coalesce(e.name, s.name) as name, e.url,
-                  array(
-                    select distinct u.email from first f, organisation_members m join users u on u.id = m.user_id
-                    where m.role in ('admin', 'owner') and (f.organisation_id is null or m.organisation_id = f.organisation_id) order by u.email
-                  ) as admins
-           from n
-           left join projects p on p.id = n.project_id
-           left join organisations o on o.id = p.organisation_id
-           left join endpoints e on e.project_id = n.project_id
-             and e.id = case when n.kind in ('endpoint_disabled', 'endpoint_failing') then n.subject::uuid end
-           left join sources s on s.project_id = n.project_id
-             and s.id = case when n.kind in ('source_failing', 'source_lost') then split_part(n.subject, ' ', 1)::uuid end
+           ${describeNotifications(
+             'n',
+             `array(
+                select distinct u.email from first f, organisation_members m join users u on u.id = m.user_id
+                where m.role in ('admin', 'owner') and (f.organisation_id is null or m.organisation_id = f.organisation_id) order by u.email
+              )`,
+           )}
            order by n.created_at, n.id`,
     values: [gatherSeconds, KINDS],
   });
   return rows;
+}
+
+/** Returns the condition, in SQL, that a notification of a project is mailed or has a channel. */
+export function heard(isMailed: string, projectId: string): string {
+  return `(${isMailed}::boolean or exists (select from notification_channels c where c.project_id = ${projectId} and c.enabled and c.deleted_at is null))`;
+}
+
+/** Returns a query of notifications with the names that a message needs. */
+export function describeNotifications(from: string, admins: string): string {
+  return `select n.id, n.kind, n.project_id as "projectId", n.subject, n.facts, n.attempts, n.created_at as "createdAt",
+             p.name as project, o.name as organisation, coalesce(e.name, s.name, c.name) as name, e.url, ${admins} as admins
+           from ${from} n
+           left join projects p on p.id = n.project_id
+           left join organisations o on o.id = p.organisation_id
+           left join endpoints e on e.project_id = n.project_id
+             and e.id = case when n.kind::text like 'endpoint\\_%' then n.subject::uuid end
+           left join sources s on s.project_id = n.project_id
+             and s.id = case when n.kind::text like 'source\\_%' then split_part(n.subject, ' ', 1)::uuid end
+           left join notification_channels c on c.project_id = n.project_id
+             and c.id = case when n.kind::text = 'channel_test' then n.subject::uuid end`;
 }
 
 /** Marks waiting notifications as sent and clears their last error. */
@@ -246,10 +283,10 @@ export async function giveUpNotifications(
 ) {
   await client.query(
     `update notifications n set ended_at = now()
-     where n.ended_at is null and case n.kind
-       when 'endpoint_failing' then not exists (
+     where n.ended_at is null and case
+       when n.kind in ('endpoint_failing', 'endpoint_disabled') then not exists (
          select from endpoints e where e.project_id = n.project_id and e.id = n.subject::uuid and e.deleted_at is null)
-       when 'source_failing' then not exists (
+       when n.kind = 'source_failing' then not exists (
          select from sources s where s.project_id = n.project_id and s.id = n.subject::uuid and s.deleted_at is null)
        else false end`,
   );

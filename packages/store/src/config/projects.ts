@@ -44,6 +44,8 @@ export interface ProjectConfig {
   readonly circuit_breaker?: CircuitBreakerConfig;
   /** Days to keep finished events. Default: `retention.days`. */
   readonly retention?: { readonly days: number };
+  /** The days of nothing but failures after which an endpoint is disabled. Default: never. */
+  readonly disable_after_days?: number;
   /** Whether event types that the project does not define are accepted. Default: `accept`. */
   readonly unknown_event_types?: 'accept' | 'reject';
 }

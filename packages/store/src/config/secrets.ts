@@ -165,6 +165,13 @@ const SEALED = [
       return { ...pubSub, [pubSub.type]: changed };
     },
   },
+  {
+    kind: 'notification channels',
+    table: 'notification_channel',
+    column: 'settings',
+    thing: 'the settings',
+    change: (settings, id, reseal) => resealAll(settings, ['notification_channels', id], reseal),
+  },
 ] as const satisfies readonly {
   readonly change: (value: unknown, id: string, reseal: Open, schemaOf: SchemaOf) => unknown;
   readonly [name: string]: unknown;
@@ -210,7 +217,7 @@ const BATCH = 500;
 
 /**
  * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of agents,
- * endpoints and sources against writes until the commit, and deletes responses stored for
+ * endpoints, sources and channels against writes until the commit, and deletes responses stored for
  * idempotency keys. A dry run only counts, without locks.
  * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
  *   agents are alive
@@ -228,7 +235,9 @@ export function resealSecrets(
     if (!dryRun) {
       // An agent that starts in the meantime cannot register before the commit. It then exits,
       // because its old key no longer opens anything.
-      await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
+      await trx.raw(
+        'lock table agents, endpoints, sources, notification_channels in share row exclusive mode',
+      );
       const names = await trx('agents')
         .whereRaw('expires_at > now()')
         .orderBy('id')

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { factsText, type NotificationFacts } from './notifications.js';
+import { factsText, heard, waiting, type NotificationFacts } from './notifications.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
 
 /** How requests are verified: the `type` and its settings, with secrets sealed. */
@@ -205,6 +205,8 @@ export interface NewPause {
   readonly seconds: number;
   /** Unless null, the first pause adds a notification with these facts in the same commit. */
   readonly facts: NotificationFacts | null;
+  /** If false, only channels send the notification. */
+  readonly isMailed?: boolean;
 }
 
 /**
@@ -215,7 +217,7 @@ export async function pauseSource(
   pool: pg.Pool,
   projectId: string,
   id: string,
-  { reason, by, seconds, facts }: NewPause,
+  { reason, by, seconds, facts, isMailed = true }: NewPause,
 ) {
   const { rows } = await pool.query<{ resumes_at: Date; pauses: number }>(
     `with due as (
@@ -232,12 +234,12 @@ export async function pauseSource(
        returning t.resumes_at, t.pauses
      ),
      n as (
-       insert into notifications (id, kind, project_id, subject, facts, ended_at)
-       select $6::uuid, 'source_failing', $1, $2::text, $7::jsonb || jsonb_build_object('resumes_at', s.resumes_at), now()
-       from s where s.pauses = 1 and $7::jsonb is not null
+       insert into notifications (id, kind, project_id, subject, facts, ended_at, status, next_attempt_at)
+       select $6::uuid, 'source_failing', $1, $2::text, $7::jsonb || jsonb_build_object('resumes_at', s.resumes_at), now(), ${waiting('$8')}
+       from s where s.pauses = 1 and $7::jsonb is not null and ${heard('$8', '$1')}
      )
      select resumes_at, pauses from s`,
-    [projectId, id, reason, by, seconds, newId(), facts && factsText(facts)],
+    [projectId, id, reason, by, seconds, newId(), facts && factsText(facts), isMailed],
   );
   return rows[0];
 }

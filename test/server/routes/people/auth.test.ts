@@ -1,14 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { insertPasswordReset } from '#store/people/password-resets';
 import { mistakes, startApi, type Api, type Answer } from '../../api.js';
 
 const auth = suite('server/routes/people/auth');
 let api: Api;
+/** A server with an SMTP server, which only agents use. */
+let mailing: Api;
 
 auth.before(async () => {
   api = await startApi({});
+  mailing = await startApi({ file: { smtp: { url: '127.0.0.1:9', from: 'gw@example.com' } } });
 });
-auth.after(() => api.close());
+auth.after(() => Promise.all([api.close(), mailing.close()]).then(() => undefined));
 
 const anonymous = { key: null } as const;
 
@@ -204,7 +208,7 @@ auth('an invitation makes an account with its role, once', async () => {
 
 auth('a gateway without a provider says so', async () => {
   const methods = await api.call('GET', '/api/v1/auth/methods', undefined, anonymous);
-  assert.equal(methods.body.data, { password: true, oidc: null });
+  assert.equal(methods.body.data, { password: true, password_reset: false, oidc: null });
   const started = await api.call('POST', '/api/v1/auth/oidc/start', undefined, anonymous);
   assert.equal([started.status, started.body.code], [404, 'oidc_off']);
 });
@@ -226,6 +230,55 @@ auth('a session of a server that takes no stored keys is refused', async () => {
   } finally {
     await closed.close();
   }
+});
+
+auth(
+  'a link sets another password once, ends the sessions, and stands in the audit log',
+  async () => {
+    const { user } = api.owner;
+    const { token } = await insertPasswordReset(api.db.knex, user.id);
+    const [stored] = await api.db.rows<{ hash: Buffer }>('select hash from password_resets');
+    assert.not.match(stored!.hash.toString('latin1'), token);
+    const before = await login(user.email, api.owner.password);
+    const reset = (given: string, password = 'another good password') =>
+      api.call('POST', '/api/v1/auth/reset-password', { token: given, password }, anonymous);
+    assert.equal(mistakes(await reset(token, 'short')).length, 1);
+    const both = await Promise.all([reset(token), reset(token)]);
+    assert.equal(both.map(({ status }) => status).sort(), [200, 404]);
+    assert.is((await login(user.email, api.owner.password)).status, 401);
+    assert.is((await login(user.email, 'another good password')).status, 200);
+    const { cookie } = sessionOf(before);
+    const session = await api.call('GET', '/api/v1/auth/session', undefined, {
+      ...anonymous,
+      headers: { cookie },
+    });
+    assert.is(session.status, 401);
+    const [entry] = await api.db.rows<{ actor_id: string }>(
+      `select actor_id from audit_log where action = 'auth.resetPassword'`,
+    );
+    assert.is(entry!.actor_id, user.id);
+    const { token: late } = await insertPasswordReset(api.db.knex, user.id);
+    await api.db.rows(`update password_resets set expires_at = now()`);
+    assert.equal((await reset(late)).body.code, 'reset_invalid');
+  },
+);
+
+auth('asking for a link tells nobody whether a user exists, and is limited', async () => {
+  const ask = (email: string, to = mailing) =>
+    to.call('POST', '/api/v1/auth/forgot-password', { email }, anonymous);
+  assert.is((await ask('a@example.com', api)).status, 403, 'without SMTP');
+  const { email } = mailing.owner.user;
+  const [known, unknown] = [await ask(email.toUpperCase()), await ask('nobody@example.com')];
+  assert.equal([known.status, known.body], [unknown.status, unknown.body]);
+  for (let k = 0; k < 3; k++) assert.is((await ask(email)).status, 200);
+  const refused = await ask(email);
+  assert.equal([refused.status, refused.body.code], [429, 'too_many_resets']);
+  const queued = await mailing.db.rows<{ link: string; mask: null }>(
+    'select link, mask from password_resets',
+  );
+  assert.equal(queued.length, 3, 'no more for one user within the hour');
+  assert.match(queued[0]!.link, /^http:\/\/.*\/#password-reset=$/);
+  assert.is(queued[0]!.mask, null, 'no token before it is mailed');
 });
 
 auth.run();

@@ -88,6 +88,7 @@ const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   eventTypes: { label: 'Event types', choices: BOTH, isOfProject: true },
   quarantine: { label: 'Quarantine', choices: BOTH, isOfProject: true },
   portalLinks: { label: 'Portal links', choices: BOTH, isOfProject: true },
+  notificationChannels: { label: 'Notification channels', choices: BOTH, isOfProject: true },
   projects: { label: 'Project settings', choices: BOTH, isOfProject: true },
   summary: { label: 'Summary', choices: READ, isOfProject: true },
   activity: { label: 'Activity', choices: READ, isOfProject: true },

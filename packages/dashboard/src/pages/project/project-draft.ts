@@ -14,6 +14,7 @@ export function draftOf({ name, config }: Project) {
     ratelimit,
     circuit_breaker: breaker,
     retention,
+    disable_after_days: disable,
     unknown_event_types: unknown,
   } = config;
   return {
@@ -35,6 +36,8 @@ export function draftOf({ name, config }: Project) {
     errorTimeout: text(breaker?.error_timeout, '30'),
     // Empty means the instance's retention.
     retentionDays: text(retention?.days, ''),
+    // Empty means never.
+    disableDays: text(disable ?? undefined, ''),
     unknownTypes: unknown ?? 'accept',
   };
 }
@@ -64,6 +67,7 @@ export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['confi
             error_timeout: number(draft.errorTimeout),
           },
     retention: draft.retentionDays.trim() === '' ? null : { days: number(draft.retentionDays) },
+    disable_after_days: draft.disableDays.trim() === '' ? null : number(draft.disableDays),
     unknown_event_types: draft.unknownTypes,
   };
 }

@@ -87,6 +87,11 @@ export function ProjectFields({
             />
           </div>
         )}
+        <TextField
+          label="Disable after days of failures only"
+          hint="A notification warns before. Empty: never."
+          {...number('disableDays', 'disable_after_days')}
+        />
       </fieldset>
       <fieldset class="field-group">
         <legend>Events</legend>

@@ -11,6 +11,7 @@ import { ConfirmButton, Form } from '../../components/form.js';
 import { Page, Panel } from '../../components/layout.js';
 import { href, navigate, projectId } from '../../router/location.js';
 import { may, readProjects, session } from '../../session/session.js';
+import { NotificationChannels } from './notification-channels.js';
 import { configOf, draftOf } from './project-draft.js';
 import { ProjectFields } from './project-fields.js';
 
@@ -31,6 +32,7 @@ export default function ProjectSettingsPage() {
             <Panel title="Settings">
               <SettingsForm key={data.updated_at} project={data} onSaved={project.refresh} />
             </Panel>
+            <NotificationChannels />
           </>
         )}
       </Loaded>

@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
+import { networkOf } from '@gateway/core/http';
 import { revokeApiKey, ROLES } from '@gateway/store/config';
 import {
   findOpenInvitation,
   findOrganisation,
+  findPasswordReset,
   findUser,
   findUserByEmail,
   hasPassword,
@@ -12,6 +14,8 @@ import {
   type InvitationRow,
   markAccepted,
   organisationsOfUser,
+  requestPasswordReset,
+  resetPassword,
 } from '@gateway/store/people';
 import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
 import {
@@ -24,13 +28,16 @@ import {
   Timestamp,
 } from '../../http/schema.js';
 import { hashedPassword, Password, userByPassword } from './password.js';
-import { requireNative, Session, sessionView, startSession } from './session.js';
+import { auditSignIn, requireNative, Session, sessionView, startSession } from './session.js';
 import { userOf } from './users.js';
 
 const Methods = named(
   'SignInMethods',
   object({
     password: Type.Boolean({ description: 'Email address and password.' }),
+    password_reset: Type.Boolean({
+      description: 'Whether a link to choose another password is sent by e-mail.',
+    }),
     oidc: nullable(
       object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) }),
     ),
@@ -62,6 +69,7 @@ export const authRoutes: readonly Route[] = [
         message: 'ways to sign in',
         data: {
           password: config.server.auth.passwords,
+          password_reset: config.server.auth.passwords && mailsAreSent(config),
           oidc: oidc ? { label: config.oidc.label } : null,
         },
       }),
@@ -198,7 +206,68 @@ export const authRoutes: readonly Route[] = [
       return startSession(call, user, { method: 'invitation', passwordHash, joined: [invitation] });
     },
   ),
+  openRoute(
+    'POST /auth/forgot-password',
+    'Sends a link to choose another password by e-mail, if a user has the address and a password. The answer does not tell.',
+    {
+      body: named('ForgottenPassword', object({ email: Type.String({ maxLength: 320 }) })),
+      name: 'forgotPassword',
+    },
+    async (call) => {
+      const { body, config, database, links, request, resets, addressOf } = call;
+      requirePasswords(call);
+      if (!mailsAreSent(config))
+        throw new GatewayError('forbidden', {
+          reason: 'this gateway sends no e-mail; ask its operator for a link',
+        });
+      await resets({ id: `reset:${networkOf(addressOf(request))}` });
+      const base = links.url(request.socket.localPort ?? config.server.http.port);
+      await requestPasswordReset(database.pool, body.email, `${base}/#password-reset=`);
+      return { message: 'if a user has this address, a link is on its way', data: null };
+    },
+  ),
+  openRoute(
+    'POST /auth/reset-password',
+    'Sets another password by the token of a link, once, and ends all sessions of the user.',
+    {
+      body: named('ResetPassword', object({ token: Token, password: Password })),
+      name: 'resetPassword',
+    },
+    async (call) => {
+      const { body, database, records, logins, request } = call;
+      requirePasswords(call);
+      const account = { kind: 'invitation', name: '', credential: body.token } as const;
+      const user = await logins.check(request, account, () =>
+        findPasswordReset(database.knex, body.token),
+      );
+      if (!user) throw new GatewayError('reset_invalid');
+      const hash = await hashedPassword(call, user.email, body.password);
+      const masks = await database.knex.transaction(async (trx) => {
+        // Read again under a lock, so that the second of two concurrent uses fails.
+        if (!(await findPasswordReset(trx, body.token))) throw new GatewayError('reset_invalid');
+        const ended = await resetPassword(trx, user.id, hash);
+        await auditSignIn(
+          trx,
+          call,
+          user,
+          {
+            action: 'auth.resetPassword',
+            keyId: null,
+            organisations: await organisationsOfUser(trx, user.id),
+          },
+          () => ({ sessions_ended: { after: ended.length } }),
+        );
+        return ended;
+      });
+      await records.forget({ masks });
+      return { message: 'password changed; all sessions have ended', data: null };
+    },
+  ),
 ];
+
+function mailsAreSent({ smtp }: OpenCall['config']): boolean {
+  return (smtp.url ?? smtp.provider) !== undefined && smtp.from !== undefined;
+}
 
 /**
  * Returns the open invitation with this token. Throws `invitation_invalid` if there is none, or

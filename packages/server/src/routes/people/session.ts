@@ -111,7 +111,7 @@ export async function startSession(
 export async function auditSignIn(
   trx: Database['knex'],
   { request, addressOf, requestId }: OpenCall,
-  user: UserRow,
+  user: Pick<UserRow, 'id'>,
   {
     action,
     keyId,

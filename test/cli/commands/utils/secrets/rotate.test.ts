@@ -10,6 +10,7 @@ import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
+import { findChannel, insertChannel } from '#store/config/notification-channels';
 import { insertSource } from '#store/config/sources';
 import { MemoryKv } from '#store/kv/memory-kv';
 import {
@@ -175,6 +176,17 @@ rotate(
       absent: { list: [{ token: sealedFirst('token') }], plain: 'as it is' },
     });
 
+    const channelId = newId();
+    await insertChannel(db.knex, projectId, {
+      id: channelId,
+      name: 'On call',
+      type: 'pagerduty',
+      settings: {
+        routing_key: sealed('R1', ['notification_channels', channelId, 'routing_key']),
+        api_url: 'https://events.pagerduty.com',
+      },
+    });
+
     const counts = async (...args: string[]) => {
       const { code, stdout, stderr } = await run(
         '--encryption-key-file',
@@ -193,6 +205,7 @@ rotate(
       [1, 0],
       [1, 0],
       [2, 0],
+      [1, 0],
     ];
     assert.equal(await counts('--dry-run'), expected);
     assert.is(JSON.stringify(await readSnapshot(db.pool)), unchanged);
@@ -247,7 +260,17 @@ rotate(
       [0, 1],
       [0, 1],
       [0, 2],
+      [0, 1],
     ]);
+    const channel = await findChannel(db.knex, projectId, channelId);
+    assert.is(
+      fresh.open(channel!.settings['routing_key']!, [
+        'notification_channels',
+        channelId,
+        'routing_key',
+      ]),
+      'R1',
+    );
     assert.equal((await readSnapshot(db.pool)).endpoints, endpoints);
   },
 );

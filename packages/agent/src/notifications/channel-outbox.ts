@@ -1,0 +1,204 @@
+import type { Open } from '@gateway/core/crypto';
+import { backoffMs, VERSION, withTimeout } from '@gateway/core/process';
+import { whyNotOpened } from '@gateway/ingest/routing/project';
+import {
+  channelSettings,
+  claimChannels,
+  giveUpChannelNotifications,
+  readChannelQueue,
+  recordChannelRequest,
+  type ChannelNotification,
+  type ChannelRow,
+} from '@gateway/store/config';
+import type { AgentContext } from '../config/agent-context.js';
+import { unsendable, type RequestResult, type RequestSender } from '../request/sender.js';
+import { CHANNEL_REQUESTS } from './channel-requests.js';
+import { notificationParts } from './notification-text.js';
+
+interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'> {
+  readonly open: Open;
+  readonly sender: Pick<RequestSender, 'send'>;
+}
+
+const POLL_MS = 10_000;
+/** The pause of a channel after a request. Slack accepts one message per second. */
+const PACE_MS = 1_000;
+const BACKOFF = { baseMs: 2_000, capMs: 300_000 };
+const TIMEOUT_MS = 10_000;
+const CLOSE_MS = 2_000;
+const GIVE_UP_HOURS = 24;
+const CLEAN_UP_MS = 3_600_000;
+/** The maximum number of channels that an agent sends to at once. */
+const CHANNELS_MAX = 20;
+/** The maximum number of notifications in one message. */
+const GROUP_MAX = 50;
+/** Responses that a repetition would not change. */
+const FINAL = [400, 413, 422];
+
+/**
+ * Sends notifications to the channels of projects, at least once and in order. The database queues
+ * them when they are raised and when they end. One agent at a time sends to a channel, one request
+ * at a time; a failed request is retried until `GIVE_UP_HOURS` have passed, unless the response is
+ * final.
+ */
+export class ChannelOutbox {
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isHurried = false;
+  #isFailing = false;
+  #cleanUpAtMs = 0;
+  #stopped = false;
+
+  constructor(private readonly options: ChannelOutboxOptions) {}
+
+  start(): void {
+    this.hurry();
+  }
+
+  async close(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await withTimeout(Promise.resolve(this.#running), CLOSE_MS).catch(() => undefined);
+  }
+
+  hurry(): void {
+    this.#isHurried = true;
+    if (this.#running || this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#running = this.#send().finally(() => (this.#running = undefined));
+  }
+
+  async #send(): Promise<void> {
+    const { database, log } = this.options;
+    let waitMs = POLL_MS;
+    try {
+      while (this.#isHurried && !this.#stopped) {
+        this.#isHurried = false;
+        await this.#cleanUp();
+        const channels = await claimChannels(database.pool, CHANNELS_MAX);
+        await Promise.all(channels.map((channel) => this.#sendTo(channel)));
+        if (channels.length > 0) waitMs = PACE_MS;
+        if (channels.length === CHANNELS_MAX) this.#isHurried = true;
+      }
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing && !this.#stopped)
+        log.warn({ error }, 'Notifications could not be sent to channels; trying again.');
+      this.#isFailing = true;
+    }
+    if (!this.#stopped) this.#timer = setTimeout(() => this.hurry(), waitMs);
+  }
+
+  async #sendTo(channel: ChannelRow): Promise<void> {
+    const { database, log } = this.options;
+    const notifications = await this.#next(channel);
+    if (notifications.length === 0) return;
+    const { status, body, failure } = await this.#request(channel, notifications);
+    const isGood = status !== null && status >= 200 && status < 300;
+    const answer = body === '' ? '' : `: ${body.slice(0, 300)}`;
+    const error = isGood ? null : (failure?.message ?? `It answered ${status}${answer}`);
+    const isTest = notifications[0]!.kind === 'channel_test';
+    const isDone = isGood || isTest || (status !== null && FINAL.includes(status));
+    const fields = {
+      channel_id: channel.id,
+      project_id: channel.project_id,
+      type: channel.type,
+      kind: notifications[0]!.kind,
+      notifications: notifications.length,
+    };
+    if (isGood) log.info(fields, 'A notification was sent to a channel.');
+    else if (isDone || channel.failures === 0)
+      log.warn(
+        { ...fields, status, last_error: error },
+        isDone
+          ? 'A channel refused a notification, which is given up.'
+          : 'A notification could not be sent to a channel; trying again.',
+      );
+    await recordChannelRequest(database.pool, channel, {
+      sent: isDone ? notifications.map(({ n }) => n) : [],
+      error,
+      waitMs: isDone ? PACE_MS : backoffMs(channel.failures + 1, BACKOFF),
+    });
+  }
+
+  /** Returns the notifications of the channel's next message: of one kind, in order. */
+  async #next(channel: ChannelRow): Promise<readonly ChannelNotification[]> {
+    const { isGrouped } = CHANNEL_REQUESTS[channel.type];
+    const queue = await readChannelQueue(
+      this.options.database.pool,
+      channel.id,
+      isGrouped ? GROUP_MAX : 1,
+    );
+    const [first] = queue;
+    const end = queue.findIndex(
+      ({ kind, isRecovery }) => kind !== first?.kind || isRecovery !== first.isRecovery,
+    );
+    return end < 0 ? queue : queue.slice(0, end);
+  }
+
+  #request(
+    channel: ChannelRow,
+    notifications: readonly ChannelNotification[],
+  ): Promise<RequestResult> {
+    const { config, sender } = this.options;
+    const { isRecovery } = notifications[0]!;
+    const { subject, opening, facts } = notificationParts(notifications, config);
+    let request;
+    try {
+      request = CHANNEL_REQUESTS[channel.type].request(
+        {
+          notifications,
+          isRecovery,
+          facts,
+          env: config.env,
+          subject: isRecovery ? `Resolved: ${subject}` : subject,
+          opening: isRecovery ? 'This is over.' : opening,
+        },
+        this.#settingsOf(channel),
+      );
+    } catch (error) {
+      return Promise.resolve(unsendable(whyNotOpened(error)));
+    }
+    const body = Buffer.from(JSON.stringify(request.body));
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': `gateway/${VERSION}`,
+      ...request.headers?.(body),
+    };
+    return new Promise((resolve) =>
+      sender.send(
+        {
+          projectId: channel.project_id,
+          url: request.url,
+          headers: Object.entries(headers).flat(),
+          body,
+          timeoutMs: TIMEOUT_MS,
+        },
+        resolve,
+      ),
+    );
+  }
+
+  #settingsOf({ id, type, settings }: ChannelRow): ChannelRow['settings'] {
+    const rows = channelSettings(type);
+    return Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [
+        name,
+        rows[name]?.isSecret
+          ? this.options.open(value, ['notification_channels', id, name])
+          : value,
+      ]),
+    );
+  }
+
+  async #cleanUp(): Promise<void> {
+    if (performance.now() < this.#cleanUpAtMs) return;
+    const { database, log } = this.options;
+    for (const lost of await giveUpChannelNotifications(database.pool, GIVE_UP_HOURS))
+      log.error(
+        lost,
+        `Notifications could not be sent to a channel for ${GIVE_UP_HOURS} hours and are given up.`,
+      );
+    this.#cleanUpAtMs = performance.now() + CLEAN_UP_MS;
+  }
+}

@@ -1,0 +1,81 @@
+import { GatewayError } from '@gateway/core/errors';
+import {
+  Flags,
+  GatewayCommand,
+  readInput,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../../../app/gateway-command.js';
+import { serverUrl } from '../../../output/account-text.js';
+
+/** As in the management API. */
+const PASSWORD_MIN = 12;
+
+export default class UtilsUsersResetPassword extends GatewayCommand {
+  static override description =
+    'Prints a link with which the user chooses another password, once, within an hour. With --password-stdin, sets the password ' +
+    'from standard input instead. Either ends the sessions of the user, and the audit logs of their organisations have an entry.';
+  static override examples = [
+    '<%= config.bin %> utils users reset-password --email ada@example.com',
+    '<%= config.bin %> utils users reset-password --email ada@example.com --password-stdin < password.txt',
+  ];
+  static override flags = {
+    email: valueFlag('<value>', 'Email of the user.'),
+    'password-stdin': Flags.boolean({ summary: 'Read the new password from standard input.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(UtilsUsersResetPassword);
+    const email = flags.email?.trim();
+    if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
+    const { config } = this.resolve(flags);
+    const password = flags['password-stdin'] ? await newPassword() : undefined;
+    const [people, { newId }] = await Promise.all([
+      import('@gateway/store/people'),
+      import('@gateway/core/events'),
+    ]);
+    const passwordHash = password === undefined ? undefined : await people.hashPassword(password);
+    const { token, ended } = await withDatabase(config, ({ knex }) =>
+      knex.transaction(async (trx) => {
+        const user = await people.findUserByEmail(trx, email);
+        if (!user) {
+          const fix = 'check the address; `gateway bootstrap` creates a user';
+          throw new GatewayError('not_found', { thing: 'user', id: email, fix });
+        }
+        const done =
+          passwordHash === undefined
+            ? { token: (await people.insertPasswordReset(trx, user.id)).token, ended: 0 }
+            : {
+                token: undefined,
+                ended: (await people.resetPassword(trx, user.id, passwordHash)).length,
+              };
+        const how = { after: passwordHash === undefined ? 'link' : 'password' };
+        const entries = (await people.organisationsOfUser(trx, user.id)).map(({ id }) => ({
+          organisation_id: id,
+          project_id: null,
+          actor_type: 'process' as const,
+          actor_id: 'gateway utils users reset-password',
+          key_id: null,
+          action: 'users.resetPassword',
+          resource_id: user.id,
+          changes: JSON.stringify({ method: how }),
+          address: null,
+          request_id: newId(),
+        }));
+        if (entries.length > 0) await people.insertAuditEntries(trx, entries);
+        return done;
+      }),
+    );
+    if (token === undefined)
+      return this.logToStderr(`The password is changed. Sessions ended: ${ended}.`);
+    this.log(`${serverUrl(config)}/#password-reset=${token}`);
+    this.logToStderr('Whoever has this link can set the password, once, within an hour.');
+  }
+}
+
+async function newPassword(): Promise<string> {
+  const text = (await readInput('--password-stdin', '-')).toString('utf8').replace(/\r?\n$/, '');
+  if (text.length >= PASSWORD_MIN) return text;
+  throw wrongUse(`the password has less than ${PASSWORD_MIN} characters`, 'choose a longer one');
+}

@@ -1,0 +1,123 @@
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import { maskOfApiKey, matchesApiKey, newApiKey } from '@gateway/core/crypto';
+import { newId } from '@gateway/core/events';
+import { revokeSessions } from '../config/api-keys.js';
+
+/** How long a link is valid. */
+const LIFE = `interval '1 hour'`;
+/** The number of e-mails that a user can be sent per `LIFE`. */
+const REQUESTS_MAX = 3;
+const LEASE = `interval '1 minute'`;
+
+/** Creates a link's token for a user. Only its hash is stored. */
+export async function insertPasswordReset(
+  knex: Knex,
+  userId: string,
+): Promise<{ token: string; expiresAt: Date }> {
+  const { key: token, mask, hash } = newApiKey();
+  const [row] = await knex('password_resets')
+    .insert({ id: newId(), user_id: userId, mask, hash, expires_at: knex.raw(`now() + ${LIFE}`) })
+    .returning<{ expires_at: Date }[]>('expires_at');
+  return { token, expiresAt: row!.expires_at };
+}
+
+/**
+ * Queues an e-mail with a link if a user with a password has the address. Does the same work for
+ * unknown addresses, and nothing for a user with `REQUESTS_MAX` recent requests.
+ *
+ * @param link the URL to which an agent appends the token
+ */
+export async function requestPasswordReset(
+  pool: pg.Pool,
+  email: string,
+  link: string,
+): Promise<void> {
+  await pool.query(
+    `with r as (
+       insert into password_resets (id, user_id, expires_at, next_mail_at, link)
+       select $1, u.id, now() + ${LIFE}, now(), $3 from users u
+       where lower(u.email) = lower($2) and u.password_hash <> ''
+         and (select count(*) from password_resets p where p.user_id = u.id and p.created_at > now() - ${LIFE}) < ${REQUESTS_MAX}
+       returning 1
+     )
+     select pg_notify('gateway_notifications', '') from r`,
+    [newId(), email, link],
+  );
+}
+
+export interface PasswordResetMail {
+  readonly id: string;
+  readonly email: string;
+  /** The link with its token, which is stored nowhere. */
+  readonly link: string;
+}
+
+/**
+ * Claims the next e-mail with a link, and gives it a token. A claim that is not reported as mailed
+ * can be claimed again after a minute, with another token. Also deletes old links.
+ */
+export async function claimPasswordResetMail(
+  pool: pg.Pool,
+): Promise<PasswordResetMail | undefined> {
+  const { key: token, mask, hash } = newApiKey();
+  const { rows } = await pool.query<PasswordResetMail>({
+    name: 'claim-password-reset',
+    text: `with old as (delete from password_resets where expires_at < now() - interval '7 days'),
+           due as (
+             select id from password_resets where next_mail_at <= now() and expires_at > now()
+             order by next_mail_at limit 1 for update skip locked
+           )
+           update password_resets r set mask = $1, hash = $2, next_mail_at = now() + ${LEASE}
+           from due, users u where r.id = due.id and u.id = r.user_id
+           returning r.id, u.email, r.link || $3 as link`,
+    values: [mask, hash, token],
+  });
+  return rows[0];
+}
+
+export async function markPasswordResetMailed(pool: pg.Pool, id: string): Promise<void> {
+  await pool.query('update password_resets set next_mail_at = null where id = $1', [id]);
+}
+
+/**
+ * Returns the id and address of the user whom a link is for, or undefined if its token is unknown,
+ * used or expired. In a transaction, locks the link.
+ */
+export async function findPasswordReset(
+  knex: Knex,
+  token: string,
+): Promise<{ readonly id: string; readonly email: string } | undefined> {
+  const mask = maskOfApiKey(token);
+  if (mask === undefined) return undefined;
+  const found = await knex('password_resets as r')
+    .join('users as u', 'u.id', 'r.user_id')
+    .where({ 'r.mask': mask, 'r.used_at': null })
+    .whereRaw('r.expires_at > now()')
+    .forUpdate('r')
+    .first<{ id: string; email: string; hash: Uint8Array } | undefined>(
+      'u.id',
+      'u.email',
+      'r.hash',
+    );
+  if (!found || !matchesApiKey(token, found.hash)) return undefined;
+  return { id: found.id, email: found.email };
+}
+
+/**
+ * Sets a user's password, ends all of the user's links and sessions, and returns the masks of the
+ * sessions. Call it in a transaction.
+ */
+export async function resetPassword(
+  trx: Knex,
+  userId: string,
+  passwordHash: string,
+): Promise<string[]> {
+  await trx('users')
+    .where({ id: userId })
+    .update({ password_hash: passwordHash, updated_at: trx.fn.now() });
+  await trx('password_resets')
+    .where({ user_id: userId, used_at: null })
+    .update({ used_at: trx.fn.now(), next_mail_at: null });
+  return revokeSessions(trx, userId);
+}
