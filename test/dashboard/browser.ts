@@ -22,6 +22,7 @@ const FLAGS = [
 
 /** Window sizes that pages support. */
 export const SIZES = {
+  wide: { width: 1440, height: 900 },
   desktop: { width: 1280, height: 800 },
   phone: { width: 390, height: 844 },
 } as const;
@@ -58,6 +59,7 @@ async function executable(program: string): Promise<string> {
  * Opens a page in a new profile.
  *
  * @param options.isPhone emulates a phone's size and touch
+ * @param options.isWide emulates a large window
  * @param options.cookie of a session, `name=value`
  */
 export async function visit(
@@ -65,12 +67,13 @@ export async function visit(
   url: string,
   {
     isPhone = false,
+    isWide = false,
     theme = 'light',
     cookie,
-  }: { isPhone?: boolean; theme?: 'light' | 'dark'; cookie?: string } = {},
+  }: { isPhone?: boolean; isWide?: boolean; theme?: 'light' | 'dark'; cookie?: string } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
-    viewport: SIZES[isPhone ? 'phone' : 'desktop'],
+    viewport: SIZES[isPhone ? 'phone' : isWide ? 'wide' : 'desktop'],
     hasTouch: isPhone,
     colorScheme: theme,
     reducedMotion: 'reduce',

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
-import { inspect, leaveField, press } from './browser.js';
+import { inspect, leaveField, press, push } from './browser.js';
 import { dashboardScene, failures, ONCE, subscribed, type Scene } from './scene.js';
 
 const deliveries = suite('dashboard/deliveries');
@@ -37,9 +37,11 @@ deliveries(
   'an operator finds a failed delivery, reads why, sends it again, and sees it succeed',
   async () => {
     const { page, close } = await scene.open('/deliveries');
-    await page.getByLabel('Status').selectOption('Failed');
+    await page.getByLabel('Status').selectOption('failure');
+    await page.getByRole('button', { name: 'Time ↓' }).click();
+    await page.getByRole('columnheader', { name: 'Time ↑' }).waitFor();
     await page
-      .getByRole('row', { name: /invoice\.sent.*billing/ })
+      .getByRole('row', { name: /^invoice\.sent failure billing 500 [\d.]+ m?s 1 / })
       .first()
       .getByRole('link')
       .click();
@@ -52,6 +54,9 @@ deliveries(
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('Attempt 2', { exact: true }).waitFor();
     await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
+    await page.getByText('Compare two attempts').click();
+    await page.getByRole('row', { name: /^Answer 500 200$/ }).waitFor();
+    await inspect(page, 'delivery-compared');
     // The filter is in the address: the back button restores the list.
     await page.goBack();
     await until(
@@ -72,7 +77,10 @@ deliveries('payloads, answers and names are shown as text, whatever they hold', 
   const { page, close } = await scene.open(`/deliveries?search=${encodeURIComponent(HOSTILE)}`);
   await page.getByRole('link', { name: HOSTILE }).first().click();
   await page.getByRole('heading', { name: HOSTILE }).waitFor();
+  await page.getByLabel('Request data', { exact: true }).getByText('onerror').first().waitFor();
+  await push(page, 'Raw');
   await page.getByLabel('Request body', { exact: true }).getByText('onerror').waitFor();
+  await push(page, 'Headers');
   await page.getByLabel('Request headers', { exact: true }).getByText('x-note').waitFor();
   const { event_id: event } = (await scene.client.eventDeliveries.list({ perPage: 1 }).page())
     .content[0]!;

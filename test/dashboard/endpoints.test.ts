@@ -62,7 +62,7 @@ endpoints(
     const [request] = await mended.received(2);
     assert.is(request!.headers['authorization'], 'Bearer the-new-token');
     await page.getByRole('button', { name: 'Close' }).click();
-    await page.getByLabel('Status').selectOption('Delivered');
+    await page.getByLabel('Status').selectOption('success');
     await until(
       'two rows',
       async () => (await page.getByRole('row', { name: /invoice\.sent.*success/ }).count()) === 2,
@@ -88,11 +88,11 @@ endpoints('a list of many is narrowed to those whose circuit breaker is open', a
   const { page, close } = await scene.open('/endpoints');
   const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
   await page.getByRole('row', { name: /billing/ }).waitFor();
-  await page.getByLabel('Circuit breaker').selectOption('Breaker open');
+  await page.getByLabel('Circuit breaker').selectOption('breaker open');
   await until('the open one alone', async () => (await names()).join() === 'ledger');
   assert.match(page.url(), /breaker=open/);
   await inspect(page, 'endpoints-breaker-open');
-  await page.getByLabel('Circuit breaker').selectOption('Breaker closed');
+  await page.getByLabel('Circuit breaker').selectOption('breaker closed');
   await until(
     'the others',
     async () => !(await names()).includes('ledger') && (await names()).includes('billing'),

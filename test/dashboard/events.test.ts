@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
-import { inspect } from './browser.js';
+import { inspect, push } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const events = suite('dashboard/events');
@@ -52,6 +52,8 @@ events('numbers of a payload keep the digits that they came with', async () => {
     '{"event_type":"order.big","data":{"n":12345678901234567890,"price":1.10}}',
   );
   const { page, close } = await scene.open(`/events/${body.data.uid}`);
+  await page.getByLabel('Data', { exact: true }).getByText('12345678901234567890').waitFor();
+  await push(page, 'Raw');
   const data = page.getByLabel('Data, as it is sent', { exact: true });
   await data.getByText('12345678901234567890').waitFor();
   assert.match((await data.textContent()) ?? '', '"price": 1.10');
@@ -93,13 +95,15 @@ events(
     const { uid } = (await client.events.list({ sourceId }).page()).content[0]!;
     await page.goto(page.url().replace(/sources.*/, `events/${uid}`));
     await what.getByText(/Message of \d+ B/).waitFor();
-    const message = page.getByRole('region', { name: /^Message/ });
-    await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
-    await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
+    await push(page, 'Raw');
     assert.not.match(
       (await page.getByLabel('Data, as it is sent', { exact: true }).textContent()) ?? '',
       'onerror',
     );
+    const message = page.getByRole('region', { name: 'Payload' });
+    await message.getByRole('button', { name: /^Message/ }).click();
+    await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
+    await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
     await message.getByRole('button', { name: 'JSON' }).click();
     await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
     await message.getByRole('button', { name: 'Hex' }).click();

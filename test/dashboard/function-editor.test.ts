@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Page } from 'playwright-core';
 import { until } from '../support/until.js';
-import { inspect, picture, press } from './browser.js';
+import { inspect, picture, press, push } from './browser.js';
 import { dashboardScene, quarantined, type Scene } from './scene.js';
 
 const editor = suite('dashboard/function-editor');
@@ -70,7 +70,10 @@ editor(
     const { sourceId: id } = await quarantined(scene, 'plain', MESSAGES, { body_function: null });
     const { page, close } = await scene.open(`/sources/${id}/function`, { theme: 'dark' });
     await page.getByText('would be quarantined').waitFor();
+    assert.match(page.url(), /message=/);
     await page.getByRole('button', { name: 'Begin with an example' }).click();
+    await page.getByLabel('Message', { exact: true }).selectOption('A sample of my own');
+    await page.getByLabel('Its text').fill('{"id":"B-2","status":"paid"}');
     await page.getByText('would be accepted').waitFor();
     await page.getByText('"event_type": "order.paid"').waitFor();
     await page.getByLabel('Its text').fill('{"id":"B-2","status":"lost","price":1.10}');
@@ -160,8 +163,9 @@ editor(
     );
     await until('the delivery', async () => (await deliveryOf())?.status === 'success');
     await delivery.page
-      .getByText('changed the data: its endpoint gets what the requests below show')
+      .getByText('changed the data: the payload is what its endpoint gets')
       .waitFor();
+    await push(delivery.page, 'Raw');
     await delivery.page.getByText('"text": "A-9"').waitFor();
     assert.is(await delivery.page.getByText('4111').count(), 0);
     await inspect(delivery.page, 'delivery-transformed');
@@ -179,7 +183,7 @@ editor(
     await field.focus();
     await page.keyboard.press('ControlOrMeta+Home');
     await page.keyboard.type('// g s q ? / ');
-    assert.match(page.url(), /\/function$/);
+    assert.match(page.url(), /\/function\b/);
     assert.match((await field.textContent()) ?? '', '// g s q ? / function transform');
     await page.keyboard.press('Tab');
     assert.is(await page.evaluate('document.activeElement.textContent'), 'Save');

@@ -1,7 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Activity } from '@gateway/client';
-import { filled, summaryOf, lineOf } from '#dashboard/pages/overview/activity';
+import {
+  filled,
+  latencyOf,
+  lineOf,
+  successOf,
+  summaryOf,
+} from '#dashboard/pages/overview/activity';
 import { dashboardScene, type Scene } from './scene.js';
 
 const overview = suite('dashboard/overview');
@@ -72,6 +78,7 @@ overview(
     const activity = {
       step_seconds: 60,
       content: [counted('2026-11-25T10:01:00.000Z', 120), counted('2026-11-25T10:03:00.000Z', 60)],
+      latency_ms: [{ at: '2026-11-25T10:02:00.000Z', p50: 4, p95: 9, p99: 12 }],
     };
     const times = {
       fromMs: Date.parse('2026-11-25T10:00:30Z'),
@@ -85,6 +92,8 @@ overview(
     const line = lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success);
     assert.equal(line.values, [2, 0, 1]);
     assert.is(summaryOf([line]), 'Delivered: now 1.0/s, at most 2.0/s');
+    assert.equal(latencyOf(steps, 'p95', 'warn').values, [null, 9, null]);
+    assert.equal(successOf(steps).values, [1, null, 1]);
   },
 );
 

@@ -144,7 +144,11 @@ pictures.after(async () => {
   await billing.close();
 });
 
-const looks = { light: {}, dark: { theme: 'dark' }, phone: { isPhone: true } } as const;
+const looks = {
+  light: { isWide: true },
+  dark: { theme: 'dark' },
+  phone: { isPhone: true },
+} as const;
 for (const [look, options] of Object.entries(looks)) {
   pictures(`pages are accessible and fit their window: ${look}`, async () => {
     const { page, close } = await scene.open('/overview', options);

@@ -144,10 +144,10 @@ portal(
     await page.getByText('It was not accepted').waitFor();
     await page.getByRole('link', { name: 'The delivery' }).click();
     await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
-    await page.getByLabel('Request body', { exact: true }).getByText('This is a test').waitFor();
+    await page.getByLabel('Request data', { exact: true }).getByText('This is a test').waitFor();
     await inspect(page, 'portal-delivery');
     await page.getByRole('link', { name: 'Deliveries' }).first().click();
-    await page.getByLabel('Status').selectOption('Failed');
+    await page.getByLabel('Status').selectOption('failure');
     await page
       .getByRole('row', { name: /invoice\.sent.*acme hooks/ })
       .getByRole('link')
@@ -162,7 +162,7 @@ portal(
     await page.getByText('Copy the secret now').waitFor();
     await page.getByRole('button', { name: 'Close' }).last().click();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Its deliveries are held until it is activated.').waitFor();
+    await page.getByText('You paused this endpoint.').waitFor();
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     await close();

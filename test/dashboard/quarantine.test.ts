@@ -108,7 +108,7 @@ quarantine(
     await page.getByText('Discarded 1.').waitFor();
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByText('No quarantined messages match these filters').waitFor();
-    await page.getByLabel('Status').selectOption('Discarded');
+    await page.getByLabel('Status').selectOption('discarded');
     await until('the discarded one', async () => (await rows.count()) === 1);
     await close();
   },

@@ -74,7 +74,7 @@ shell('on a phone the menu opens and closes', async () => {
   await inspect(page, 'menu-phone');
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
-  assert.is(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false);
+  assert.is(await page.getByRole('navigation', { name: 'Watch' }).isVisible(), false);
   await close();
 });
 

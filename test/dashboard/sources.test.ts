@@ -78,6 +78,7 @@ sources(
       'a field that belongs to an authentication type',
     );
     await page.getByLabel('Authentication type').selectOption('plain');
+    assert.is(await page.getByLabel('Hash type').count(), 0);
     await page.getByLabel('User name').fill(broker.users.plain.username);
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Create source' }).click();

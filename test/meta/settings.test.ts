@@ -111,7 +111,11 @@ const TESTED: Record<string, readonly string[]> = {
     'server.auth.max_failures',
   ],
   'test/server/billing.test.ts': ['billing.enabled', 'billing.url', 'billing.api_key'],
-  'test/server/dashboard.test.ts': ['dashboard.enabled', 'portal.frame_ancestors'],
+  'test/server/dashboard.test.ts': [
+    'dashboard.enabled',
+    'dashboard.stylesheet',
+    'portal.frame_ancestors',
+  ],
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
   'test/server/root-path.test.ts': ['root_path'],
   'test/server/routes/people/api-keys.test.ts': ['limits.api_keys_per_project'],

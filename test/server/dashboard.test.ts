@@ -1,5 +1,8 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { configOf, startApi, type Api } from './api.js';
@@ -182,5 +185,32 @@ dashboard('with dashboard.enabled off there is none', async () => {
     await without.close();
   }
 });
+
+dashboard(
+  'a style sheet of the operator is loaded last, and a file that is not there stops the start',
+  async () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'brand-')), 'brand.css');
+    const start = () => startApi({ file: { dashboard: { stylesheet: file } } });
+    assert.match(
+      await start().then(
+        () => '',
+        (error: Error) => error.message,
+      ),
+      /^dashboard\.stylesheet .*no such file.*Set it to a readable CSS file/,
+    );
+    writeFileSync(file, ":root { --brand-name: 'Parcels'; }");
+    const branded = await start();
+    try {
+      const page = await get(`${branded.url}/`, HTML);
+      const name = assetsOf(page.body).find((it) => it.includes('/brand-')) ?? '';
+      assert.ok(page.body.indexOf(name) > page.body.indexOf('/assets/style-'));
+      const css = await get(branded.url + name);
+      assert.is(css.headers['content-type'], 'text/css; charset=utf-8');
+      assert.match(css.body.toString(), 'Parcels');
+    } finally {
+      await branded.close();
+    }
+  },
+);
 
 dashboard.run();

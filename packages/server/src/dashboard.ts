@@ -18,6 +18,9 @@ function policyOf(ancestors: readonly string[]): string {
   return `${POLICY}; frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`;
 }
 
+/** The contents of assets, kept once they were read. */
+const read = new Map<string, Buffer>();
+
 /** Asset names contain a hash of the content, so assets can be cached forever. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
@@ -27,15 +30,46 @@ const ENCODINGS = [
 ] as const;
 
 /**
+ * Returns the style sheet of the operator as an asset. Throws an error that names the setting if
+ * the file cannot be read.
+ */
+function brandOf(file: string): { readonly name: string; readonly css: Buffer } {
+  try {
+    const css = readFileSync(file);
+    const hash = createHash('sha256').update(css).digest('hex').slice(0, 8);
+    return { name: `brand-${hash}.css`, css };
+  } catch (error) {
+    throw new Error(
+      `dashboard.stylesheet (GATEWAY_DASHBOARD_STYLESHEET): ${(error as Error).message}. Set it to a readable CSS file, or remove it.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
  * Serves the files in `<rootPath>/assets`, and the dashboard page for every other path outside the
- * API if the client accepts HTML. Other requests, and all if the dashboard is not built, go to the
+ * API if the client accepts HTML. A style sheet of the operator is loaded after the others. Other requests, and all if the dashboard is not built, go to the
  * next middleware. Only portal pages can be framed, and only by the origins in `frameAncestors`.
  */
-export function serveDashboard(rootPath: string, frameAncestors: readonly string[]): Middleware {
+export function serveDashboard(
+  rootPath: string,
+  frameAncestors: readonly string[],
+  stylesheet?: string,
+): Middleware {
   if (!existsSync(new URL('index.html', site))) return (_, next) => next();
-  const page = readFileSync(new URL('index.html', site), 'utf8').replaceAll('{{root}}', rootPath);
+  const brand = stylesheet === undefined ? undefined : brandOf(stylesheet);
+  const page = readFileSync(new URL('index.html', site), 'utf8')
+    .replace(
+      '{{brand}}',
+      brand ? `<link rel="stylesheet" href="{{root}}/assets/${brand.name}" />` : '',
+    )
+    .replaceAll('{{root}}', rootPath);
   const etag = `"${createHash('sha256').update(page).digest('base64url')}"`;
   const names = new Set(readdirSync(new URL('assets/', site)));
+  if (brand) {
+    names.add(brand.name);
+    read.set(brand.name, brand.css);
+  }
   const assets = `${rootPath}/assets/`;
   const policies = { portal: policyOf(frameAncestors), others: policyOf([]) };
 
@@ -71,8 +105,6 @@ function isPage(path: string, rootPath: string): boolean {
     !/^\/(api|healthz|metrics)(\/|$)/.test(path.slice(rootPath.length))
   );
 }
-
-const read = new Map<string, Buffer>();
 
 function sendAsset(ctx: Context, name: string, names: ReadonlySet<string>): void {
   const [encoding, ending] = ENCODINGS.find(

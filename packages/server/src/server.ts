@@ -131,7 +131,11 @@ export async function startServer({
       }),
       docs: serveDocs(config.root_path),
       dashboard: config.dashboard.enabled
-        ? serveDashboard(config.root_path, config.portal.frame_ancestors)
+        ? serveDashboard(
+            config.root_path,
+            config.portal.frame_ancestors,
+            config.dashboard.stylesheet,
+          )
         : undefined,
     };
     const app = createApp(routes, pages, context, () => closing).callback();

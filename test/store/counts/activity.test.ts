@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { readActivity, readSummary } from '#store/counts/activity';
+import { readActivity, readLatencies, readSummary } from '#store/counts/activity';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
@@ -163,6 +163,11 @@ activity('a summary says what waits, and how long deliveries took', async () => 
   assert.is(summary.latency_ms!.deliveries, 4);
   assert.ok(summary.latency_ms!.p50 >= 0 && summary.latency_ms!.p99 >= summary.latency_ms!.p50);
   assert.ok(summary.oldest_pending_seconds! < 60);
+  const hour = { from: range.from, to: new Date(), stepSeconds: 60 };
+  const latencies = await readLatencies(db.pool, projectId, hour);
+  assert.ok(latencies.length > 0);
+  assert.ok(latencies.every(({ p50, p99 }) => p50 >= 0 && p99 >= p50));
+  assert.equal(await readLatencies(db.pool, OTHER, hour), []);
 });
 
 activity.run();

@@ -367,6 +367,8 @@ export const settings = {
 
   'dashboard.enabled': { type: 'boolean', default: true,
     summary: 'Whether the server serves the dashboard, below its root path.' },
+  'dashboard.stylesheet': { type: 'string',
+    summary: 'CSS file that pages load after their own, to replace the name (--brand-name), the mark (--brand-mark) and the colours of the dashboard and the portal.' },
   'portal.frame_ancestors': { type: 'list', default: [], format: 'ancestor',
     summary: "Origins whose pages may show the portal in an iframe, such as https://app.example.com; 'self' is the server itself. Empty: none." },
   'portal.requests_per_second': { type: 'integer', default: 20, min: 0,

@@ -103,6 +103,7 @@ interface ListState<Row> {
 export interface PageQuery {
   readonly perPage: number;
   readonly next_page_cursor?: string;
+  readonly sort?: 'ASC';
 }
 
 /** A small first page arrives quickly. Further pages are larger. */

@@ -10,6 +10,7 @@ import { Form } from '../components/form.js';
 import { Button } from '../components/layout.js';
 import { navigate } from '../router/location.js';
 import { begin, session } from '../session/session.js';
+import { brandName } from '../session/theme.js';
 import { Provider } from './sign-in.js';
 
 /**
@@ -25,12 +26,13 @@ export function AcceptInvitation({ token }: { token: string }) {
     return { it, methods };
   });
   useEffect(() => {
-    document.title = 'Invitation · Gateway';
+    document.title = `Invitation · ${brandName}`;
   }, []);
   return (
     <main class="sign-in">
       <div class="form">
-        <h1>Join Gateway</h1>
+        <span class="brand" aria-hidden="true" />
+        <h1>Join {brandName}</h1>
         <Loaded resource={invitation}>{(data) => <Ways token={token} {...data} />}</Loaded>
         {session.value && (
           <p class="muted">

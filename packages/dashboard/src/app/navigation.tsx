@@ -1,91 +1,128 @@
 import { signal } from '@preact/signals';
 import { Dialog } from '../components/form.js';
 import { shortcuts, useShortcuts } from '../components/shortcuts.js';
-import { href, navigate, path, projectId } from '../router/location.js';
+import { href, isPortal, navigate, path, projectId } from '../router/location.js';
 import type { PageRoute } from '../router/route.js';
 import { preferredProject, projects, rememberedProject } from '../session/session.js';
+import { Icon, isIcon } from './icon.js';
+
+/** The job that a page serves, with the last part of the paths of its pages, in the menu's order. */
+const GROUPS: readonly (readonly [name: string, pages: readonly string[]])[] = [
+  ['Watch', ['overview', 'issues', 'events', 'deliveries', 'quarantine']],
+  ['Configure', ['sources', 'endpoints', 'subscriptions', 'event-types']],
+  // Every other page.
+  ['Administer', []],
+];
 
 interface Destination {
   readonly label: string;
   readonly key: string;
   readonly to: string;
+  readonly name: string;
 }
 
-/** Returns the navigation: the pages of the current or last project, and those outside projects. */
+/** Returns the menu: the pages of the current or last project, and those outside projects. */
 function destinations(
   routes: readonly PageRoute[],
-): readonly (readonly [name: string, pages: readonly Destination[]])[] {
+): readonly (readonly [group: string, pages: readonly Destination[]])[] {
   // Until the projects are read, assume the last one, so that the layout does not shift.
   const project =
     projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
-  const all = routes.flatMap(({ path: pattern, nav }) =>
-    nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : [],
-  );
-  const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');
-  const of = (pages: typeof all) =>
-    pages.map(({ label, key, pattern }) => ({
-      label,
-      key,
-      to: pattern.replace(':project', project ?? ''),
-    }));
-  return [
-    ['Pages', project ? of(all.filter(isOfProject)) : []],
-    ['Organisation and account', of(all.filter((page) => !isOfProject(page)))],
-  ];
+  const all = routes.flatMap(({ path: pattern, nav }) => {
+    const isShown = nav && (nav.isShown?.() ?? true) && (project || !pattern.includes(':project'));
+    const to = pattern.replace(':project', project ?? '');
+    return isShown ? [{ ...nav, to, name: to.slice(to.lastIndexOf('/') + 1) }] : [];
+  });
+  if (isPortal.value) return [['Pages', all]];
+  const grouped = new Set(GROUPS.flatMap(([, names]) => names));
+  return GROUPS.map(([group, names]) => [
+    group,
+    names.length === 0
+      ? all.filter(({ name }) => !grouped.has(name))
+      : names.flatMap((name) => all.filter((it) => it.name === name)),
+  ]);
 }
 
 export function Navigation({ routes }: { routes: readonly PageRoute[] }) {
-  const groups = destinations(routes);
-  const shown = groups.flatMap(([, pages]) => pages);
+  const groups = destinations(routes).filter(([, pages]) => pages.length > 0);
   useShortcuts(
-    shown.map(({ label, key, to }) => ({
-      keys: `g ${key}`,
-      label: `Go to ${label}`,
-      run: () => navigate(to),
-    })),
+    groups.flatMap(([, pages]) =>
+      pages.map(({ label, key, to }) => ({
+        keys: `g ${key}`,
+        label: `Go to ${label}`,
+        run: () => navigate(to),
+      })),
+    ),
   );
   return (
     <>
-      {groups.map(
-        ([name, pages]) =>
-          pages.length > 0 && (
-            <nav key={name} class="navigation" aria-label={name}>
-              <ul>
-                {pages.map(({ label, to }) => (
-                  <li key={to}>
-                    <a
-                      href={href(to)}
-                      aria-current={
-                        path.value === to
-                          ? 'page'
-                          : path.value.startsWith(`${to}/`)
-                            ? 'true'
-                            : undefined
-                      }
-                    >
-                      {label}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </nav>
-          ),
-      )}
+      {groups.map(([group, pages]) => (
+        <nav key={group} class="navigation" aria-label={group}>
+          {!isPortal.value && (
+            <p class="navigation-group" aria-hidden="true">
+              {group}
+            </p>
+          )}
+          <ul>
+            {pages.map(({ label, to, name }) => (
+              <li key={to}>
+                <a href={href(to)} aria-current={currentOf(to)}>
+                  <Icon name={isIcon(name) ? name : 'other'} />
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+      ))}
     </>
   );
 }
 
+function currentOf(to: string): 'page' | 'true' | undefined {
+  if (path.value === to) return 'page';
+  return path.value.startsWith(`${to}/`) ? 'true' : undefined;
+}
+
 export const isHelpShown = signal(false);
 
-/** Lists the available shortcuts. Opened with `?`. */
+/** Lists the available shortcuts: those of the page, then those that open pages. Opened with `?`. */
 export function Help() {
   useShortcuts([{ keys: '?', label: 'Show this list', run: () => (isHelpShown.value = true) }]);
   if (!isHelpShown.value) return null;
-  const newest = new Map([...shortcuts.value].reverse().map((it) => [it.keys, it]));
+  const newest = [...new Map([...shortcuts.value].reverse().map((it) => [it.keys, it])).values()];
+  const isGo = ({ keys }: { keys: string }) => keys.startsWith('g ');
+  const ofPage = [
+    ...newest.filter((it) => !isGo(it)).reverse(),
+    { keys: 'Esc', label: 'Close a dialog' },
+  ];
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (isHelpShown.value = false)}>
-      <dl class="help">
-        {[...newest.values()].map(({ keys, label }) => (
+      <div class="help">
+        <Keys title="On this page" rows={ofPage} />
+        <Keys
+          title="Go to"
+          rows={newest
+            .filter(isGo)
+            .map(({ keys, label }) => ({ keys, label: label.replace(/^Go to /, '') }))}
+        />
+      </div>
+    </Dialog>
+  );
+}
+
+function Keys({
+  title,
+  rows,
+}: {
+  title: string;
+  rows: readonly { readonly keys: string; readonly label: string }[];
+}) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <dl>
+        {rows.map(({ keys, label }) => (
           <div key={keys}>
             <dt>
               {keys.split(' ').map((key) => (
@@ -95,13 +132,7 @@ export function Help() {
             <dd>{label}</dd>
           </div>
         ))}
-        <div>
-          <dt>
-            <kbd>Esc</kbd>
-          </dt>
-          <dd>Close a dialog</dd>
-        </div>
       </dl>
-    </Dialog>
+    </section>
   );
 }

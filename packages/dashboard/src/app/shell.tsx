@@ -15,7 +15,7 @@ import {
   session,
   signOut,
 } from '../session/session.js';
-import { chooseTheme, theme, type Theme } from '../session/theme.js';
+import { brandName, chooseTheme, theme, type Theme } from '../session/theme.js';
 import { Help, isHelpShown, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';
 import { routes } from './routes.js';
@@ -31,7 +31,7 @@ export function Shell() {
       <header class="sidebar">
         <div class="sidebar-head">
           <a class="brand" href={href('/')}>
-            Gateway
+            {brandName}
           </a>
           <div class="menu-button">
             <Button
@@ -44,7 +44,9 @@ export function Shell() {
         </div>
         <div class="sidebar-content">
           <ProjectSwitch />
-          <Navigation routes={routes} />
+          <div class="sidebar-pages">
+            <Navigation routes={routes} />
+          </div>
           <Account />
         </div>
       </header>

@@ -9,11 +9,12 @@ import { Button, ButtonLink } from '../components/layout.js';
 import { href, navigate } from '../router/location.js';
 import { ForgotPassword } from './reset-password.js';
 import { leaveForProvider, returnFromProvider, signIn } from '../session/session.js';
+import { brandName } from '../session/theme.js';
 
 export function SignIn() {
   const [methods, setMethods] = useState<SignInMethods>();
   useEffect(() => {
-    document.title = 'Sign in · Gateway';
+    document.title = `Sign in · ${brandName}`;
     accountApi()
       .auth.methods()
       .then(setMethods, () => setMethods({ password: true, password_reset: false, oidc: null }));
@@ -22,7 +23,8 @@ export function SignIn() {
   return (
     <main class="sign-in">
       <div class="form">
-        <h1>Sign in to Gateway</h1>
+        <span class="brand" aria-hidden="true" />
+        <h1>Sign in to {brandName}</h1>
         {methods.oidc && <Provider label={methods.oidc.label} isOnly={!methods.password} />}
         {methods.password && (
           <>
@@ -86,13 +88,14 @@ export const RETURN_PATH = '/sign-in/callback';
 export function SignInReturn() {
   const action = useAction(async () => navigate(await returnFromProvider(), { replace: true }));
   useEffect(() => {
-    document.title = 'Sign in · Gateway';
+    document.title = `Sign in · ${brandName}`;
     action.run();
   }, []);
   return (
     <main class="sign-in">
       <div class="form">
-        <h1>Sign in to Gateway</h1>
+        <span class="brand" aria-hidden="true" />
+        <h1>Sign in to {brandName}</h1>
         {action.error ? <Problem error={action.error} /> : <Loading />}
         {action.error && <ButtonLink href={href('/')}>Back to the sign-in page</ButtonLink>}
       </div>

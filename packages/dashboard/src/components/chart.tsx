@@ -3,7 +3,7 @@ import uPlot from 'uplot';
 import { theme } from '../session/theme.js';
 import { Time } from './data.js';
 
-const HEIGHT_PX = 180;
+const HEIGHT_PX = 150;
 
 /**
  * A line chart over time. For screen readers, the legend shows the last values, and `summary`
@@ -17,13 +17,24 @@ export function TimeChart({
   atMs,
   lines,
   format,
+  empty = 'Nothing happened in this time.',
+  max,
 }: {
   title: string;
   summary: string;
   atMs: readonly number[];
   lines: readonly Line[];
   format: (value: number) => string;
+  /** Replaces a chart whose values are all zero or unknown. */
+  empty?: string;
+  /** The fixed end of the axis. With it, zero is a value like others. */
+  max?: number;
 }) {
+  const isEmpty =
+    atMs.length > 0 &&
+    lines.every(({ values }) =>
+      values.every((it) => it === null || (max === undefined && it === 0)),
+    );
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const [point, setPoint] = useState<number | null>(null);
@@ -39,7 +50,7 @@ export function TimeChart({
     const draw = () => {
       chart.current?.destroy();
       chart.current = new uPlot(
-        optionsOf(element, lines, { height: HEIGHT_PX, format, onPoint: setPoint }),
+        optionsOf(element, lines, { height: HEIGHT_PX, format, max, onPoint: setPoint }),
         data,
         element,
       );
@@ -69,6 +80,7 @@ export function TimeChart({
       <figcaption>{title}</figcaption>
       <Legend lines={lines} at={at} index={index} format={format} />
       <div ref={place} class="time-chart-plot" role="img" aria-label={`${title}. ${summary}`} />
+      {isEmpty && <p class="time-chart-empty">{empty}</p>}
     </figure>
   );
 }
@@ -143,18 +155,24 @@ function optionsOf(
   {
     height,
     format,
+    max: end,
     onPoint,
-  }: { height: number; format: (value: number) => string; onPoint: (index: number | null) => void },
+  }: {
+    height: number;
+    format: (value: number) => string;
+    max: number | undefined;
+    onPoint: (index: number | null) => void;
+  },
 ): uPlot.Options {
   const muted = resolved(element, 'muted');
   const grid = { stroke: resolved(element, 'border'), width: 1 };
-  const font = '12px system-ui, sans-serif';
+  const font = '11px system-ui, sans-serif';
   return {
     width: element.clientWidth,
     height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: { y: { range: (_, __, max) => [0, end ?? (max > 0 ? max * 1.1 : 1)] } },
     axes: [
       {
         stroke: muted,
@@ -162,6 +180,7 @@ function optionsOf(
         ticks: grid,
         font,
         space: 64,
+        size: 28,
         values: (_, ticks, __, ___, step) => ticks.map((at) => tickTime(at, step)),
       },
       {
@@ -169,7 +188,8 @@ function optionsOf(
         grid,
         ticks: { show: false },
         font,
-        size: 56,
+        size: 48,
+        space: 36,
         values: (_, ticks) => ticks.map(format),
       },
     ],

@@ -5,7 +5,7 @@ import type { List } from '../api/read.js';
 import { pretty } from '../format/json.js';
 import { bytes } from '../format/number.js';
 import { own } from '../format/text.js';
-import { localTime, relative, rowTime, utcTime } from '../format/time.js';
+import { localTime, relative, rowTime, utcTime, zoneName } from '../format/time.js';
 import { Loading, Problem } from './feedback.js';
 import { Button } from './layout.js';
 
@@ -149,7 +149,7 @@ export function NewSecret({
   );
 }
 
-/** A list of names and values, omitting rows whose value is null or undefined. */
+/** A list of names and values, omitting rows whose value is null, undefined or false. */
 export function Facts({
   rows,
 }: {
@@ -158,7 +158,7 @@ export function Facts({
   return (
     <dl class="facts">
       {rows
-        .filter(([, value]) => value !== null && value !== undefined)
+        .filter(([, value]) => value !== null && value !== undefined && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
@@ -196,6 +196,8 @@ export interface TableColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: boolean;
+  /** A unit beside the name, such as the time zone. */
+  readonly note?: string;
 }
 
 /**
@@ -217,9 +219,9 @@ export function Table<Row extends { readonly uid: string }>({
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ name, isNumber }) => (
+            {columns.map(({ name, isNumber, note }) => (
               <th key={name} role="columnheader" scope="col" class={isNumber ? 'number-cell' : ''}>
-                {name}
+                {name} {note && <span class="unit">{note}</span>}
               </th>
             ))}
           </tr>
@@ -274,17 +276,19 @@ export function timeColumn<Field extends string>(
 ): TableColumn<{ readonly [It in Field]: string | null }> {
   return {
     name,
+    ...(look === 'row' && { note: zoneName() }),
     cell: (row) => (row[field] === null ? otherwise : <Time at={row[field]} look={look} />),
   };
 }
 
-/** A time for incidents: local, UTC and relative to now. */
+/** A time for incidents: in the browser's zone, in UTC if that differs, and relative to now. */
 export function FullTime({ at }: { at: string }) {
   return (
     <>
-      <Time at={at} /> <span class="muted number">({utcTime(at)}, </span>
-      <span class="muted">
-        <Time at={at} look="relative" />)
+      <Time at={at} />{' '}
+      <span class="muted number">
+        {zoneName() !== 'UTC' && `${utcTime(at)}, `}
+        <Time at={at} look="relative" />
       </span>
     </>
   );

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { isPortal, projectHref, query, setQuery } from '../router/location.js';
+import { brandName } from '../session/theme.js';
 import { useShortcuts } from './shortcuts.js';
 
 interface Look {
@@ -126,7 +127,7 @@ export function Page({
   children: ComponentChildren;
 }) {
   useEffect(() => {
-    document.title = `${title} · ${isPortal.value ? 'Webhooks' : 'Gateway'}`;
+    document.title = `${title} · ${isPortal.value ? 'Webhooks' : brandName}`;
   }, [title]);
   return (
     <div class={`page${isFull ? ' full' : ''}`}>

@@ -1,10 +1,19 @@
-const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+const dateTime = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: 'numeric', month: 'short', year: 'numeric', timeZoneName: 'short' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+});
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
-/** Formats a time in the browser's time zone, such as `25 Nov 2026, 14:03:21`. */
+/** Formats a time in the browser's time zone, such as `25 Nov 2026, 14:03:21 CET`. */
 export function localTime(at: string): string {
   return dateTime.format(new Date(at));
+}
+
+/** Returns the browser's time zone, such as `CET` or `GMT+5:30`. */
+export function zoneName(): string {
+  const parts = dateTime.formatToParts(new Date());
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
 
 /** Formats a time in UTC, such as `2026-11-25 13:03:21.120 UTC`. */

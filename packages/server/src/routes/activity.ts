@@ -2,6 +2,7 @@ import { Type, type Static, type TObject } from '@sinclair/typebox';
 import {
   readActivity,
   readEndpointActivity,
+  readLatencies,
   readSummary,
   SUMMARY_MAX,
 } from '@gateway/store/counts/activity';
@@ -29,6 +30,7 @@ const RANGE_MAX_MS = 8 * 24 * HOUR_MS;
 
 const counts = (...statuses: string[]) =>
   object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()])));
+const Milliseconds = Type.Number({ description: 'Milliseconds.' });
 const Activity = named(
   'Activity',
   object({
@@ -42,10 +44,16 @@ const Activity = named(
       }),
       { description: 'Oldest first; steps in which nothing ended are left out.' },
     ),
+    latency_ms: Type.Array(
+      object({ at: Timestamp, p50: Milliseconds, p95: Milliseconds, p99: Milliseconds }),
+      {
+        description:
+          'From the message to the first answer, by the time of the message, of a sample of the deliveries that succeeded. Empty for an endpoint.',
+      },
+    ),
   }),
 );
 const Count = Type.Integer({ description: `Counted up to ${SUMMARY_MAX}.` });
-const Milliseconds = Type.Number({ description: 'Milliseconds.' });
 const Summary = named(
   'Summary',
   object({
@@ -176,13 +184,14 @@ export const activityRoutes: readonly Route[] = [
           : rangeMs <= 48 * HOUR_MS
             ? 600
             : 3600;
-      const content = await readActivity(database.pool, project.id, {
-        endpointId: query.endpointId,
-        from,
-        to,
-        stepSeconds,
-      });
-      return { message: 'activity', data: { step_seconds: stepSeconds, content } };
+      const { endpointId } = query;
+      const steps = { from, to, stepSeconds };
+      const [content, latency] = await Promise.all([
+        readActivity(database.pool, project.id, { ...steps, endpointId }),
+        endpointId === undefined ? readLatencies(database.pool, project.id, steps) : [],
+      ]);
+      const data = { step_seconds: stepSeconds, content, latency_ms: latency };
+      return { message: 'activity', data };
     },
   ),
   projectRoute(

@@ -73,6 +73,16 @@ const EventDelivery = named(
     is_transformed: Type.Boolean({
       description: 'The function of its subscription has made what its endpoint gets.',
     }),
+    last_attempt: nullable(
+      object(
+        {
+          duration_ms: Type.Integer(),
+          http_status: nullable(Type.Integer()),
+          error_class: nullable(Type.String()),
+        },
+        { description: 'The newest attempt; null before the first.' },
+      ),
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
     event_metadata: object({ uid: Id, event_type: nullable(Type.String()) }),

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { idBound } from '../pagination/log-page.js';
 
 /**
  * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
@@ -56,6 +57,55 @@ export async function readActivity(
              ${object('delivery', 'success', 'failure', 'discarded')} as deliveries, ${object('attempt', 'success', 'failure')} as attempts
            from activity where project_id = $1 and endpoint_id = $2 and at >= $3 and at <= $4 group by 1 order by 1`,
     values: [projectId, endpointId ?? PROJECT, from, to, stepSeconds],
+  });
+  return rows;
+}
+
+export interface Latencies {
+  readonly at: Date;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** The number of deliveries that a latency chart is made from, and the fewest of a step. */
+const SAMPLED = 1_500;
+const SAMPLED_PER_STEP = 10;
+
+const FIRST_ANSWER = `select greatest(0, extract(epoch from a.requested_at - d.occurred_at) * 1000 + a.duration_ms) as ms from delivery_attempts a
+  where a.project_id = $1 and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at and a.number = 1`;
+
+/**
+ * Returns percentiles of the time from the message to the first response for each step, over its
+ * latest successful deliveries, at most `SAMPLED` in all steps unless these are many. Ordered from
+ * oldest to newest, omitting steps without such deliveries. No lock.
+ */
+export async function readLatencies(
+  pool: pg.Pool,
+  projectId: string,
+  { from, to, stepSeconds }: { from: Date; to: Date; stepSeconds: number },
+): Promise<Latencies[]> {
+  const stepMs = stepSeconds * 1_000;
+  const starts: number[] = [];
+  for (let at = from.getTime() - (from.getTime() % stepMs); at <= to.getTime(); at += stepMs)
+    starts.push(at);
+  const p = (share: number) => `percentile_cont(${share}) within group (order by ms)`;
+  const { rows } = await pool.query<Latencies>({
+    name: 'read-latencies',
+    text: `select at, ${p(0.5)} as p50, ${p(0.95)} as p95, ${p(0.99)} as p99
+           from unnest($2::timestamptz[], $3::uuid[], $4::uuid[]) s(at, low, high),
+             lateral (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' and id >= s.low and id <= s.high
+                      and occurred_at >= s.at and occurred_at < s.at + make_interval(secs => $5) order by id desc limit $6) d,
+             lateral (${FIRST_ANSWER}) l
+           group by at order by at`,
+    values: [
+      projectId,
+      starts.map((ms) => new Date(ms)),
+      starts.map((ms) => idBound(ms, '0')),
+      starts.map((ms) => idBound(ms + stepMs - 1, 'f')),
+      stepSeconds,
+      Math.max(SAMPLED_PER_STEP, Math.floor(SAMPLED / starts.length)),
+    ],
   });
   return rows;
 }
@@ -155,8 +205,7 @@ export async function readSummary(pool: pg.Pool, projectId: string): Promise<Pro
                   'p50', percentile_cont(0.5) within group (order by ms), 'p95', percentile_cont(0.95) within group (order by ms),
                   'p99', percentile_cont(0.99) within group (order by ms)) end
            from (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' order by id desc limit ${LATENCIES}) d,
-                lateral (select greatest(0, extract(epoch from a.requested_at - d.occurred_at) * 1000 + a.duration_ms) as ms from delivery_attempts a
-                         where a.project_id = $1 and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at and a.number = 1) l) as latency_ms
+                lateral (${FIRST_ANSWER}) l) as latency_ms
       from (${PENDING}) pending`,
     values: [projectId],
   });

@@ -26,13 +26,23 @@ export interface EventDeliveryRow {
   readonly endpoint_name: string | null;
   readonly endpoint_url: string | null;
   readonly endpoint_status: string | null;
+  /** The newest attempt. Null before the first. */
+  readonly last_attempt: {
+    readonly duration_ms: number;
+    readonly http_status: number | null;
+    readonly error_class: string | null;
+  } | null;
 }
 
 const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason,
-  e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status`;
+  e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status, a.last_attempt`;
 
 const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.event_id and v.occurred_at = e.occurred_at
-  left join endpoints p on p.project_id = e.project_id and p.id = e.endpoint_id`;
+  left join endpoints p on p.project_id = e.project_id and p.id = e.endpoint_id
+  left join lateral (
+    select json_build_object('duration_ms', a.duration_ms, 'http_status', a.http_status, 'error_class', a.error_class) as last_attempt
+    from delivery_attempts a where a.project_id = e.project_id and a.event_delivery_id = e.id and a.occurred_at = e.occurred_at order by a.id desc limit 1
+  ) a on e.attempts > 0`;
 
 export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;

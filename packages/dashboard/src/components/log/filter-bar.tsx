@@ -1,10 +1,18 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useDebounced } from '../../api/read.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { Options, type Choices } from '../field.js';
 import { Button } from '../layout.js';
 import { useShortcuts } from '../shortcuts.js';
 import { RANGES } from './time-range.js';
+
+const TYPING_MS = 300;
+
+/** Returns whether the query selects rows, and does not only order them. */
+export function isAnyFilterSet(): boolean {
+  return [...query.value.keys()].some((name) => name !== 'sort');
+}
 
 /**
  * The search, filters and time range of a log, kept in the query string. `hasTime` is false for
@@ -31,7 +39,11 @@ export function FilterBar({
   useShortcuts(
     searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : [],
   );
-  const isFiltered = [...query.value.keys()].some((name) => name !== 'live');
+  const settled = useDebounced(typed, TYPING_MS);
+  // Sets the query only for what was typed, and not for what the back button restored.
+  useEffect(() => {
+    if (settled === typed) setQuery({ search: settled.trim() }, { replace: true });
+  }, [settled]);
   return (
     <form
       class="filter-bar"
@@ -51,10 +63,7 @@ export function FilterBar({
           title="Key: /"
           aria-label={searchHint}
           aria-keyshortcuts="/"
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-            if (event.currentTarget.value === '') setQuery({ search: '' });
-          }}
+          onInput={(event) => setTyped(event.currentTarget.value)}
         />
       )}
       {children}
@@ -65,7 +74,7 @@ export function FilterBar({
           <FilterTime name="to" label="To" />
         </>
       )}
-      {isFiltered && (
+      {isAnyFilterSet() && (
         <Button
           kind="quiet"
           onPress={() =>

@@ -3,10 +3,11 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { useList, type PageQuery } from '../../api/read.js';
 import { query } from '../../router/location.js';
+import { isAnyFilterSet } from './filter-bar.js';
 import { Empty, Loading, Problem } from '../feedback.js';
 import { Button } from '../layout.js';
 import { useShortcuts } from '../shortcuts.js';
-import { Log, type LogColumn } from './log.js';
+import { isOldestFirst, Log, type LogColumn } from './log.js';
 import { isOpenEnded } from './time-range.js';
 
 const LIVE_MS = 2_000;
@@ -53,9 +54,11 @@ export function LiveLog<Row extends { readonly uid: string }>({
         ]
       : [],
   );
-  const isFiltered = query.value.size > 0;
-  const list = useList(`${name} ${query.value.toString()}`, load, {
-    everyMs: isOpenEnded() ? LIVE_MS : undefined,
+  const isFiltered = isAnyFilterSet();
+  const order = isOldestFirst() ? ({ sort: 'ASC' } as const) : {};
+  const ordered: typeof load = (page, signal) => load({ ...page, ...order }, signal);
+  const list = useList(`${name} ${query.value.toString()}`, ordered, {
+    everyMs: isOpenEnded() && !isOldestFirst() ? LIVE_MS : undefined,
     isHeld: () => !isAtStart.current,
   });
   const { rows, error, freshCount } = list;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { param, setQuery } from '../../router/location.js';
 import { useRowKeys } from '../shortcuts.js';
 
 export interface LogColumn<Row> {
@@ -9,10 +10,15 @@ export interface LogColumn<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** The cell's place on phones: the second line, or hidden. Default: the first line. */
   readonly narrow?: 'second' | 'hidden';
+  readonly isNumber?: boolean;
+  /** A unit beside the name, such as the time zone. */
+  readonly note?: string;
+  /** Whether the rows are in the order of this column, so that its heading reverses them. */
+  readonly isOrder?: boolean;
 }
 
-const ROW_PX = 38;
-const NARROW_ROW_PX = 62;
+const ROW_PX = 33;
+const NARROW_ROW_PX = 58;
 /** Rows rendered above and below the viewport. */
 const MARGIN_ROWS = 12;
 /**
@@ -103,9 +109,14 @@ export function Log<Row extends { readonly uid: string }>({
     <div class="log" role="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
       <div class="log-head" role="rowgroup">
         <div role="row" style={{ gridTemplateColumns: template }}>
-          {columns.map(({ name }) => (
-            <span key={name} role="columnheader">
-              {name}
+          {columns.map(({ name, note, isNumber, isOrder }) => (
+            <span
+              key={name}
+              role="columnheader"
+              class={isNumber ? 'end' : ''}
+              aria-sort={isOrder ? (isOldestFirst() ? 'ascending' : 'descending') : undefined}
+            >
+              {isOrder ? <Order name={name} /> : name} {note && <span class="unit">{note}</span>}
             </span>
           ))}
         </div>
@@ -139,8 +150,12 @@ export function Log<Row extends { readonly uid: string }>({
                   onRow?.(row);
                 }}
               >
-                {columns.map(({ name, cell, narrow: place }, column) => (
-                  <span key={name} role="cell" class={`cut ${place ?? ''}`}>
+                {columns.map(({ name, cell, narrow: place, isNumber }, column) => (
+                  <span
+                    key={name}
+                    role="cell"
+                    class={`cut ${place ?? ''}${isNumber ? ' number end' : ''}`}
+                  >
                     {column === 0 ? (
                       <a class="log-link" href={hrefOf(row)}>
                         {cell(row)}
@@ -156,5 +171,23 @@ export function Log<Row extends { readonly uid: string }>({
         </div>
       </div>
     </div>
+  );
+}
+
+/** Returns whether the query asks for the oldest rows first. */
+export function isOldestFirst(): boolean {
+  return param('sort') === 'ASC';
+}
+
+function Order({ name }: { name: string }) {
+  const isUp = isOldestFirst();
+  return (
+    <button
+      type="button"
+      title={isUp ? 'Show the newest first' : 'Show the oldest first'}
+      onClick={() => setQuery({ sort: isUp ? undefined : 'ASC' })}
+    >
+      {name} {isUp ? '↑' : '↓'}
+    </button>
   );
 }

@@ -19,6 +19,8 @@ export interface FormSchema {
   readonly then?: FormSchema;
   readonly else?: FormSchema;
   readonly 'x-secret'?: boolean;
+  /** Fields that are valid, but not offered. */
+  readonly 'x-hidden'?: readonly string[];
   /** The meaning of null in this field. */
   readonly 'x-unset'?: string;
   /** The role that may set the field. `project` means not over a portal link. */
@@ -105,6 +107,7 @@ function apply(schema: FormSchema, value: Value, found: FieldStates): void {
     if (isGiven(value[name])) for (const other of others) found.required.add(other);
   for (const [name, inner] of Object.entries(schema.properties ?? {}))
     if (inner === false) found.hidden.add(name);
+  for (const name of schema['x-hidden'] ?? []) found.hidden.add(name);
   for (const part of schema.allOf ?? []) apply(part, value, found);
   if (!schema.if) return;
   const isMet = matches(schema.if, value);

@@ -1,4 +1,4 @@
-import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
+import type { DeliveryAttempt } from '@gateway/client';
 import { Badge, Code, Time } from '../../components/data.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
@@ -13,18 +13,8 @@ export function answerOf({
   return status === null ? (error ?? 'no answer') : String(status);
 }
 
-/** One request of a delivery and its response. `isOpen` expands it. */
-export function Attempt({
-  attempt,
-  delivery,
-  event,
-  isOpen,
-}: {
-  attempt: DeliveryAttempt;
-  delivery: EventDelivery;
-  event: SentEvent | undefined;
-  isOpen: boolean;
-}) {
+/** The response to a request of a delivery. `isOpen` expands it. */
+export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen: boolean }) {
   const {
     number,
     status,
@@ -36,6 +26,7 @@ export function Attempt({
     error,
   } = attempt;
   const isSent = attempt.error_class !== 'function';
+  const isBodyEmpty = body === null || body === '';
   return (
     <details class="attempt" open={isOpen}>
       <summary>
@@ -46,63 +37,31 @@ export function Attempt({
           <Time at={at} />
         </span>
       </summary>
-      {error && attempt.http_status !== null && <p class="attempt-error">{error}</p>}
-      <div class="attempt-sides">
-        <section>
-          <h3>Request</h3>
-          {isSent ? (
-            <>
-              <Code isRaw label="Request headers" text={requestLines(attempt, delivery, event)} />
-              {event && event.data !== null && (
-                <Code label="Request body" text={JSON.stringify(event.data)} />
-              )}
-            </>
-          ) : (
-            <p class="muted">Nothing was sent: the function of the subscription failed.</p>
-          )}
-        </section>
-        <section>
-          <h3>Response</h3>
-          {!isSent ? (
-            <p class="attempt-error">{error}</p>
-          ) : headers === null ? (
-            <p class="muted">
-              No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}
-              .
-            </p>
-          ) : (
-            <Code
-              isRaw
-              label="Response headers"
-              text={`HTTP ${attempt.http_status}\n${headerLines(headers)}`}
-            />
-          )}
-          {body !== null && body !== '' && <Code label="Response body" text={body} />}
-          {headers !== null && (body === null || body === '') && (
+      {error && isSent && attempt.http_status !== null && <p class="attempt-error">{error}</p>}
+      {!isSent && (
+        <p class="attempt-error">
+          Nothing was sent: the function of the subscription failed. {error}
+        </p>
+      )}
+      {isSent && headers === null && (
+        <p class="attempt-error">
+          No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}.
+        </p>
+      )}
+      {headers !== null && (
+        <div class="attempt-sides">
+          {isBodyEmpty ? (
             <p class="muted">The response had no body.</p>
+          ) : (
+            <Code label="Response body" text={body} />
           )}
-        </section>
-      </div>
+          <Code
+            isRaw
+            label="Response headers"
+            text={`HTTP ${attempt.http_status}\n${headerLines(headers)}`}
+          />
+        </div>
+      )}
     </details>
   );
-}
-
-/**
- * Returns the request as it was sent, without signatures and authentication, which are not stored.
- */
-function requestLines(
-  { url, requested_at: at }: DeliveryAttempt,
-  { uid }: EventDelivery,
-  event: SentEvent | undefined,
-): string {
-  const { headers = {}, data_bytes: length } = event ?? {};
-  const own = {
-    'content-type': 'application/json',
-    ...headers,
-    ...(length === undefined ? {} : { 'content-length': String(length) }),
-    'webhook-id': uid,
-    'webhook-timestamp': String(Math.floor(new Date(at).getTime() / 1000)),
-    'webhook-signature': '(made from the secrets, not kept)',
-  };
-  return `POST ${url}\n${headerLines(own)}`;
 }

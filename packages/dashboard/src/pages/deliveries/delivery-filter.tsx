@@ -9,14 +9,15 @@ import { isPortal, param } from '../../router/location.js';
 type DeliveryQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
 type Status = NonNullable<DeliveryQuery['status']>[number];
 
-/** Values and labels of the `status` filter. `waiting` stands for two API statuses. */
+/** Values and labels of the `status` filter, in the words of the badges. */
 export const STATUSES = [
   ['', 'Any status'],
-  ['failure', 'Failed'],
-  ['retry', 'Retrying'],
-  ['waiting', 'Waiting'],
-  ['success', 'Delivered'],
-  ['discarded', 'Discarded'],
+  ['failure', 'failure'],
+  ['retry', 'retry'],
+  // Deliveries that agents hold are scheduled again when these end.
+  ['waiting', 'scheduled, processing'],
+  ['success', 'success'],
+  ['discarded', 'discarded'],
 ] as const;
 
 /** Converts the page's query to API filters. */

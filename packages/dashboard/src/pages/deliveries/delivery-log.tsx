@@ -6,6 +6,7 @@ import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
 import type { LogColumn } from '../../components/log/log.js';
+import { milliseconds, rowTime } from '../../format/time.js';
 import { isPortal, projectHref } from '../../router/location.js';
 import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
@@ -43,43 +44,60 @@ export default function DeliveryLog() {
   );
 }
 
-/** Explains in one line why a delivery waits or has ended. */
-function Remark({
-  row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint },
-}: {
-  row: EventDelivery;
-}) {
-  if (status === 'scheduled' && endpoint.status === 'paused')
-    return <>held: the endpoint is paused</>;
-  return (
-    <>
-      {reason}
-      {reason && next && ' · '}
-      {next && (
-        <>
-          next attempt <Time at={next} look="relative" />
-        </>
-      )}
-    </>
-  );
+/** Returns why a delivery waits or has ended, in a few words. */
+function Remark({ row }: { row: EventDelivery }) {
+  const { reason, next_attempt_at: next, status, endpoint_metadata: endpoint } = row;
+  if (status === 'scheduled' && endpoint.status === 'paused') return <>endpoint paused</>;
+  if (reason?.startsWith('The circuit breaker'))
+    return <>breaker open{next && `, ${rowTime(next)}`}</>;
+  if (next && status === 'retry') {
+    return (
+      <>
+        next try <Time at={next} look="relative" />
+      </>
+    );
+  }
+  if (reason?.startsWith('No retry is left')) return <>no retry left</>;
+  return <>{reason}</>;
 }
 
 const columns: readonly LogColumn<EventDelivery>[] = [
   {
     name: 'Event type',
-    width: 'minmax(8rem, 1.1fr)',
+    width: 'minmax(9rem, 1.6fr)',
     cell: ({ event_metadata: event }) => event.event_type ?? 'unknown',
   },
   { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
   {
     name: 'Endpoint',
-    width: 'minmax(7rem, 0.9fr)',
+    width: 'minmax(8rem, 1.3fr)',
     narrow: 'second',
     cell: ({ endpoint_metadata: it }) => it.name ?? it.uid,
   },
   {
+    name: 'Answer',
+    width: 'minmax(4rem, 0.6fr)',
+    narrow: 'hidden',
+    cell: ({ last_attempt: last }) =>
+      last && (last.http_status ?? (last.error_class ?? 'none').replaceAll('_', ' ')),
+  },
+  {
+    name: 'Took',
+    width: '4.5rem',
+    isNumber: true,
+    narrow: 'hidden',
+    cell: ({ last_attempt: last }) => last && milliseconds(last.duration_ms),
+  },
+  {
+    name: 'Attempts',
+    width: '4.5rem',
+    isNumber: true,
+    narrow: 'hidden',
+    cell: ({ attempts }) => attempts,
+  },
+  {
     name: 'Remark',
-    width: 'minmax(8rem, 2fr)',
+    width: 'minmax(8rem, 1.6fr)',
     narrow: 'hidden',
     cell: (row) => (
       <span class="muted" title={row.reason ?? undefined}>
@@ -88,10 +106,9 @@ const columns: readonly LogColumn<EventDelivery>[] = [
     ),
   },
   {
-    name: 'Attempts',
-    width: '5rem',
-    narrow: 'hidden',
-    cell: ({ attempts }) => <span class="number">{attempts}</span>,
+    ...timeColumn('Time', 'occurred_at', 'row'),
+    width: '8.5rem',
+    narrow: 'second',
+    isOrder: true,
   },
-  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
 ];

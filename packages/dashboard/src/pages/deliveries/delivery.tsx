@@ -1,13 +1,18 @@
-import type { EventDelivery } from '@gateway/client';
+import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Badge, Copyable, Facts, FullTime } from '../../components/data.js';
+import { Badge, Code, Copyable, Facts, FullTime } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Page, Panel } from '../../components/layout.js';
+import { Payload, Tree } from '../../components/payload.js';
+import { headerLines } from '../../format/json.js';
+import { bytes } from '../../format/number.js';
 import { isPortal, projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { Attempt } from './attempt.js';
+import { Comparison } from './comparison.js';
+import { requestCommand, requestHeaders } from './request.js';
 import { ResendButton } from './resend.js';
 
 const LIVE_MS = 1_500;
@@ -37,29 +42,67 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
       actions={delivery && <ResendButton delivery={delivery} onSent={resource.refresh} />}
     >
       <Loaded resource={resource} lines={12}>
-        {(data) => (
-          <>
-            <Panel title="Delivery" actions={<Badge status={data.delivery.status} />}>
-              <DeliveryFacts delivery={data.delivery} />
-            </Panel>
-            <Panel title={`Attempts (${data.attempts.length})`}>
-              {data.attempts.length === 0 && <p class="muted">No request was sent yet.</p>}
-              <div class="attempts">
-                {data.attempts.map((attempt, index) => (
-                  <Attempt
-                    key={attempt.uid}
-                    attempt={attempt}
-                    delivery={data.delivery}
-                    event={event.data}
-                    isOpen={index === 0}
-                  />
-                ))}
-              </div>
-            </Panel>
-          </>
+        {({ delivery: shown, attempts }) => (
+          <div class="split">
+            <div>
+              <Panel
+                title="Payload"
+                actions={event.data && <span class="muted">{bytes(event.data.data_bytes)}</span>}
+              >
+                <Loaded resource={event} lines={5}>
+                  {(sent) => <SentPayload delivery={shown} event={sent} attempt={attempts[0]} />}
+                </Loaded>
+              </Panel>
+              <Panel title={`Attempts (${attempts.length})`}>
+                {attempts.length === 0 && <p class="muted">No request was sent yet.</p>}
+                {attempts.length > 1 && <Comparison attempts={attempts} />}
+                <div class="attempts">
+                  {attempts.map((attempt, index) => (
+                    <Attempt key={attempt.uid} attempt={attempt} isOpen={index === 0} />
+                  ))}
+                </div>
+              </Panel>
+            </div>
+            <aside>
+              <Panel title="Delivery" actions={<Badge status={shown.status} />}>
+                <DeliveryFacts delivery={shown} />
+              </Panel>
+            </aside>
+          </div>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** The request of a delivery. Its signature and authentication are not stored. */
+function SentPayload({
+  delivery,
+  event,
+  attempt,
+}: {
+  delivery: EventDelivery;
+  event: SentEvent;
+  attempt: DeliveryAttempt | undefined;
+}) {
+  const url = attempt?.url ?? delivery.endpoint_metadata.url ?? '';
+  const headers = requestHeaders(delivery, event, attempt);
+  if (event.data === null)
+    return <p class="muted">The function of its subscription has not made the data yet.</p>;
+  const body = JSON.stringify(event.data);
+  return (
+    <Payload
+      label="Form of the payload"
+      forms={[
+        ['Tree', <Tree label="Request data" value={event.data} />],
+        ['Raw', <Code label="Request body" text={body} />],
+        [
+          'Headers',
+          <Code isRaw label="Request headers" text={`POST ${url}\n${headerLines(headers)}`} />,
+        ],
+        ['curl', <Code isRaw label="Command" text={requestCommand(url, headers, body)} />],
+      ]}
+    />
   );
 }
 
@@ -118,7 +161,7 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
 
 /** Explains that requests show the output of the function and not the event data. */
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
-  const words = 'changed the data: its endpoint gets what the requests below show';
+  const words = 'changed the data: the payload is what its endpoint gets';
   if (isPortal.value) return <>{words}</>;
   return (
     <>

@@ -14,16 +14,16 @@ import { shareOf, stateOf, type Attempts } from './state.js';
 
 const STATUSES = [
   ['', 'Any status'],
-  ['active', 'Active'],
-  ['paused', 'Paused'],
-  ['inactive', 'Inactive'],
+  ['active', 'active'],
+  ['paused', 'paused'],
+  ['inactive', 'inactive'],
 ] as const;
 
 /** The values are API states of the circuit breaker, joined with commas. */
 const BREAKERS = [
   ['', 'Any circuit breaker'],
-  ['open,half_open', 'Breaker open'],
-  ['closed', 'Breaker closed'],
+  ['open,half_open', 'breaker open'],
+  ['closed', 'breaker closed'],
 ] as const;
 
 type BreakerState = NonNullable<Endpoint['circuit_breaker']>['state'];
@@ -79,11 +79,11 @@ async function read(page: PageQuery, signal: AbortSignal) {
 }
 
 const columns: readonly LogColumn<ListedEndpoint>[] = [
-  { name: 'Name', width: 'minmax(8rem, 1.2fr)', cell: ({ name }) => name },
+  { name: 'Name', width: 'minmax(9rem, 1.5fr)', cell: ({ name }) => name },
   { name: 'State', width: '7.5rem', cell: (row) => <State row={row} /> },
   {
-    name: 'Accepted in 24 hours',
-    width: '10.5rem',
+    name: 'Accepted, 24 h',
+    width: '8.5rem',
     narrow: 'hidden',
     cell: ({ attempts }) => <Share attempts={attempts} />,
   },
@@ -91,11 +91,15 @@ const columns: readonly LogColumn<ListedEndpoint>[] = [
     name: 'URL',
     width: 'minmax(10rem, 2fr)',
     narrow: 'second',
-    cell: ({ url }) => <span class="mono muted">{url}</span>,
+    cell: ({ url }) => (
+      <span class="mono muted" title={url}>
+        {url}
+      </span>
+    ),
   },
   {
     name: 'Owner',
-    width: 'minmax(4rem, 0.7fr)',
+    width: 'minmax(6rem, 0.9fr)',
     narrow: 'hidden',
     cell: ({ owner_id: owner }) => owner,
   },

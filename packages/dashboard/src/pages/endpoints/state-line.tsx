@@ -3,6 +3,7 @@ import { api } from '../../api/client.js';
 import { Badge, Time } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
+import { isPortal } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 import { stateOf, type Attempts } from './state.js';
 
@@ -42,7 +43,7 @@ export function StateLine({
               onChange();
             }}
           >
-            Send now: close the breaker
+            {isPortal.value ? 'Send now' : 'Send now: close the breaker'}
           </ActionButton>
         </div>
       )}

@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
 import type { Tone } from '../../components/data.js';
+import { isPortal } from '../../router/location.js';
 
 export interface Attempts {
   readonly success: number;
@@ -17,43 +18,51 @@ export interface EndpointState {
 /** The share of failed requests, from 0 to 1, at which an endpoint counts as failing. */
 const FAILING = 0.5;
 
+/** The sentences of the dashboard, and those of the portal, which speak to the endpoint's owner. */
+const WORDS = {
+  project: {
+    paused: 'Its deliveries are held until it is activated.',
+    inactive: (reason: string) => `${reason} Events for it are not delivered.`,
+    open: (failures: number, requests: number) =>
+      `Its circuit breaker is open: ${failures} of ${requests} requests failed, so its deliveries wait. One request tries it`,
+    probing: 'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
+    failing: 'Most of the requests of the last day failed.',
+    active: 'Deliveries to it are sent.',
+  },
+  owner: {
+    paused: 'You paused this endpoint. We keep its messages, and send them when you activate it.',
+    inactive: (reason: string) => `${reason} We do not send messages to it.`,
+    open: (failures: number, requests: number) =>
+      `We paused sending because your server did not accept our requests: ${failures} of ${requests} failed. No message is lost. We try again`,
+    probing: 'We paused sending, and are now trying one request. If it works, the others follow.',
+    failing: 'Your server did not accept most of our requests of the last day.',
+    active: 'We send messages to this endpoint.',
+  },
+} as const;
+
 /** Describes whether an endpoint receives its deliveries: a label, a tone and a sentence. */
 export function stateOf(
   { status, status_reason: reason, circuit_breaker: breaker }: Endpoint,
   attempts?: Attempts,
 ): EndpointState {
-  if (status === 'paused')
-    return {
-      label: 'paused',
-      tone: 'warn',
-      sentence: 'Its deliveries are held until it is activated.',
-    };
-  if (status === 'inactive')
-    return {
-      label: 'inactive',
-      tone: 'bad',
-      sentence: `${reason ?? 'It was deactivated.'} Events for it are not delivered.`,
-    };
+  const words = WORDS[isPortal.value ? 'owner' : 'project'];
+  if (status === 'paused') return { label: 'paused', tone: 'warn', sentence: words.paused };
+  if (status === 'inactive') {
+    const sentence = words.inactive(reason ?? 'It was deactivated.');
+    return { label: 'inactive', tone: 'bad', sentence };
+  }
   if (breaker?.state === 'open') {
     const { failures, requests, until } = breaker;
-    const sentence = `Its circuit breaker is open: ${failures} of ${requests} requests failed, so its deliveries wait. One request tries it`;
-    return { label: 'breaker open', tone: 'bad', sentence, ...(until ? { until } : {}) };
+    const label = isPortal.value ? 'sending paused' : 'breaker open';
+    const sentence = words.open(failures, requests);
+    return { label, tone: 'bad', sentence, ...(until ? { until } : {}) };
   }
   if (breaker?.state === 'half_open')
-    return {
-      label: 'probing',
-      tone: 'warn',
-      sentence:
-        'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
-    };
+    return { label: 'probing', tone: 'warn', sentence: words.probing };
   const share = shareOf(attempts);
   if (share !== undefined && 1 - share >= FAILING)
-    return {
-      label: 'failing',
-      tone: 'bad',
-      sentence: 'Most of the requests of the last day failed.',
-    };
-  return { label: 'active', tone: 'ok', sentence: 'Deliveries to it are sent.' };
+    return { label: 'failing', tone: 'bad', sentence: words.failing };
+  return { label: 'active', tone: 'ok', sentence: words.active };
 }
 
 /** Returns the share of accepted requests, from 0 to 1, or undefined if there were no requests. */

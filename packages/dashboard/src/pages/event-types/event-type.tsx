@@ -7,9 +7,10 @@ import { Badge, Code, Time } from '../../components/data.js';
 import { Empty, Loaded, toast } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
 import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
-import { isPortal, projectHref, projectId, query, root, setQuery } from '../../router/location.js';
+import { isPortal, projectHref, query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may, mayManage } from '../../session/session.js';
+import { eventCommand } from './event-command.js';
 import { draftOf, EventTypeForm, fieldsOf } from './event-type-form.js';
 import { SchemaTable } from './schema-table.js';
 
@@ -181,18 +182,10 @@ function Reference({ type }: { type: EventType }) {
             <p>
               Send one, with an API key in <code>GATEWAY_KEY</code>:
             </p>
-            <Code isRaw label="Command" text={command(name, example)} />
+            <Code isRaw label="Command" text={eventCommand(name, example)} />
           </>
         )}
       </Panel>
     </>
   );
-}
-
-/** Returns a shell command that posts an event of the type with the reader's API key. */
-function command(eventType: string, data: unknown): string {
-  const body = JSON.stringify({ event_type: eventType, data: data ?? {} });
-  return `curl ${location.origin}${root}/api/v1/projects/${projectId.value ?? ''}/events \\
-  -H "authorization: Bearer $GATEWAY_KEY" -H 'content-type: application/json' \\
-  -d '${body.replaceAll("'", "'\\''")}'`;
 }

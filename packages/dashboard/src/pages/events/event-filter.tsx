@@ -1,7 +1,7 @@
 import type { GatewayClient } from '@gateway/client';
 import { api, given } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { byName } from '../../components/field.js';
+import { byName, type Choices } from '../../components/field.js';
 import { FilterSelect, searchOf, type Search } from '../../components/log/filter-bar.js';
 import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
@@ -10,10 +10,10 @@ type EventQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
 
 export const STATUSES = [
   ['', 'Any status'],
-  ['processed', 'Processed'],
-  ['failed', 'Failed'],
-  ['pending', 'Pending'],
-  ['unrouted', 'No recipient'],
+  ['processed', 'processed'],
+  ['failed', 'failed'],
+  ['pending', 'pending'],
+  ['unrouted', 'no recipient'],
 ] as const;
 
 /** The API outcomes of events that reached no endpoint. */
@@ -39,10 +39,16 @@ export function eventFilter(): EventQuery & Search {
   };
 }
 
-export function SourceFilter() {
+/** Returns the ids and names of at most 100 sources, sorted by name. */
+export function useSourceNames(): Choices {
   const { data = [] } = useResource('sources to filter by', async (signal) =>
     byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),
   );
-  if (data.length === 0) return null;
-  return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...data]} />;
+  return data;
+}
+
+export function SourceFilter() {
+  const names = useSourceNames();
+  if (names.length === 0) return null;
+  return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...names]} />;
 }

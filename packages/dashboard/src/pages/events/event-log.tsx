@@ -10,11 +10,12 @@ import { bytes } from '../../format/number.js';
 import { own } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
 import { EventBadge } from './event-badge.js';
-import { eventFilter, SourceFilter, STATUSES } from './event-filter.js';
+import { eventFilter, SourceFilter, STATUSES, useSourceNames } from './event-filter.js';
 import { ReplayAll, routeNow } from './replay.js';
 
 export default function EventLog() {
   const [round, setRound] = useState(0);
+  const sources = useSourceNames();
   return (
     <Page title="Events" isFull actions={<ReplayAll onDone={() => setRound(round + 1)} />}>
       <FilterBar searchHint="Event type, or start of an id">
@@ -25,7 +26,7 @@ export default function EventLog() {
         key={round}
         label="Events"
         name="events"
-        columns={columns}
+        columns={columnsOf(new Map(sources.map(([uid, name]) => [uid, name])))}
         load={(page, signal) =>
           api()
             .events.list({ ...eventFilter(), ...page }, { signal })
@@ -50,32 +51,54 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   filter_budget: 'the filters need too many comparisons',
 };
 
-const columns: readonly LogColumn<Event>[] = [
-  { name: 'Event type', width: 'minmax(8rem, 1.2fr)', cell: ({ event_type: type }) => type },
-  { name: 'Status', width: '8rem', cell: (event) => <EventBadge {...event} /> },
-  {
-    name: 'Remark',
-    width: 'minmax(7rem, 1fr)',
-    narrow: 'second',
-    cell: ({ outcome }) => (
-      <span class="muted">
-        {outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : ''}
-      </span>
-    ),
-  },
-  {
-    name: 'From',
-    width: 'minmax(7rem, 1.2fr)',
-    narrow: 'hidden',
-    cell: ({ coordinates }) => (
-      <span class="mono muted">{coordinates === 'api' ? 'API' : coordinates}</span>
-    ),
-  },
-  {
-    name: 'Size',
-    width: '5rem',
-    narrow: 'hidden',
-    cell: ({ data_bytes: size }) => <span class="number">{bytes(size)}</span>,
-  },
-  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
-];
+/** @param sources the sources' names by id */
+function columnsOf(sources: ReadonlyMap<string, string>): readonly LogColumn<Event>[] {
+  return [
+    { name: 'Event type', width: 'minmax(9rem, 1.4fr)', cell: ({ event_type: type }) => type },
+    {
+      name: 'Status',
+      width: '7.5rem',
+      cell: (event) => <EventBadge {...event} />,
+    },
+    {
+      name: 'Remark',
+      width: 'minmax(8rem, 1.3fr)',
+      narrow: 'second',
+      cell: ({ outcome }) => {
+        const words = outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : '';
+        return (
+          <span class="muted" title={words}>
+            {words}
+          </span>
+        );
+      },
+    },
+    {
+      name: 'Source',
+      width: 'minmax(6rem, 1fr)',
+      narrow: 'hidden',
+      cell: ({ source_id: id, coordinates }) => (
+        <span title={coordinates}>{id === null ? 'API' : (sources.get(id) ?? coordinates)}</span>
+      ),
+    },
+    {
+      name: 'Owner',
+      width: 'minmax(5rem, 0.8fr)',
+      narrow: 'hidden',
+      cell: ({ owner_id: owner }) => owner,
+    },
+    {
+      name: 'Size',
+      width: '4.5rem',
+      isNumber: true,
+      narrow: 'hidden',
+      cell: ({ data_bytes: size }) => bytes(size),
+    },
+    {
+      ...timeColumn('Time', 'occurred_at', 'row'),
+      width: '8.5rem',
+      narrow: 'second',
+      isOrder: true,
+    },
+  ];
+}

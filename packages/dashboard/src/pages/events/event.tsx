@@ -4,11 +4,13 @@ import { useResource } from '../../api/read.js';
 import { Badge, Code, Copyable, Facts, FullTime } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { Page, Panel, Tabs, tabValue } from '../../components/layout.js';
+import { Payload, Tree } from '../../components/payload.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
 import { capital } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
+import { eventCommand } from '../event-types/event-command.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
 import { mismatchSentence } from '../preview/route.js';
 import { EventBadge } from './event-badge.js';
@@ -36,34 +38,58 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
     >
       <Loaded resource={event} lines={12}>
         {(data) => (
-          <>
-            <Panel
-              title="What happened"
-              actions={status && <EventBadge status={status} outcome={outcome} />}
-            >
-              <Loaded resource={explained} lines={5}>
-                {(explanation) => <Timeline explanation={explanation} />}
-              </Loaded>
-            </Panel>
-            <Panel title="Why it went there">
-              <Loaded resource={explained}>
-                {(explanation) => <Routing explanation={explanation} />}
-              </Loaded>
-            </Panel>
-            <div class="event-parts">
-              {messageBytes !== null && <Message eventId={id} size={messageBytes} />}
-              <Panel title={`Event, ${bytes(data.data_bytes)}`}>
-                <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
-                <Code label="Data, as it is sent" text={JSON.stringify(data.data)} />
-                {Object.keys(data.headers).length > 0 && (
-                  <Code isRaw label="Custom headers" text={headerLines(data.headers)} />
-                )}
+          <div class="split">
+            <div>
+              <Panel title="Payload" actions={<span class="muted">{bytes(data.data_bytes)}</span>}>
+                <EventPayload event={data} messageBytes={messageBytes} />
+              </Panel>
+              <Panel
+                title="What happened"
+                actions={status && <EventBadge status={status} outcome={outcome} />}
+              >
+                <Loaded resource={explained} lines={5}>
+                  {(explanation) => <Timeline explanation={explanation} />}
+                </Loaded>
+              </Panel>
+              <Panel title="Why it went there">
+                <Loaded resource={explained}>
+                  {(explanation) => <Routing explanation={explanation} />}
+                </Loaded>
               </Panel>
             </div>
-          </>
+            <aside>
+              <Panel title="Event">
+                <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
+              </Panel>
+            </aside>
+          </div>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+function EventPayload({
+  event: { uid, event_type: type, data, headers },
+  messageBytes,
+}: {
+  event: Event;
+  messageBytes: number | null;
+}) {
+  return (
+    <Payload
+      label="Form of the payload"
+      forms={[
+        ['Tree', <Tree label="Data" value={data} />],
+        ['Raw', <Code label="Data, as it is sent" text={JSON.stringify(data)} />],
+        Object.keys(headers).length > 0 && [
+          'Headers',
+          <Code isRaw label="Custom headers" text={headerLines(headers)} />,
+        ],
+        ['curl', <Code isRaw label="Command" text={eventCommand(type, data, headers)} />],
+        messageBytes !== null && [`Message, ${bytes(messageBytes)}`, <Message eventId={uid} />],
+      ]}
+    />
   );
 }
 
@@ -106,15 +132,11 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
   );
 }
 
-function Message({ eventId, size }: { eventId: string; size: number }) {
+function Message({ eventId }: { eventId: string }) {
   const message = useResource(`event ${eventId} message`, (signal) =>
     api().events.getMessage(eventId, { signal }),
   );
-  return (
-    <Panel title={`Message, ${bytes(size)}`}>
-      <Loaded resource={message}>{(data) => <Kept message={data} />}</Loaded>
-    </Panel>
-  );
+  return <Loaded resource={message}>{(data) => <Kept message={data} />}</Loaded>;
 }
 
 function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessage }) {
@@ -130,6 +152,9 @@ function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessa
   );
 }
 
+/** So many subscriptions without a match are shown at once, and more are folded. */
+const FEW = 3;
+
 /** Explains which endpoints an event was routed to, and why not to others. */
 function Routing({ explanation }: { explanation: EventExplanation }) {
   const {
@@ -141,6 +166,8 @@ function Routing({ explanation }: { explanation: EventExplanation }) {
     subscription_count: count,
     now,
   } = explanation;
+  const matched = subscriptions.filter(({ matches }) => matches);
+  const missed = subscriptions.filter(({ matches }) => !matches);
   return (
     <div class="routing">
       <p>{capital(sentence)}</p>
@@ -163,28 +190,20 @@ function Routing({ explanation }: { explanation: EventExplanation }) {
           <a href={projectHref('/subscriptions/new')}>Create one</a>
         </p>
       )}
-      {rule === 'subscriptions' && subscriptions.length > 0 && (
+      {rule === 'subscriptions' && (
         <>
-          <h3>Subscriptions</h3>
-          <ul class="routing-rows">
-            {subscriptions.map((it) => (
-              <li key={it.uid}>
-                <Badge
-                  status={it.matches ? 'success' : 'none'}
-                  label={it.matches ? 'matches' : 'no match'}
-                />
-                <span>
-                  <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
-                  {it.mismatch && (
-                    <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>
-                  )}
-                  {it.changed_since && (
-                    <span class="muted"> (changed since the event was accepted)</span>
-                  )}
-                </span>
-              </li>
-            ))}
-          </ul>
+          <RoutingRows rows={matched} event={event} />
+          {missed.length > 0 && (
+            <details class="more-fields" open={matched.length === 0 || missed.length <= FEW}>
+              <summary>
+                {missed.length === 1
+                  ? 'One subscription does'
+                  : `${missed.length} subscriptions do`}{' '}
+                not match
+              </summary>
+              <RoutingRows rows={missed} event={event} />
+            </details>
+          )}
           {count > subscriptions.length && (
             <p class="muted">
               {subscriptions.length} of {count} subscriptions are shown.
@@ -193,5 +212,33 @@ function Routing({ explanation }: { explanation: EventExplanation }) {
         </>
       )}
     </div>
+  );
+}
+
+function RoutingRows({
+  rows,
+  event,
+}: {
+  rows: EventExplanation['subscriptions'];
+  event: EventExplanation['event'];
+}) {
+  return (
+    <ul class="routing-rows">
+      {rows.map((it) => (
+        <li key={it.uid}>
+          <Badge
+            status={it.matches ? 'success' : 'none'}
+            label={it.matches ? 'matches' : 'no match'}
+          />
+          <span>
+            <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
+            {it.mismatch && (
+              <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>
+            )}
+            {it.changed_since && <span class="muted"> (changed since the event was accepted)</span>}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

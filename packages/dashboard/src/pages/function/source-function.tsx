@@ -5,7 +5,7 @@ import { useResource } from '../../api/read.js';
 import { Loaded, Problem } from '../../components/feedback.js';
 import { Select, TextArea } from '../../components/field.js';
 import { Page } from '../../components/layout.js';
-import { param, projectHref, setQuery } from '../../router/location.js';
+import { param, projectHref, query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { textOf } from '../preview/bytes.js';
@@ -124,6 +124,19 @@ function useSample(source: Source): MessageSample {
     quarantineId ? quarantined(quarantineId, signal) : ofEvent(eventId, source, signal),
   );
   const readText = read.data?.text;
+  const choose = (value: string) => {
+    const [kind, id] = value.split(' ');
+    if (value === '') setTyped({ of: '', text: typed.text || OWN });
+    setQuery(
+      { message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined },
+      { replace: true },
+    );
+  };
+  // Begins with a message that needs a function, otherwise the newest event.
+  const [first] = offered.data ? optionsOf(offered.data, '').slice(1) : [];
+  useEffect(() => {
+    if (first && query.peek().size === 0) choose(first[0]);
+  }, [first?.[0]]);
   useEffect(() => {
     if (chosen && readText !== undefined)
       setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
@@ -136,14 +149,7 @@ function useSample(source: Source): MessageSample {
     setText: (text) => setTyped({ of: chosen, text }),
     options: optionsOf(offered.data, chosen),
     chosen,
-    choose: (value) => {
-      const [kind, id] = value.split(' ');
-      if (value === '') setTyped({ of: '', text: typed.text || OWN });
-      setQuery(
-        { message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined },
-        { replace: true },
-      );
-    },
+    choose,
     message: !isReady
       ? undefined
       : read.data?.stored

@@ -90,19 +90,14 @@ function factsOf(it: Issue): (readonly [string, ComponentChildren])[] {
 /** Shows the newest failed attempt, unless retention has deleted its delivery. */
 function Sample({ issue: { event_delivery_id: id, last_seen_at } }: { issue: Issue }) {
   const { data } = useResource(`issue sample ${id} ${last_seen_at}`, async (signal) => {
-    const deliveries = api().eventDeliveries;
-    const [delivery, { content }, event] = await Promise.all([
-      deliveries.get(id, { signal }),
-      deliveries.listDeliveryAttempts(id, { signal }),
-      deliveries.getEvent(id, { signal }),
-    ]);
-    return { delivery, event, attempt: content.find(({ status }) => !status) };
+    const { content } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });
+    return content.find(({ status }) => !status);
   });
-  if (!data?.attempt) return null;
+  if (!data) return null;
   return (
     <Panel title="Newest failed request">
       <div class="attempts">
-        <Attempt attempt={data.attempt} delivery={data.delivery} event={data.event} isOpen />
+        <Attempt attempt={data} isOpen />
       </div>
     </Panel>
   );

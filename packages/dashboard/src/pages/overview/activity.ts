@@ -4,6 +4,7 @@ import type { Line } from '../../components/chart.js';
 import { rate } from '../../format/number.js';
 
 type Step = Activity['content'][number];
+type Latency = Activity['latency_ms'][number];
 
 export interface Recent {
   readonly success: number;
@@ -15,19 +16,27 @@ export interface Steps {
   readonly atMs: readonly number[];
   readonly stepSeconds: number;
   readonly steps: readonly (Step | undefined)[];
+  readonly latencies: readonly (Latency | undefined)[];
 }
 
 /** Fills the gaps in activity between `fromMs` and `toMs`, without the unfinished step. */
 export function filled(
-  { step_seconds: stepSeconds, content }: Activity,
+  { step_seconds: stepSeconds, content, latency_ms: latency }: Activity,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Steps {
   const stepMs = stepSeconds * 1000;
-  const known = new Map(content.map((step) => [new Date(step.at).getTime(), step]));
+  const byTime = <It extends { readonly at: string }>(list: readonly It[]) =>
+    new Map(list.map((it) => [new Date(it.at).getTime(), it]));
+  const [known, measured] = [byTime(content), byTime(latency)];
   const atMs: number[] = [];
   for (let at = Math.ceil(fromMs / stepMs) * stepMs; at + stepMs <= toMs; at += stepMs)
     atMs.push(at);
-  return { atMs, stepSeconds, steps: atMs.map((at) => known.get(at)) };
+  return {
+    atMs,
+    stepSeconds,
+    steps: atMs.map((at) => known.get(at)),
+    latencies: atMs.map((at) => measured.get(at)),
+  };
 }
 
 type ActivityFilter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
@@ -60,12 +69,33 @@ export function lineOf(
   return { label, colour, values: steps.map((step) => (step ? value(step) / stepSeconds : 0)) };
 }
 
+/** Returns the share of requests that were accepted, from 0 to 1, without values where none was sent. */
+export function successOf({ steps }: Steps): Line {
+  const share = (success: number, failure: number) =>
+    success + failure === 0 ? null : success / (success + failure);
+  return {
+    label: 'Accepted',
+    colour: 'ok',
+    values: steps.map((step) =>
+      step ? share(step.attempts.success, step.attempts.failure) : null,
+    ),
+  };
+}
+
+export function latencyOf(
+  { latencies }: Steps,
+  label: 'p50' | 'p95' | 'p99',
+  colour: Line['colour'],
+): Line {
+  return { label, colour, values: latencies.map((it) => it?.[label] ?? null) };
+}
+
 /** Describes the last values and the peaks of lines, for screen readers. */
-export function summaryOf(lines: readonly Line[]): string {
+export function summaryOf(lines: readonly Line[], format = rate): string {
   return lines
     .map(({ label, values }) => {
       const numbers = values.map((value) => value ?? 0);
-      return `${label}: now ${rate(numbers.at(-1) ?? 0)}, at most ${rate(Math.max(0, ...numbers))}`;
+      return `${label}: now ${format(numbers.at(-1) ?? 0)}, at most ${format(Math.max(0, ...numbers))}`;
     })
     .join('. ');
 }

@@ -3,13 +3,22 @@ import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
 import { TimeChart } from '../../components/chart.js';
 import { Problem } from '../../components/feedback.js';
-import { ButtonLink, Page, Panel } from '../../components/layout.js';
+import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { rate } from '../../format/number.js';
+import { percent, rate } from '../../format/number.js';
+import { milliseconds } from '../../format/time.js';
 import { param, projectHref } from '../../router/location.js';
 import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
-import { lineOf, readActivity, summaryOf, type Recent, type Steps } from './activity.js';
+import {
+  latencyOf,
+  lineOf,
+  readActivity,
+  successOf,
+  summaryOf,
+  type Recent,
+  type Steps,
+} from './activity.js';
 import { FailingEndpoints, Findings, useHealth } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';
 
@@ -57,7 +66,7 @@ export default function Overview() {
       {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
       <OpenIssues />
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
-      <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
+      <Charts steps={activity.data ?? { atMs: [], steps: [], latencies: [], stepSeconds: 60 }} />
       <FailingEndpoints health={health} />
     </Page>
   );
@@ -107,38 +116,53 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
 }
 
 function Charts({ steps }: { steps: Steps }) {
-  const events = [
-    lineOf(steps, 'Processed', 'accent', (step) => step.events.processed),
-    lineOf(steps, 'Failed', 'bad', (step) => step.events.failed),
+  const charts: readonly (Omit<Parameters<typeof TimeChart>[0], 'atMs' | 'summary'> & {
+    readonly format: (value: number) => string;
+  })[] = [
+    {
+      title: 'Events per second',
+      lines: [
+        lineOf(steps, 'Processed', 'accent', (step) => step.events.processed),
+        lineOf(steps, 'Failed', 'bad', (step) => step.events.failed),
+      ],
+      format: rate,
+      empty: 'No event was routed in this time.',
+    },
+    {
+      title: 'Success rate of requests',
+      lines: [successOf(steps)],
+      format: (share) => (share === 0 ? '0%' : percent(share)),
+      max: 1,
+      empty: 'No request was sent in this time.',
+    },
+    {
+      title: 'Latency, from message to first answer',
+      lines: [
+        latencyOf(steps, 'p50', 'accent'),
+        latencyOf(steps, 'p95', 'warn'),
+        latencyOf(steps, 'p99', 'bad'),
+      ],
+      format: milliseconds,
+      empty: 'Nothing was delivered in this time.',
+    },
+    {
+      title: 'Completed deliveries per second',
+      lines: [
+        lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success),
+        lineOf(steps, 'Failed', 'bad', (step) => step.deliveries.failure),
+        lineOf(steps, 'Discarded', 'muted', (step) => step.deliveries.discarded),
+      ],
+      format: rate,
+      empty: 'No delivery ended in this time.',
+    },
   ];
-  const deliveries = [
-    lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success),
-    lineOf(steps, 'Failed', 'bad', (step) => step.deliveries.failure),
-    lineOf(steps, 'Discarded', 'muted', (step) => step.deliveries.discarded),
-  ];
-  const requests = [
-    lineOf(steps, 'Accepted', 'ok', (step) => step.attempts.success),
-    lineOf(steps, 'Failed', 'bad', (step) => step.attempts.failure),
-  ];
-  const charts = [
-    ['Events per second', events],
-    ['Deliveries that ended per second', deliveries],
-    ['Requests to endpoints per second', requests],
-  ] as const;
   return (
-    <Panel title="Over time">
-      <div class="overview-charts">
-        {charts.map(([title, lines]) => (
-          <TimeChart
-            key={title}
-            title={title}
-            summary={summaryOf(lines)}
-            atMs={steps.atMs}
-            lines={lines}
-            format={rate}
-          />
-        ))}
-      </div>
-    </Panel>
+    <div class="overview-charts">
+      {charts.map((chart) => (
+        <div key={chart.title} class="panel">
+          <TimeChart {...chart} summary={summaryOf(chart.lines, chart.format)} atMs={steps.atMs} />
+        </div>
+      ))}
+    </div>
   );
 }

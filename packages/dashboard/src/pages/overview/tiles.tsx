@@ -55,7 +55,18 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
   const { latency_ms: latency, endpoints, sources } = summary;
   const attempts = recent.success + recent.failure;
   const share = attempts === 0 ? undefined : recent.success / attempts;
+  // Above, the way of a message; below, where it may stop.
   return [
+    {
+      name: 'Sources',
+      value: compact(sources.running),
+      remark:
+        behind !== null && behind > 0
+          ? `enabled, ${compact(behind)} messages behind`
+          : `enabled, ${sources.paused} paused, ${sources.disabled} disabled`,
+      tone: sources.paused > 0 ? 'warn' : undefined,
+      to: '/sources',
+    },
     {
       name: 'Events',
       value: rate(eventsPerSecond),
@@ -78,6 +89,14 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
         : 'from message to first answer',
     },
     {
+      name: 'Quarantine',
+      value: upTo(summary.quarantined_messages),
+      remark:
+        summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
+      tone: summary.quarantined_messages > 0 ? 'warn' : undefined,
+      to: '/quarantine',
+    },
+    {
       name: 'Waiting events',
       value: upTo(summary.pending_events),
       remark:
@@ -95,29 +114,11 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
       to: '/deliveries?status=waiting',
     },
     {
-      name: 'Quarantine',
-      value: upTo(summary.quarantined_messages),
-      remark:
-        summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
-      tone: summary.quarantined_messages > 0 ? 'warn' : undefined,
-      to: '/quarantine',
-    },
-    {
       name: 'Endpoints',
       value: compact(endpoints.active),
       remark: `active, ${endpoints.paused} paused, ${endpoints.inactive} inactive`,
       tone: endpoints.inactive > 0 ? 'bad' : undefined,
       to: '/endpoints',
-    },
-    {
-      name: 'Sources',
-      value: compact(sources.running),
-      remark:
-        behind !== null && behind > 0
-          ? `enabled, ${compact(behind)} messages behind`
-          : `enabled, ${sources.paused} paused, ${sources.disabled} disabled`,
-      tone: sources.paused > 0 ? 'warn' : undefined,
-      to: '/sources',
     },
   ];
 }

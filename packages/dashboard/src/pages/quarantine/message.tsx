@@ -34,15 +34,19 @@ export default function MessagePage({ params: { id = '' } }: PageProps) {
     >
       <Loaded resource={resource} lines={12}>
         {(data) => (
-          <>
-            <Panel title="Why it was not accepted" actions={<Badge status={data.status} />}>
-              <Why message={data} />
-            </Panel>
-            <MessageBytes key={data.updated_at} message={data} onChange={resource.refresh} />
-            <Panel title="Where it comes from">
-              <MessageFacts message={data} sourceName={source.data?.name} />
-            </Panel>
-          </>
+          <div class="split">
+            <div>
+              <Panel title="Why it was not accepted" actions={<Badge status={data.status} />}>
+                <Why message={data} />
+              </Panel>
+              <MessageBytes key={data.updated_at} message={data} onChange={resource.refresh} />
+            </div>
+            <aside>
+              <Panel title="Where it comes from">
+                <MessageFacts message={data} sourceName={source.data?.name} />
+              </Panel>
+            </aside>
+          </div>
         )}
       </Loaded>
     </Page>

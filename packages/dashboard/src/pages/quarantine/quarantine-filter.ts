@@ -8,9 +8,9 @@ type QuarantineQuery = NonNullable<Parameters<GatewayClient['quarantine']['list'
 
 /** The values of the `status` filter. By default, only messages that need a decision are listed. */
 export const STATUSES = [
-  ['', 'In quarantine'],
-  ['replayed', 'Replayed'],
-  ['discarded', 'Discarded'],
+  ['', 'quarantined'],
+  ['replayed', 'replayed'],
+  ['discarded', 'discarded'],
   ['any', 'Any status'],
 ] as const;
 

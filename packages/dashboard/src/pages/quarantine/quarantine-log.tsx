@@ -9,13 +9,14 @@ import type { LogColumn } from '../../components/log/log.js';
 import { bytes } from '../../format/number.js';
 import { projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { SourceFilter } from '../events/event-filter.js';
+import { SourceFilter, useSourceNames } from '../events/event-filter.js';
 import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
 import { reasonOf } from './reasons.js';
 import { QuarantineBatches, replayNow } from './replay.js';
 
 export default function QuarantineLog() {
   const [round, setRound] = useState(0);
+  const sources = useSourceNames();
   return (
     <Page
       title="Quarantine"
@@ -31,7 +32,7 @@ export default function QuarantineLog() {
         key={round}
         label="Quarantined messages"
         name="quarantine"
-        columns={columns}
+        columns={columnsOf(new Map(sources.map(([uid, name]) => [uid, name])))}
         load={(page, signal) =>
           api()
             .quarantine.list({ ...quarantineFilter(), ...page }, { signal })
@@ -52,7 +53,9 @@ export default function QuarantineLog() {
   );
 }
 
-const columns: readonly LogColumn<QuarantinedMessage>[] = [
+const columnsOf = (
+  sources: ReadonlyMap<string, string>,
+): readonly LogColumn<QuarantinedMessage>[] => [
   { name: 'Reason', width: 'minmax(9rem, 0.9fr)', cell: ({ code }) => reasonOf(code).label },
   { name: 'Status', width: '7rem', cell: ({ status }) => <Badge status={status} /> },
   {
@@ -66,16 +69,24 @@ const columns: readonly LogColumn<QuarantinedMessage>[] = [
     ),
   },
   {
-    name: 'From',
+    name: 'Source',
     width: 'minmax(6rem, 0.9fr)',
     narrow: 'hidden',
-    cell: ({ coordinates }) => <span class="mono muted">{coordinates}</span>,
+    cell: ({ source_id: id, coordinates }) => (
+      <span title={coordinates}>{sources.get(id) ?? coordinates}</span>
+    ),
   },
   {
     name: 'Size',
-    width: '5rem',
+    width: '4.5rem',
+    isNumber: true,
     narrow: 'hidden',
-    cell: ({ raw_bytes: size }) => <span class="number">{bytes(size)}</span>,
+    cell: ({ raw_bytes: size }) => bytes(size),
   },
-  { ...timeColumn('Time', 'occurred_at', 'row'), width: '9rem', narrow: 'second' },
+  {
+    ...timeColumn('Time', 'occurred_at', 'row'),
+    width: '8.5rem',
+    narrow: 'second',
+    isOrder: true,
+  },
 ];

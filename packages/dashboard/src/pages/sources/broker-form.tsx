@@ -18,11 +18,12 @@ import { may } from '../../session/session.js';
 export function BrokerForm({
   type: { name: type, connection },
   source,
-  onSaved,
+  onSaved = open,
 }: {
   type: SourcePlugin;
   source?: Source;
-  onSaved?: () => void;
+  /** Called with the saved source. Default: opens it. */
+  onSaved?: (saved: Source) => void;
 }) {
   const schema = connection as FormSchema;
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
@@ -53,15 +54,15 @@ export function BrokerForm({
     const check = skipCheck ? { skip_check: true } : {};
     const body = { name, keep_messages: keeps, pub_sub: asked() };
     if (source) {
-      await api().sources.update(source.uid, body, check, {
+      const saved = await api().sources.update(source.uid, body, check, {
         headers: { 'if-match': `"${source.updated_at}"` },
       });
       toast('The source is changed.');
-      onSaved?.();
+      onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: 'pub_sub' }, check);
       toast('The source is created: agents begin to read it.');
-      navigate(projectPath(`/sources/${created.uid}`));
+      onSaved(created);
     }
   });
   const error = save.error ?? test.error;
@@ -119,6 +120,11 @@ export function BrokerForm({
       )}
     </Form>
   );
+}
+
+/** Opens the page of a source. */
+export function open({ uid }: Source): void {
+  navigate(projectPath(`/sources/${uid}`));
 }
 
 export function KeepMessages({

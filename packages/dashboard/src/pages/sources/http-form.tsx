@@ -6,9 +6,8 @@ import { Select, TextArea, TextField, textsOf } from '../../components/field.js'
 import { Form } from '../../components/form.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
 import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
-import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { KeepMessages } from './broker-form.js';
+import { KeepMessages, open } from './broker-form.js';
 
 const UNVERIFIED: Verifier = { type: 'noop' };
 
@@ -22,7 +21,14 @@ const linesOf = (text: string) =>
  * The form that creates or changes an HTTP source. Empty fields of a new source get the provider's
  * defaults.
  */
-export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () => void }) {
+export function HttpForm({
+  source,
+  onSaved = open,
+}: {
+  source?: Source;
+  /** Called with the saved source. Default: opens it. */
+  onSaved?: (saved: Source) => void;
+}) {
   const draft = useDraft({
     name: source?.name ?? '',
     keepMessages: source?.keep_messages ?? false,
@@ -51,18 +57,18 @@ export function HttpForm({ source, onSaved }: { source?: Source; onSaved?: () =>
       ...whenGiven('custom_response', answer, response, null),
     };
     if (source) {
-      await api().sources.update(
+      const saved = await api().sources.update(
         source.uid,
         body,
         {},
         { headers: { 'if-match': `"${source.updated_at}"` } },
       );
       toast('The source is changed.');
-      onSaved?.();
+      onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: 'http' });
       toast('The source is created. Copy its URL.');
-      navigate(projectPath(`/sources/${created.uid}`));
+      onSaved(created);
     }
   });
   const { error } = save;

@@ -89,22 +89,27 @@ const LIVE_MS = 5_000;
 
 /** Shows the state of a source, its lag, and links to its events and quarantined messages. */
 function SourceStatus({ source, state }: { source: Source; state: SourceState | undefined }) {
-  const isHttp = source.type === 'http';
+  const status = (
+    <Panel
+      title="State"
+      actions={state && <Badge status={state.state} tone={TONES[state.state]} />}
+    >
+      {state?.reason && (
+        <p>
+          <strong>{state.reason}</strong>
+        </p>
+      )}
+      <SourceFacts source={source} />
+    </Panel>
+  );
+  if (source.type === 'http') return status;
   return (
-    <>
-      <Panel
-        title="State"
-        actions={state && <Badge status={state.state} tone={TONES[state.state]} />}
-      >
-        {state?.reason && (
-          <p>
-            <strong>{state.reason}</strong>
-          </p>
-        )}
-        <SourceFacts source={source} />
-      </Panel>
-      {!isHttp && <Lag id={source.uid} />}
-    </>
+    <div class="split">
+      <div>
+        <Lag id={source.uid} />
+      </div>
+      <aside>{status}</aside>
+    </div>
   );
 }
 
@@ -175,6 +180,11 @@ const columns: readonly TableColumn<Partition>[] = [
   { name: 'End', isNumber: true, cell: ({ end }) => end ?? '–' },
 ];
 
+/** Sorts names such as `orders/2` and `orders/10` by their numbers. */
+function byPartition({ uid: one }: Partition, { uid: other }: Partition): number {
+  return one.localeCompare(other, 'en', { numeric: true });
+}
+
 function Lag({ id }: { id: string }) {
   const lag = useResource(`source lag ${id}`, (signal) => api().sources.listLag(id, { signal }), {
     everyMs: LIVE_MS,
@@ -203,7 +213,7 @@ function Lag({ id }: { id: string }) {
             <>
               <Table
                 label="Partitions"
-                rows={partitions.map((it) => ({ ...it, uid: it.partition }))}
+                rows={partitions.map((it) => ({ ...it, uid: it.partition })).sort(byPartition)}
                 columns={columns}
               />
               {total > partitions.length && (

@@ -13,10 +13,12 @@ import { TONES, useStates } from './source-state.js';
 
 const STATES = [
   ['', 'Any state'],
-  ['failing', 'Failing'],
-  ['paused', 'Paused'],
-  ['disabled', 'Disabled'],
-  ['active', 'Active'],
+  ['failing', 'failing'],
+  ['unknown', 'unknown'],
+  ['connecting', 'connecting'],
+  ['paused', 'paused'],
+  ['disabled', 'disabled'],
+  ['active', 'active'],
 ] as const;
 
 interface ListedSource {
@@ -41,7 +43,8 @@ export default function SourcesPage() {
       source,
       state: states.data?.get(source.uid),
     }))
-    .filter(({ state }) => wanted === '' || state?.state === wanted);
+    .filter(({ state }) => wanted === '' || state?.state === wanted)
+    .sort((one, other) => one.source.name.localeCompare(other.source.name));
   return (
     <Page
       title="Sources"
@@ -84,7 +87,7 @@ export default function SourcesPage() {
 }
 
 const columns: readonly LogColumn<ListedSource>[] = [
-  { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ source }) => source.name },
+  { name: 'Name', width: 'minmax(10rem, 1.6fr)', cell: ({ source }) => source.name },
   {
     name: 'State',
     width: '7rem',
@@ -99,10 +102,9 @@ const columns: readonly LogColumn<ListedSource>[] = [
   {
     name: 'Messages behind',
     width: '9rem',
+    isNumber: true,
     narrow: 'second',
-    cell: ({ state }) => (
-      <span class="number">{state?.messages === null || !state ? '–' : count(state.messages)}</span>
-    ),
+    cell: ({ state }) => (state?.messages === null || !state ? '–' : count(state.messages)),
   },
   {
     name: 'Remark',

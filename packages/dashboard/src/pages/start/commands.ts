@@ -1,3 +1,4 @@
+import type { Source } from '@gateway/client';
 import { root } from '../../router/location.js';
 
 export const SAMPLE = {
@@ -15,6 +16,20 @@ export function postLine(origin: string, projectId: string): string {
   -H "authorization: Bearer $GATEWAY_KEY" \\
   -H 'content-type: application/json' \\
   -d '${JSON.stringify(SAMPLE)}'`;
+}
+
+/** Returns a command that writes the sample to a source. */
+export function firstMessage({ url, pub_sub: pubSub }: Source): string {
+  const body = JSON.stringify(SAMPLE);
+  if (url !== null)
+    return `curl ${new URL(url, location.origin).href} -H 'content-type: application/json' -d '${body}'`;
+  const connection = (pubSub?.[pubSub.type as 'kafka'] ?? {}) as Readonly<
+    Record<string, string | readonly string[]>
+  >;
+  const text = (name: string) => [connection[name] ?? '…'].flat().join(',');
+  return pubSub?.type === 'sqs'
+    ? `aws sqs send-message --queue-url "$(aws sqs get-queue-url --queue-name ${text('queue_name')} --query QueueUrl --output text)" --message-body '${body}'`
+    : `echo '${body}' | kafka-console-producer.sh --bootstrap-server ${text('brokers')} --topic ${text('topic_name')}`;
 }
 
 export function receiverLine(secret: string | undefined): string {

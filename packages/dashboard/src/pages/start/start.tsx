@@ -1,4 +1,4 @@
-import type { Endpoint } from '@gateway/client';
+import type { Endpoint, Source } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
@@ -8,10 +8,12 @@ import { Code } from '../../components/data.js';
 import { Loaded, Problem } from '../../components/feedback.js';
 import { fieldError, TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
-import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
+import { Button, ButtonLink, Page, Panel, Tabs, tabValue } from '../../components/layout.js';
 import { projectHref, projectId } from '../../router/location.js';
 import { may, newKey } from '../../session/session.js';
-import { keyLine, postLine, RECEIVER, receiverLine, SAMPLE } from './commands.js';
+import { BrokerForm } from '../sources/broker-form.js';
+import { HttpForm } from '../sources/http-form.js';
+import { firstMessage, keyLine, postLine, RECEIVER, receiverLine, SAMPLE } from './commands.js';
 import { checksOf, readProgress, type Check } from './progress.js';
 
 const LIVE_MS = 1_000;
@@ -146,15 +148,70 @@ function Receiver({ secret }: { secret: string | undefined }) {
   );
 }
 
-/** The step for sending the first message, by commands to copy, by a button, or from a source. */
+const ORIGINS = [
+  ['http', 'Over HTTP'],
+  ['kafka', 'From Kafka'],
+  ['sqs', 'From SQS'],
+  ['webhook', "From a provider's webhook"],
+] as const;
+
+/** The step for sending the first message, from where the user's messages are. */
 function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
+  const from = tabValue('from', ORIGINS);
+  return (
+    <Step number={2} title="A message" isDone={isDone}>
+      <Tabs name="from" label="Where the message comes from" tabs={ORIGINS} />
+      {from === 'http' ? <Posted onSent={onSent} /> : <FromSource key={from} type={from} />}
+    </Step>
+  );
+}
+
+/** A new source, and then how to write the first message to it. */
+function FromSource({ type }: { type: string }) {
+  const [source, setSource] = useState<Source>();
+  const types = useResource(
+    'source types',
+    async (signal) => (await api().sources.listTypes({ signal })).content,
+  );
+  if (!may('member')) return <p class="muted">Connecting a source takes the role member.</p>;
+  if (source) {
+    return (
+      <>
+        <p>
+          <a href={projectHref(`/sources/${source.uid}`)}>{source.name}</a> is connected.{' '}
+          {source.url === null
+            ? 'Write a message to it, such as this one:'
+            : 'Enter its URL at the provider, or try it:'}
+        </p>
+        <Code isRaw label="First message" text={firstMessage(source)} />
+      </>
+    );
+  }
+  if (type === 'webhook') return <HttpForm onSaved={setSource} />;
+  return (
+    <Loaded resource={types} lines={6}>
+      {(known) => {
+        const plugin = known.find(({ name }) => name === type);
+        return plugin ? (
+          <BrokerForm type={plugin} onSaved={setSource} />
+        ) : (
+          <p>
+            The plugin <code>{type}</code> is not active on this server.
+          </p>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Posted({ onSent }: { onSent: () => void }) {
   const sending = useAction(async () => {
     await api().events.create(SAMPLE);
     onSent();
   });
   const key = newKey.value?.projectId === projectId.value ? newKey.value?.key : undefined;
   return (
-    <Step number={2} title="A message" isDone={isDone}>
+    <>
       {key ? (
         <>
           <p>
@@ -174,12 +231,8 @@ function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }
             Or send it from here
           </Button>
         )}
-        <span class="step-or">
-          Messages in a Kafka topic, an SQS queue, or webhooks of others?{' '}
-          <a href={projectHref('/sources/new')}>Connect a source</a>, and write one there.
-        </span>
       </div>
-    </Step>
+    </>
   );
 }
 

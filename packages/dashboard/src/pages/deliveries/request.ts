@@ -1,0 +1,31 @@
+import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
+import { shellQuoted } from '../event-types/event-command.js';
+
+/** Returns the headers of a request, without authentication, which is not stored. */
+export function requestHeaders(
+  { uid, occurred_at: occurredAt }: EventDelivery,
+  { headers, data_bytes: length }: SentEvent,
+  attempt: DeliveryAttempt | undefined,
+): Readonly<Record<string, string>> {
+  const at = new Date(attempt?.requested_at ?? occurredAt);
+  return {
+    'content-type': 'application/json',
+    ...headers,
+    'content-length': String(length),
+    'webhook-id': uid,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': '(made from the secrets, not kept)',
+  };
+}
+
+/** Returns a shell command that sends the request, unsigned. */
+export function requestCommand(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): string {
+  const sent = Object.entries(headers)
+    .filter(([name]) => name !== 'content-length' && name !== 'webhook-signature')
+    .map(([name, value]) => `  -H ${shellQuoted(`${name}: ${value}`)} \\\n`);
+  return `curl ${shellQuoted(url)} \\\n${sent.join('')}  -d ${shellQuoted(body)}`;
+}
