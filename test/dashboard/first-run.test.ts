@@ -103,6 +103,31 @@ firstRun(
   },
 );
 
+firstRun("a provider's webhook becomes a first message on the same page", async () => {
+  const { page, close } = await open();
+  await page.getByRole('link', { name: 'New project' }).click();
+  await page.getByLabel('Name').fill('Payments');
+  await page.getByRole('button', { name: 'Create the project' }).click();
+  await page.getByLabel('URL').fill(shop.url);
+  await page.getByRole('button', { name: 'Add the endpoint' }).click();
+  await page.getByRole('button', { name: "From a provider's webhook" }).click();
+  await page.getByLabel('Name', { exact: true }).fill('billing provider');
+  await page.getByRole('button', { name: 'Create source' }).click();
+  const command = page.getByLabel('First message', { exact: true });
+  await command.waitFor();
+  await inspect(page, 'start-webhook-light');
+  const text = await command.innerText();
+  await until('the message', async () => {
+    await run(text);
+    return (await page.getByText(`${SAMPLE.event_type} arrived.`).count()) === 1;
+  });
+  await page.getByText(/accepted it\./).waitFor();
+  await page.getByRole('button', { name: 'From Kafka' }).click();
+  await page.getByLabel('Topic name').waitFor();
+  await inspect(page, 'start-kafka-light');
+  await close();
+});
+
 firstRun(
   'a viewer is told what is missing, and offered nothing that would be refused',
   async () => {

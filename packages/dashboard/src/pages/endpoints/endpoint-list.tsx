@@ -39,7 +39,9 @@ export default function EndpointList() {
     >
       <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
-        <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
+        {!isPortal.value && (
+          <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
+        )}
       </FilterBar>
       <LiveLog<ListedEndpoint>
         label="Endpoints"
