@@ -154,11 +154,13 @@ for (const [command, flags] of Object.entries(own)) {
 }
 
 for (const command of ['bootstrap', 'retry']) {
-  specification(`${command}: has the global flags`, async () => {
+  specification(`${command}: has the global flags, which help flags explains`, async () => {
     const help = await helpOf(command);
+    const explained = await succeeded(['help', 'flags']);
     for (const [flag, type, standard] of globals) {
-      const described = describedIn(help, flag);
-      assert.ok(described, `${command} has ${flag}`);
+      assert.ok(help.split(/\s+/).includes(flag), `${command} has ${flag}`);
+      const described = describedIn(explained, flag);
+      assert.ok(described, `help flags explains ${flag}`);
       if (type !== 'boolean') assert.match(described, `${flag}=`);
       if (standard !== undefined) assert.match(described, `[default: ${standard}]`);
     }

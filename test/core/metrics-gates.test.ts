@@ -102,8 +102,12 @@ for (const command of ['server', 'agent'] as const) {
     });
     for (const closed of [...all.map((gate) => [gate] as const), ...pairs]) {
       // The backend's flag also opens metrics.enabled.
+      // metrics.enabled without a backend opens the backend and the feature flag.
+      const isAlone = closed.includes('backend') && !closed.includes('enabled' as never);
       const wanted = closed.filter(
-        (gate) => !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')),
+        (gate) =>
+          !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')) &&
+          !(isAlone && (gate === 'backend' || gate === 'flag')),
       );
       if (wanted.length === 0) continue;
       gates(
@@ -155,6 +159,15 @@ for (const command of ['server', 'agent'] as const) {
     },
   );
 }
+
+gates('metrics.enabled alone opens every gate but the licence', async () => {
+  for (const alone of places) {
+    const given = { command: 'agent' as const, [alone]: ways.enabled[alone] };
+    assert.is((await outcome(given)).started?.state, 'active', alone);
+    const refused = await outcome({ ...given, entitled: false });
+    assert.match(refused.body, sentences.licence, alone);
+  }
+});
 
 gates('a backend of the file or the environment does not open metrics.enabled', async () => {
   const flags = { 'enable-feature-flag': ['pullmetrics'] };

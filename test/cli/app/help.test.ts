@@ -48,6 +48,8 @@ texts.set('global-flags', shared);
 for (const [name, text] of wholes)
   texts.set(name, text.replace(shared, 'GLOBAL FLAGS\n  as in global-flags.txt\n'));
 
+texts.set('flags', (await runGateway(['help', 'flags'])).stdout);
+
 if (process.env['UPDATE_SNAPSHOTS']) {
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
@@ -65,6 +67,30 @@ for (const [name, text] of texts) {
     );
   });
 }
+
+help(
+  'the help of each command fits a screen: its own part without the global flags, and both',
+  () => {
+    for (const [name, text] of wholes) {
+      const lines = text.trimEnd().split('\n');
+      const own = text.split('\nGLOBAL FLAGS\n', 1)[0]!.trimEnd().split('\n');
+      assert.ok(lines.length <= 50, `${name}: ${lines.length} lines`);
+      assert.ok(own.length <= 36, `${name}: ${own.length} lines of its own`);
+      for (const line of lines.filter((it) => !it.includes('gateway ')))
+        assert.ok(line.length <= 80, `${name}: ${line}`);
+    }
+  },
+);
+
+help('help flags explains every flag that sets a setting, with its variable', async () => {
+  const text = texts.get('flags') ?? '';
+  for (const command of commands)
+    for (const { name, summary = '', hidden } of Object.values(command.flags)) {
+      const [, variable] = /env: (\w+)\]$/.exec(summary) ?? [];
+      if (hidden || variable === undefined) continue;
+      assert.match(text, new RegExp(`--(\\[no-\\])?${name}\\b`), `${command.id}: ${name}`);
+    }
+});
 
 help('there is no file for a command that is gone', () => {
   assert.equal(

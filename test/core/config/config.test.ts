@@ -291,6 +291,26 @@ config(
   },
 );
 
+config('metrics.enabled alone selects the built-in backend and its feature flag', () => {
+  const read = (options: Parameters<typeof resolveConfig>[0]) => {
+    const { config: it, origins } = resolveConfig({
+      env: {},
+      file: {},
+      rows,
+      ...options,
+    });
+    const { enabled, metrics_backend: backend } = it.metrics;
+    return [enabled, backend, it.enable_feature_flag, origins.get('enable_feature_flag')];
+  };
+  const open = [true, 'pullmetrics', ['pullmetrics'], 'metrics.enabled'];
+  assert.equal(read({ file: { metrics: { enabled: true } } }), open);
+  assert.equal(read({ env: { GATEWAY_METRICS_ENABLED: 'true' } }), open);
+  assert.equal(read({ flags: { 'metrics-enabled': true } }), open);
+  const written = { GATEWAY_METRICS_ENABLED: 'true', GATEWAY_METRICS_BACKEND: 'pullmetrics' };
+  assert.equal(read({ env: written }), [true, 'pullmetrics', [], 'default']);
+  assert.equal(read({ file: { metrics: { enabled: false } } }), [false, undefined, [], 'default']);
+});
+
 config('the result cannot be changed', () => {
   const { config: it } = resolveConfig({
     env: {},

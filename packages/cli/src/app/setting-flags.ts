@@ -112,6 +112,25 @@ function settingFlag(
   });
 }
 
+/**
+ * Returns the flag of a setting as a command's help shows it: the first sentence of its summary,
+ * and the default. Other flags are returned unchanged.
+ */
+export function firstSentence<Flag extends { summary?: string | undefined; helpValue?: unknown }>(
+  flag: Flag,
+): Flag {
+  const [, sentence, standard] =
+    /^(.*?\.)(?: .*)? \[(?:default: ([^\]]*), )?env: \w+\]$/.exec(flag.summary ?? '') ?? [];
+  if (sentence === undefined) return flag;
+  const { helpValue } = flag;
+  const isLong = typeof helpValue === 'string' && helpValue.length > 20;
+  return {
+    ...flag,
+    ...(isLong ? { helpValue: '<value>' } : {}),
+    summary: standard === undefined ? sentence : `${sentence} [default: ${standard}]`,
+  };
+}
+
 function summaryOf(key: string, row: Setting): string {
   const value =
     row.flagUnset === 'negative'

@@ -147,7 +147,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     origins.set(key, it.origin);
   }
 
-  enableMetricsByFlag(values, origins);
+  openMetricsGates(values, origins);
   const pluginProblems = problems.filter(({ key }) => rows[key]?.owner !== undefined);
   const warnings = serviceLinks(rows, env);
   const config = nest(values) as Config;
@@ -231,18 +231,27 @@ export function settingsAt(config: Config, key: string): Readonly<Record<string,
   return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
 }
 
+const METRICS = 'pullmetrics';
+
 /**
- * Enables metrics if `--metrics-backend` is given. A backend set in the file or the environment
- * does not enable them.
+ * Opens the gates of metrics that follow from another. `--metrics-backend` enables metrics; a
+ * backend set in the file or the environment does not. `metrics.enabled` without a backend selects
+ * the built-in one and enables its feature flag.
  */
-function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
-  if (
-    origins.get('metrics.enabled') !== 'default' ||
-    origins.get('metrics.metrics_backend') !== '--metrics-backend'
-  )
-    return;
-  values.set('metrics.enabled', true);
-  origins.set('metrics.enabled', '--metrics-backend');
+function openMetricsGates(values: Map<string, unknown>, origins: Map<string, string>): void {
+  const isDefault = (key: string) => origins.get(key) === 'default';
+  const imply = (key: string, value: unknown, origin: string) => {
+    values.set(key, value);
+    if (isDefault(key)) origins.set(key, origin);
+  };
+  const backend = 'metrics.metrics_backend';
+  if (isDefault('metrics.enabled') && origins.get(backend) === '--metrics-backend')
+    imply('metrics.enabled', true, '--metrics-backend');
+  else if (values.get('metrics.enabled') === true && isDefault(backend)) {
+    imply(backend, METRICS, 'metrics.enabled');
+    const flags = values.get('enable_feature_flag') as readonly string[];
+    imply('enable_feature_flag', [...new Set([...flags, METRICS])], 'metrics.enabled');
+  }
 }
 
 /** Builds nested, frozen settings from values by dotted key. */
