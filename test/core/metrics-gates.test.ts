@@ -103,7 +103,7 @@ for (const command of ['server', 'agent'] as const) {
     for (const closed of [...all.map((gate) => [gate] as const), ...pairs]) {
       // The backend's flag also opens metrics.enabled.
       // metrics.enabled without a backend opens the backend and the feature flag.
-      const isAlone = closed.includes('backend') && !closed.includes('enabled' as never);
+      const isAlone = closed.includes('backend') && !closed.includes('enabled');
       const wanted = closed.filter(
         (gate) =>
           !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')) &&

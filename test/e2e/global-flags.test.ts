@@ -328,7 +328,7 @@ globalFlags(
     for (const command of ['agent', 'server', 'bootstrap', 'retry', 'config', 'migrate up']) {
       const { stdout } = await runGateway([...command.split(' '), '--help']);
       for (const name of PROMISED)
-        assert.match(stdout, new RegExp(`${name}=`), `${name} of ${command}`);
+        assert.ok(stdout.split(/\s+/).includes(name), `${name} of ${command}`);
     }
   },
 );
