@@ -2,6 +2,7 @@
 // one message. It ends when the request has arrived.
 import http from 'node:http';
 import { createRequire } from 'node:module';
+import { setTimeout } from 'node:timers/promises';
 
 const { Kafka } = createRequire('/usr/lib/gateway/')('kafkajs');
 
@@ -35,9 +36,12 @@ const kafka = new Kafka({ brokers: ['kafka:9092'] });
 const admin = kafka.admin();
 await admin.connect();
 await admin.createTopics({ topics: [{ topic: 'orders', numPartitions: 2 }] });
-await admin.disconnect();
 
 const project = await post('', { name: `demo ${new Date().toISOString()}` });
+// A new broker makes its topic of offsets for the first group, which a source does not wait for.
+const offsets = () => admin.fetchOffsets({ groupId: project, topics: ['orders'] });
+while (!(await offsets().catch(() => false))) await setTimeout(500);
+await admin.disconnect();
 const endpoint = await post(`/${project}/endpoints`, {
   name: 'this container',
   url: 'http://172.30.55.200:8080/',
