@@ -36,8 +36,8 @@ endpoints(
       await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
     await failures(scene, 2, billingId);
     const { page, close } = await scene.open('/overview');
-    await panel(page, 'Health').getByText('Deliveries to billing fail.').waitFor();
-    await panel(page, 'Health').getByRole('link', { name: 'The endpoint' }).click();
+    await panel(page, 'Health').getByText('Requests to billing fail: 2 of 2').waitFor();
+    await panel(page, 'Health').getByRole('link', { name: 'Open billing' }).click();
     await page.getByRole('heading', { name: 'billing' }).waitFor();
     await panel(page, 'Health').getByText('The endpoint answered 500.').waitFor();
     await inspect(page, 'endpoint-failing-light');

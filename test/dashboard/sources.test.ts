@@ -110,11 +110,7 @@ sources(
     await page.goto(`${scene.api.url}/projects/${scene.projectId}/overview`);
     await page
       .getByRole('region', { name: 'Health' })
-      .getByRole('link', { name: 'Paused sources' })
-      .click();
-    await page
-      .getByRole('row', { name: /orders.*paused/ })
-      .getByRole('link')
+      .getByRole('link', { name: 'Open orders' })
       .click();
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('The source is resumed.').waitFor();

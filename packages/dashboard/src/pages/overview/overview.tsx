@@ -64,9 +64,9 @@ export default function Overview() {
       {now.error && <Problem error={now.error} retry={now.refresh} />}
       {now.data && isNew(now.data.summary) ? <Start /> : <Findings health={health} />}
       {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
-      <OpenIssues />
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], latencies: [], stepSeconds: 60 }} />
+      <OpenIssues />
       <FailingEndpoints health={health} />
     </Page>
   );
