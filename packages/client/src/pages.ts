@@ -6,6 +6,8 @@ export interface Page<Row> {
     readonly has_prev_page: boolean;
     readonly next_page_cursor: string | null;
     readonly prev_page_cursor: string | null;
+    /** How far a search has got when its time was over. The next page goes on from there. */
+    readonly searched_to?: string;
   };
 }
 

@@ -508,4 +508,37 @@ events('events without a recipient are listed and routed again by their outcome'
   assert.match(plan.map((row) => row['QUERY PLAN']).join(' '), /_outcome_id_idx/);
 });
 
+events('a search finds events by their data, and a mistake names its place', async () => {
+  const { body } = await create({ event_type: 'found', data: { order: { id: 4711 } } });
+  const search = (text: string) =>
+    api.call('GET', `${project.path}/events?search=${encodeURIComponent(text)}`);
+  for (const text of ['data.order.id = 4711', 'found 4711']) {
+    const { data } = (await search(text)).body;
+    assert.equal(
+      data.content.map(({ uid }: { uid: string }) => uid),
+      [body.data.uid],
+    );
+    assert.is(data.pagination.searched_to, undefined);
+  }
+  const wrong = await search('data.order.id 4711');
+  assert.is(wrong.status, 422);
+  assert.match(wrong.body.errors![0]!.sentence, /at character 15, such as data\.order\.id = 42/);
+  const replay = await api.call(
+    'POST',
+    `${project.path}/events/batchreplay?startDate=2020-01-01&dry_run=true&search=4711`,
+  );
+  assert.is(replay.body.data.count, (await find(body.data.uid)).status === 'pending' ? 0 : 1);
+});
+
+events('searches of a project wait for their turn, up to a bound', async () => {
+  const asked = Array.from({ length: 12 }, () =>
+    api.call('GET', `${project.path}/events?search=data.nowhere`),
+  );
+  const answers = await Promise.all(asked);
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.ok(answers.some(({ status }) => status === 200));
+  assert.ok(refused.length > 0);
+  assert.is(refused[0]!.body.code, 'too_many_searches');
+});
+
 events.run();

@@ -235,6 +235,8 @@ export const errors = {
   too_many_resets: row(429, 'too many links for a new password were requested from this address', 'wait, or ask the operator for a link: `gateway utils users reset-password`'),
   too_many_function_tests: row(429, 'this project tested functions more often than {limit} times a second (server.function_tests)',
     `${WAIT}; the operator can raise the limit with GATEWAY_FUNCTION_TESTS`),
+  too_many_searches: row(429, '{waiting} searches through events of this project wait for their turn already: one runs at a time',
+    `${WAIT}, and narrow the search with startDate, event_type or status`),
   too_many_events: row(429, 'this project sent more than {limit} events in one second to this server (limits.events_per_second); each 16 KB counts as one more',
     `${WAIT}, and send events more slowly; the operator can raise limits.events_per_second (GATEWAY_LIMITS_EVENTS_PER_SECOND)`),
   too_many_at_once: row(429, 'too many requests wait for {limit} of them to end ({setting})',

@@ -224,6 +224,8 @@ interface ItemOptions extends Options {
 interface ListOptions extends Pick<Options, 'role' | 'needsPerson' | 'portal' | 'name'> {
   readonly title: string;
   readonly data?: TSchema;
+  /** True if pages may end before they are full, with `searched_to`. */
+  readonly isSearched?: true;
 }
 
 /** Returns the functions that declare routes of one reach. */
@@ -275,11 +277,11 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
   function list<Row, Query extends TObject<typeof pageQuery>>(
     path: string,
     summary: string,
-    { query, title, data: row, ...access }: { query: Query } & ListOptions,
+    { query, title, data: row, isSearched, ...access }: { query: Query } & ListOptions,
     read: (call: CallOf<Reach, { query: Query }>, page: PageRequest) => Promise<PageResult<Row>>,
     view: (row: Row, call: CallOf<Reach, { query: Query }>) => unknown,
   ): Route {
-    const options = { query, ...(row && { data: pageOf(row) }), ...access };
+    const options = { query, ...(row && { data: pageOf(row, isSearched) }), ...access };
     return route(`GET ${path}` as Name, summary, options, async (given) => {
       const call = given as CallOf<Reach, { query: Query }>;
       const request = pageRequest(call.query);

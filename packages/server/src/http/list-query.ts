@@ -1,6 +1,7 @@
 import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
+import { parseSearch, type EventSearch } from '@gateway/core/events';
 import type { PageRequest, PageResult } from '@gateway/store/pagination';
-import { Id, invalid, nullable, object, oneOf } from './schema.js';
+import { described, Id, invalid, nullable, object, oneOf, Timestamp } from './schema.js';
 
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
@@ -47,11 +48,12 @@ export function pageView<Row>(
       has_prev_page: page.hasPrevPage,
       next_page_cursor: page.nextPageCursor,
       prev_page_cursor: page.prevPageCursor,
+      ...(page.searchedTo && { searched_to: page.searchedTo }),
     },
   };
 }
 
-export function pageOf(row: TSchema) {
+export function pageOf(row: TSchema, isSearched = false) {
   return object({
     content: Type.Array(row),
     pagination: object({
@@ -60,6 +62,14 @@ export function pageOf(row: TSchema) {
       has_prev_page: Type.Boolean(),
       next_page_cursor: nullable(Type.String()),
       prev_page_cursor: nullable(Type.String()),
+      ...(isSearched && {
+        searched_to: Type.Optional(
+          described(
+            Timestamp,
+            'How far a search has got when its time was over: the next page goes on from there.',
+          ),
+        ),
+      }),
     }),
   });
 }
@@ -86,6 +96,29 @@ export const idQuery = {
     }),
   ),
 } as const;
+
+/** A search through the contents of events. */
+export const textQuery = {
+  search: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1_000,
+      pattern: '^[^\\u0000]*$',
+      description:
+        'Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words that occur in the data, type, id, key or owner.',
+    }),
+  ),
+} as const;
+
+/** Returns the search of a query. Throws `invalid_request` if it cannot be parsed. */
+export function searchOf({ search }: { search?: string }): EventSearch | undefined {
+  if (search === undefined || search.trim() === '') return undefined;
+  try {
+    return parseSearch(search);
+  } catch (error) {
+    throw invalid('search', (error as Error).message);
+  }
+}
 
 export const Time = Type.String({
   pattern:

@@ -12,7 +12,7 @@ import {
   type RetryTally,
 } from '@gateway/store/deliveries';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { Time, timeRange } from '../http/list-query.js';
+import { searchOf, textQuery, Time, timeRange } from '../http/list-query.js';
 import {
   described,
   Id,
@@ -73,6 +73,7 @@ export function assertAlone(query: {
 const ReplayQuery = object({
   ...batchQuery,
   force,
+  ...textQuery,
   ...optional({
     event_type: Word,
     sourceId: Id,
@@ -174,7 +175,15 @@ export const batchRoutes: readonly Route[] = [
         force,
       } = query;
       assertAlone(query);
-      const filter = { ...timeRange(query), eventType, sourceId, status, outcomes, after };
+      const filter = {
+        ...timeRange(query),
+        eventType,
+        sourceId,
+        status,
+        outcomes,
+        after,
+        search: searchOf(query),
+      };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
       for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
+import { ProjectTurns } from '@gateway/core/process';
 import {
   bytesText,
   findEvent,
@@ -16,13 +17,24 @@ import {
   type ProjectCall,
   type Route,
 } from '../api/route.js';
-import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
+import {
+  idQuery,
+  pageQuery,
+  searchOf,
+  textQuery,
+  timeQuery,
+  timeRange,
+} from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { Id, named, nullable, object, oneOf, optional, Timestamp, Word } from '../http/schema.js';
 import { assertAlone, Outcomes } from './batch.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
+
+/** One search of a project runs at a time; further ones wait. */
+const searches = new ProjectTurns();
+const SEARCHES_WAITING_MAX = 5;
 
 const common = {
   event_type: Word,
@@ -142,6 +154,7 @@ const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
   ...idQuery,
+  ...textQuery,
   ...optional({
     sourceId: Id,
     event_type: Word,
@@ -224,13 +237,21 @@ export const eventRoutes: readonly Route[] = [
   ),
   listRoute(
     '/events',
-    'Lists events by the time of their messages.',
-    { query: ListQuery, title: 'events', data: Event },
-    ({ database: { pool }, project, query }, page) => {
-      const { outcome: outcomes, event_type: eventType, query: idPrefix, ...filter } = query;
+    'Lists events by the time of their messages. A search works for up to 1 s; `searched_to` says how far it has got.',
+    { query: ListQuery, title: 'events', data: Event, isSearched: true },
+    ({ database: { pool }, project, query, request }, page) => {
+      const { outcome: outcomes, event_type: eventType, query: idPrefix, ...rest } = query;
       if (query.idempotencyKey === undefined) assertAlone(query);
-      const wanted = { ...filter, outcomes, eventType, idPrefix, ...timeRange(query) };
-      return listEvents(pool, project.id, wanted, page);
+      const search = searchOf(query);
+      const filter = { ...rest, outcomes, eventType, idPrefix, search, ...timeRange(query) };
+      if (!search) return listEvents(pool, project.id, filter, page);
+      const waiting = searches.waitingOf(project.id);
+      if (waiting >= SEARCHES_WAITING_MAX)
+        throw new GatewayError('too_many_searches', { waiting, retryAfterSeconds: waiting });
+      const isWanted = () => !request.socket.destroyed;
+      return searches.run(project.id, () =>
+        listEvents(pool, project.id, filter, page, { isWanted }),
+      );
     },
     view,
   ),

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg';
-import { timeOfId } from '@gateway/core/events';
+import { timeOfId, type EventSearch } from '@gateway/core/events';
 import type { RoutingOutcome } from '@gateway/core/routing';
 import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
+import { searchLog, type SearchOptions } from '../pagination/search-log.js';
 
 /** The maximum size of data in lists. Larger data is omitted. */
 const LISTED_DATA_BYTES = 16_384;
@@ -42,6 +43,7 @@ export interface EventFilter extends Span {
    * their index has no other column.
    */
   readonly outcomes?: readonly RoutingOutcome[] | undefined;
+  readonly search?: EventSearch | undefined;
 }
 
 /** The source id that indexes use for events created over the API. */
@@ -50,16 +52,17 @@ const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
 /**
  * Returns a page of events ordered by id, omitting data larger than 16 KiB. An index serves every
- * combination of filters.
+ * combination of filters, except `search`, which reads for at most a second.
  */
 export function listEvents(
   pool: Pool,
   projectId: string,
   filter: EventFilter,
   page: PageRequest,
+  options?: Omit<SearchOptions, 'search'>,
 ): Promise<PageResult<EventRow>> {
   const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
-  return readLog(pool, { ...selected(projectId, filter), columns }, page);
+  return readEvents(pool, projectId, filter, { columns, page, options });
 }
 
 /** Returns a page like `listEvents`, with only ids and statuses. */
@@ -69,7 +72,35 @@ export function listEventStates(
   filter: EventFilter,
   page: PageRequest,
 ): Promise<PageResult<Pick<EventRow, 'id' | 'status'>>> {
-  return readLog(pool, { ...selected(projectId, filter), columns: 'e.id, e.status' }, page);
+  const columns = `e.id, e.status${filter.search ? ', e.headers' : ''}`;
+  return readEvents(pool, projectId, filter, { columns, page });
+}
+
+async function readEvents<Row extends { readonly id: string }>(
+  pool: Pool,
+  projectId: string,
+  { search, ...filter }: EventFilter,
+  {
+    columns,
+    page,
+    options,
+  }: {
+    columns: string;
+    page: PageRequest;
+    options?: Omit<SearchOptions, 'search'> | undefined;
+  },
+): Promise<PageResult<Row>> {
+  if (!search) return readLog(pool, { ...selected(projectId, filter), columns }, page);
+  // A word that is an event type of the project selects its events by their index.
+  const [word, ...others] = search.words;
+  if (word !== undefined && others.length === 0 && filter.eventType === undefined) {
+    const ofType = { ...selected(projectId, { eventType: word }), columns: 'e.id' };
+    const one = { perPage: 1, direction: 'next', sort: 'DESC' } as const;
+    if ((await readLog(pool, ofType, one)).content.length > 0)
+      return readEvents(pool, projectId, { ...filter, eventType: word }, { columns, page });
+  }
+  const query = { ...selected(projectId, filter), columns };
+  return searchLog(pool, query, page, { search, ...options });
 }
 
 function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'columns'> {

@@ -1,2 +1,3 @@
 export * from './log-page.js';
 export * from './page.js';
+export * from './search-log.js';

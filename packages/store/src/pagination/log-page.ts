@@ -83,7 +83,7 @@ export function readLog<Row extends { readonly id: string }>(
  * Returns the query for the ids and times of rows that may be on the page: the first rows of each
  * group, and all rows that `few` selects.
  */
-function hitsOf(
+export function hitsOf(
   { table, groups, few }: LogQuery,
   { order, limit }: Seek,
   bounds: Bounds,
@@ -129,7 +129,7 @@ function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
-interface Bounds {
+export interface Bounds {
   /**
    * Conditions on the project and whole days. They prune partitions without filtering the rows of
    * the remaining ones.
@@ -145,7 +145,11 @@ interface Bounds {
  * Returns the bounds of a page. Ids start with the time, so both are bounded: the time prunes
  * partitions, and the id positions the index scan.
  */
-function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values: Values): Bounds {
+export function boundsOf(
+  { projectId, span }: LogQuery,
+  { after, order }: Seek,
+  values: Values,
+): Bounds {
   const project = `e.project_id = ${values.add(projectId)}`;
   const from = span.from && clampTime(span.from.getTime());
   const to = span.to && clampTime(span.to.getTime());

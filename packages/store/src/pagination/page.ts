@@ -15,6 +15,8 @@ export interface PageResult<Row> {
   readonly hasPrevPage: boolean;
   readonly nextPageCursor: string | null;
   readonly prevPageCursor: string | null;
+  /** The time of the last row that a search has examined. Undefined if it has examined all. */
+  readonly searchedTo?: Date;
 }
 
 /** A keyset read of the rows beyond `after`, nearest first. */

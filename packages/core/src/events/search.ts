@@ -1,0 +1,120 @@
+import { compileFilter, FilterBudget, type Filter } from './filter.js';
+
+/** A search through events, as a person types it. */
+export interface EventSearch {
+  /** Texts that must all occur in the event's data, type, id, key, owner or position. */
+  readonly words: readonly string[];
+  /**
+   * Texts that occur in the data of every match, unless it has Unicode escapes. They exclude most
+   * events before their data is parsed.
+   */
+  readonly texts: readonly string[];
+  /** Returns whether an event matches all conditions. Undefined if there are only words. */
+  readonly matches?: (data: string, headers: string) => boolean;
+}
+
+const EXAMPLE = 'such as data.order.id = 42 and headers.x-shop = "acme"';
+const TOKEN = /"(?:[^"\\]|\\.)*"|[!<>]=|[=<>]|[^\s=!<>"]+|\S/g;
+const PATH = /^(data|headers)\.(.+)$/;
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+const LITERALS = new Map<string, unknown>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
+const OPERATORS: Readonly<Record<string, (values: readonly unknown[]) => unknown>> = {
+  '=': (values) => ({ $in: values }),
+  '!=': (values) => ({ $nin: values }),
+  '>': ([value]) => ({ $gt: value }),
+  '>=': ([value]) => ({ $gte: value }),
+  '<': ([value]) => ({ $lt: value }),
+  '<=': ([value]) => ({ $lte: value }),
+};
+
+/**
+ * Parses a search: conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words.
+ * Conditions become a filter of the subscription language.
+ * @throws Error that names the place of a mistake and shows an example
+ */
+export function parseSearch(text: string): EventSearch {
+  const tokens = [...text.matchAll(TOKEN)].map(({ 0: token, index }) => ({ token, at: index + 1 }));
+  const isOperator = (token = '') => Object.hasOwn(OPERATORS, token);
+  if (!PATH.test(tokens[0]?.token ?? '') && !isOperator(tokens[1]?.token))
+    return {
+      words: (text.match(/"[^"]*"|\S+/g) ?? []).map((it) => it.replace(/^"(.*)"$/, '$1')),
+      texts: [],
+    };
+  const parts = { data: [] as object[], headers: [] as object[] };
+  const texts: string[] = [];
+  for (let next = 0; ; next++) {
+    const expect = (what: string): Error =>
+      new Error(`needs ${what} at character ${tokens[next]?.at ?? text.length + 1}, ${EXAMPLE}`);
+    const [, part, path] = PATH.exec(tokens[next]?.token ?? '') ?? [];
+    if (!path) throw expect('a path that begins with data. or headers.');
+    next++;
+    const operator = tokens[next]?.token;
+    let operand: unknown = { $exist: true };
+    let wanted: string | undefined;
+    if (operator !== undefined && operator !== 'and') {
+      if (!isOperator(operator)) throw expect('one of =, !=, >, >=, < and <=');
+      next++;
+      const value = tokens[next]?.token;
+      const values = value === undefined || isOperator(value) ? [] : valuesOf(value);
+      if (values.length === 0) throw expect('a value');
+      operand = OPERATORS[operator]!(values);
+      if (operator === '=') wanted = textOf(values[0], value!);
+      next++;
+    }
+    parts[part as 'data' | 'headers'].push({
+      [part === 'headers' ? path.toLowerCase() : path]: operand,
+    });
+    if (part === 'data' && operator !== '!=')
+      texts.push(
+        ...(wanted ? [wanted] : []),
+        ...path
+          .split('.')
+          .filter((name) => /^[\w -]*[a-z_][\w -]*$/i.test(name))
+          .map((name) => `"${name}"`),
+      );
+    if (next >= tokens.length) break;
+    if (tokens[next]!.token !== 'and')
+      throw expect('"and", or quotes around a value of several words,');
+  }
+  const [data, headers] = [parts.data, parts.headers].map((it) => compileFilter({ $and: it }));
+  return {
+    words: [],
+    texts,
+    matches: (...json) => holds(data!, json[0]) && holds(headers!, json[1]),
+  };
+}
+
+/** Returns the values that a typed value stands for: `42` is a number or a string. */
+function valuesOf(token: string): unknown[] {
+  if (token.startsWith('"')) {
+    try {
+      return [JSON.parse(token)];
+    } catch {
+      return [];
+    }
+  }
+  if (NUMBER.test(token)) return [Number(token), token];
+  return LITERALS.has(token) ? [LITERALS.get(token), token] : [token];
+}
+
+/** Returns a text that the JSON of an equal value contains. */
+function textOf(value: unknown, token: string): string | undefined {
+  // Quotes, slashes and control characters can be escaped in several ways.
+  if (typeof value === 'string')
+    // eslint-disable-next-line no-control-regex
+    return value.split(/["\\/\u0000-\u001f]/).sort((a, b) => b.length - a.length)[0];
+  const text = token.length > 15 ? token : String(value);
+  return text.includes('e') && typeof value === 'number' ? undefined : text;
+}
+
+function holds(filter: Filter, json: string): boolean {
+  try {
+    return filter(JSON.parse(json), new FilterBudget());
+  } catch {
+    return false;
+  }
+}
