@@ -123,9 +123,12 @@ events(
 );
 
 events(
-  'an event is found by the start of its id, by its type and by its time, and each is an address',
+  'an event is found by the start of its id, its data, its type and its time, and each is an address',
   async () => {
-    const { uid } = await scene.client.events.create({ event_type: 'customer.created', data: {} });
+    const { uid } = await scene.client.events.create({
+      event_type: 'customer.created',
+      data: { customer: { number: 4711 } },
+    });
     const { page, close } = await scene.open('/events');
     const search = page.getByRole('searchbox');
     const rows = page.getByRole('row', { name: /customer\.created|order\./ });
@@ -133,6 +136,10 @@ events(
     await search.press('Enter');
     await until('the event alone', async () => (await rows.count()) === 1);
     assert.match(page.url(), `search=${uid.slice(0, 20)}`);
+    await search.fill('data.customer.number 4711');
+    await page.getByText(/at character 22, such as data\.order\.id = 42/).waitFor();
+    await search.fill('data.customer.number = 4711');
+    await until('the event with the number', async () => (await rows.count()) === 1);
     await search.fill('customer.created');
     await search.press('Enter');
     await until('those of the type', async () => (await rows.count()) === 1);

@@ -84,6 +84,8 @@ export interface List<Row> {
   /** The rows, newest first. Undefined until the first page is read. */
   readonly rows: readonly Row[] | undefined;
   readonly hasMore: boolean;
+  /** How far a search has got that waits for `loadMore`. */
+  readonly searchedTo: string | undefined;
   readonly error: Error | undefined;
   /** The number of new rows held back until `showFresh`. */
   readonly freshCount: number;
@@ -96,6 +98,7 @@ interface ListState<Row> {
   readonly key: string;
   readonly rows: readonly Row[] | undefined;
   readonly cursor: string | null;
+  readonly searchedTo?: string | undefined;
   readonly error: Error | undefined;
   readonly held: Page<Row> | undefined;
 }
@@ -168,6 +171,7 @@ export function useList<Row extends { readonly uid: string }>(
                 error: undefined,
                 rows: [...(before.rows ?? []), ...page.content],
                 cursor: page.pagination.next_page_cursor,
+                searchedTo: page.pagination.searched_to,
               }
             : before,
         ),
@@ -178,7 +182,8 @@ export function useList<Row extends { readonly uid: string }>(
 
   return {
     rows: state.rows,
-    hasMore: state.cursor !== null,
+    hasMore: state.cursor !== null && state.searchedTo === undefined,
+    searchedTo: state.searchedTo,
     error: state.error,
     freshCount: state.held ? freshOf(state.rows ?? [], state.held).length : 0,
     loadMore,
@@ -226,6 +231,7 @@ export function withFirstPage<Row extends { readonly uid: string }>(
       error: undefined,
       rows: page.content,
       cursor: page.pagination.next_page_cursor,
+      searchedTo: page.pagination.searched_to,
       held: undefined,
     };
   return {

@@ -34,7 +34,7 @@ export function FilterBar({
   // The field follows the query, which the back button and links change.
   if (before.current !== search) {
     before.current = search;
-    if (typed !== search) setTyped(search);
+    if (typed.trim() !== search) setTyped(search);
   }
   useShortcuts(
     searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : [],

@@ -2,6 +2,7 @@ import type { Page as ApiPage } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { useList, type PageQuery } from '../../api/read.js';
+import { utcTime } from '../../format/time.js';
 import { query } from '../../router/location.js';
 import { isAnyFilterSet } from './filter-bar.js';
 import { Empty, Loading, Problem } from '../feedback.js';
@@ -57,14 +58,23 @@ export function LiveLog<Row extends { readonly uid: string }>({
   const isFiltered = isAnyFilterSet();
   const order = isOldestFirst() ? ({ sort: 'ASC' } as const) : {};
   const ordered: typeof load = (page, signal) => load({ ...page, ...order }, signal);
+  const isLive = isOpenEnded() && !isOldestFirst() && !query.value.has('search');
   const list = useList(`${name} ${query.value.toString()}`, ordered, {
-    everyMs: isOpenEnded() && !isOldestFirst() ? LIVE_MS : undefined,
+    everyMs: isLive ? LIVE_MS : undefined,
     isHeld: () => !isAtStart.current,
   });
-  const { rows, error, freshCount } = list;
+  const { rows, error, freshCount, searchedTo } = list;
   return (
     <>
       {error && <Problem error={error} retry={list.refresh} />}
+      {searchedTo && !error && (
+        <p role="status">
+          Searched back to {utcTime(searchedTo)}.{' '}
+          <Button kind="quiet" onPress={list.loadMore}>
+            Continue
+          </Button>
+        </p>
+      )}
       {!rows && !error && <Loading lines={10} />}
       {rows?.length === 0 &&
         (isFiltered ? (

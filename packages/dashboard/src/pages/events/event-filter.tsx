@@ -2,7 +2,7 @@ import type { GatewayClient } from '@gateway/client';
 import { api, given } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
 import { byName, type Choices } from '../../components/field.js';
-import { FilterSelect, searchOf, type Search } from '../../components/log/filter-bar.js';
+import { FilterSelect, searchOf } from '../../components/log/filter-bar.js';
 import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
 
@@ -26,17 +26,24 @@ const UNROUTED = [
 ] as const;
 
 /** Converts the page's query to API filters. */
-export function eventFilter(): EventQuery & Search {
+export function eventFilter(): EventQuery {
   const isUnrouted = param('status') === 'unrouted';
   return {
     ...shownRange(),
-    ...searchOf(param('search')),
+    ...eventSearch(),
     ...given({
       status: isUnrouted ? '' : (param('status') as NonNullable<EventQuery['status']>),
       outcome: isUnrouted ? UNROUTED : undefined,
       sourceId: param('source'),
     }),
   };
+}
+
+/** The start of an id is looked up by its index; the server interprets any other text. */
+function eventSearch(): EventQuery {
+  const search = param('search').trim();
+  const { query } = searchOf(search);
+  return given(query === undefined ? { search } : { query });
 }
 
 /** Returns the ids and names of at most 100 sources, sorted by name. */

@@ -18,7 +18,7 @@ export default function EventLog() {
   const sources = useSourceNames();
   return (
     <Page title="Events" isFull actions={<ReplayAll onDone={() => setRound(round + 1)} />}>
-      <FilterBar searchHint="Event type, or start of an id">
+      <FilterBar searchHint="data.order.id = 42, text, or an id">
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <SourceFilter />
       </FilterBar>

@@ -35,7 +35,7 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
 
 /** A button that reroutes all events matching the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
-  const { query: idStart, event_type: type, sourceId, status, outcome } = eventFilter();
+  const { query: idStart, search, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
   const words = {
     processed: 'processed events',
@@ -47,14 +47,14 @@ export function ReplayAll({ onDone }: { onDone: () => void }) {
       label="Route again…"
       title="Route events again"
       words={{
-        what: `${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`,
+        what: `${words}${search ? ` found by ${search}` : ''}, ${rangeWords()}`,
         action: (count) => `Route ${count} again`,
         done: (count) => `${count} were routed again`,
       }}
       begin={() => {
         const selection = {
           ...closedRange(),
-          ...given({ event_type: type, sourceId, status, outcome }),
+          ...given({ search, sourceId, status, outcome }),
         };
         return (options, signal) =>
           api().events.batchReplay({ ...selection, ...options }, { signal });
