@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -19,6 +19,8 @@ const PROGRAMS = {
   newuidmap: 'uidmap',
   '/usr/lib/podman/netavark': 'netavark',
   '/usr/lib/podman/aardvark-dns': 'aardvark-dns',
+  iptables: 'iptables',
+  ip: 'iproute2',
 };
 
 /** A user without rights. */
@@ -26,6 +28,8 @@ const USER = 'gateway-containers';
 
 /** Podman with a storage of its own. */
 export interface Podman {
+  /** The words before a program that runs beside the containers, in their namespaces. */
+  readonly within: readonly string[];
   /** The program and arguments that precede those of `podman`. */
   readonly command: readonly string[];
   /** Returns the output. Throws with both streams. */
@@ -42,24 +46,28 @@ export interface Containers extends Podman {
 /**
  * Installs podman, buildah and crun, and starts a place for containers: a mount and a process
  * namespace that end with this process. `buildah`, run by this process, uses the same images.
+ * @param options.ownNetwork containers have a network without a way out, where every port is free
  * @throws `Unavailable` without root
  */
-export async function containers(): Promise<Containers> {
+export async function containers({ ownNetwork = false } = {}): Promise<Containers> {
   if (process.getuid?.() !== 0) throw new Unavailable('tests of containers need root');
   for (const [program, name] of Object.entries(PROGRAMS))
     installed(program, [name], 'for containers');
   const folder = tempFolder('containers');
   fs.chmodSync(folder, 0o755);
-  const place = await startPlace();
+  const namespaces = ['--mount', '--pid', ...(ownNetwork ? ['--net'] : [])];
+  const place = await startPlace(namespaces);
   const root = settings(folder, 'root');
   Object.assign(process.env, root, { BUILDAH_ISOLATION: 'chroot' });
   return {
-    ...podmanIn(place, root, []),
-    rootless: podmanIn(place, ...withoutRights(folder)),
+    ...podmanIn(place, namespaces, root, []),
+    rootless: podmanIn(place, namespaces, ...withoutRights(folder)),
     close: async () => {
       place.kill('SIGKILL');
       await once(place, 'exit');
       forget(place.pid!);
+      // `buildah` mounts its storage here, on this side of the namespaces.
+      spawnSync('umount', ['--recursive', path.join(folder, 'root/images/overlay')]);
       discard(folder);
     },
   };
@@ -69,11 +77,14 @@ export async function containers(): Promise<Containers> {
  * Starts the first process of the namespaces. It mounts cgroup2 alone, because crun refuses a
  * mixture of both versions.
  */
-async function startPlace(): Promise<ChildProcess> {
-  const first = `mount --make-rshared / && mount -t cgroup2 none /sys/fs/cgroup && echo ready && sleep infinity & wait`;
+async function startPlace(namespaces: readonly string[]): Promise<ChildProcess> {
+  const own = namespaces.includes('--net')
+    ? 'ip link set lo up && mkdir -p /run/containers && mount -t tmpfs none /run/containers && '
+    : '';
+  const first = `${own}mount --make-rshared / && mount -t cgroup2 none /sys/fs/cgroup && echo ready && sleep infinity & wait`;
   const place = spawn(
     'unshare',
-    ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', first],
+    [...namespaces, '--fork', '--kill-child', '--mount-proc', 'sh', '-c', first],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   keep(place.pid!, 'SIGKILL');
@@ -85,25 +96,26 @@ async function startPlace(): Promise<ChildProcess> {
 
 function podmanIn(
   place: ChildProcess,
+  namespaces: readonly string[],
   env: Readonly<Record<string, string>>,
   as: readonly string[],
 ): Podman {
   const [first = ''] = fs
     .readFileSync(`/proc/${place.pid}/task/${place.pid}/children`, 'utf8')
     .split(' ');
-  const command = [
+  const within = [
     'nsenter',
     `--target=${first}`,
-    '--mount',
-    '--pid',
+    ...namespaces,
     '--wd=/',
     '--',
     ...as,
     'env',
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    'podman',
   ];
+  const command = [...within, 'podman'];
   return {
+    within,
     command,
     podman: async (...args) => {
       const [program = '', ...rest] = [...command, ...args];
@@ -113,7 +125,7 @@ function podmanIn(
 }
 
 /** A machine may lack cgroups, systemd, and the right to raise limits. */
-const CONTAINERS = `
+const configuration = (folder: string) => `
 [containers]
 cgroups = "disabled"
 default_ulimits = ["nofile=4000:4000", "nproc=4000:4000"]
@@ -123,6 +135,7 @@ events_logger = "file"
 runtime = "crun"
 [network]
 network_backend = "netavark"
+network_config_dir = "${folder}/networks"
 `;
 
 /** Writes configuration files for a user, and returns the variables that name them. */
@@ -135,7 +148,7 @@ function settings(folder: string, name: string): Readonly<Record<string, string>
   };
   const storage = `[storage]\ndriver = "overlay"\nrunroot = "${own}/run"\ngraphroot = "${own}/images"\n`;
   return {
-    CONTAINERS_CONF: write('containers.conf', CONTAINERS),
+    CONTAINERS_CONF: write('containers.conf', configuration(own)),
     CONTAINERS_STORAGE_CONF: write('storage.conf', storage),
   };
 }
