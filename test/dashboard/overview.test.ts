@@ -8,15 +8,33 @@ import {
   successOf,
   summaryOf,
 } from '#dashboard/pages/overview/activity';
+import { openKv } from '#store/kv/redis-kv';
+import { proxy, type Proxy } from '../support/proxy.js';
+import { redis, type RedisDatabase } from '../support/redis.js';
+import { services } from '../support/services.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const overview = suite('dashboard/overview');
 
 let scene: Scene;
+let postgres: Proxy;
+let redisProxy: Proxy;
+let ownRedis: RedisDatabase;
 overview.before(async () => {
-  scene = await dashboardScene();
+  ownRedis = await redis();
+  const { port } = new URL((await services.postgres()).url);
+  postgres = await proxy({ port: Number(port) });
+  redisProxy = await proxy({ port: ownRedis.connection.port });
+  const place = { ...ownRedis.connection, host: '127.0.0.1', port: redisProxy.port };
+  scene = await dashboardScene({
+    file: { database: { host: '127.0.0.1', port: postgres.port } },
+    kv: openKv({ type: 'redis', scheme: 'redis', ...place }, () => undefined),
+  });
 });
-overview.after(() => scene.close());
+overview.after(async () => {
+  await scene.close();
+  await Promise.all([postgres.close(), redisProxy.close(), ownRedis.close()]);
+});
 
 overview(
   'it says that all is well, and when an endpoint fails which one, why, and where to look',
@@ -54,15 +72,44 @@ overview('an endpoint behind an open breaker is told with what waits and until w
   await close();
 });
 
-overview('with Postgres away the page is not connected, since when', async () => {
-  const { page, close } = await scene.open('/overview');
+overview('with Postgres away the page says what is unknown, and is not connected', async () => {
+  const { page } = await scene.open('/overview');
+  const health = page.getByRole('region', { name: 'Health' });
+  const connection = page.locator('.connection');
   await page.getByText('Connected', { exact: true }).waitFor();
-  await page.route('**/api/v1/projects/**', (route) =>
+  postgres.cut();
+  await health
+    .getByText(/^Postgres has not answered since .*: nothing is accepted or delivered/)
+    .waitFor();
+  await page.getByText(/^Postgres cannot be reached since \d\d:\d\d/).waitFor();
+  const since = await connection.innerText();
+  // Two more reports arrive, which the server makes without Postgres.
+  for (let n = 0; n < 2; n++)
+    await page.waitForResponse((it) => it.url().endsWith('/health') && it.ok());
+  assert.is(await connection.innerText(), since);
+  await page.route('**/health', (route) =>
     route.fulfill({ status: 503, json: { status: false, message: 'm', code: 'database_away' } }),
   );
-  await page.getByText(/^Postgres cannot be reached since \d\d:\d\d/).waitFor();
-  await page.unroute('**/api/v1/projects/**');
+  await health
+    .getByText(/^Unknown since .*\d\d:\d\d.*: the health of the project cannot be read\.$/)
+    .waitFor();
+  await page.unroute('**/health');
+  postgres.restore();
   await page.getByText('Connected', { exact: true }).waitFor();
+  await health.getByText(/^Postgres has not answered/).waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+overview('with Redis away the page says what is unknown, and is connected', async () => {
+  const { page, close } = await scene.open('/overview');
+  const health = page.getByRole('region', { name: 'Health' });
+  redisProxy.cut();
+  await health
+    .getByText(/^Redis has not answered since .*: the states of circuit breakers are unknown\./)
+    .waitFor();
+  await page.getByText('Connected', { exact: true }).waitFor();
+  redisProxy.restore();
+  await health.getByText(/^Redis has not answered/).waitFor({ state: 'detached' });
   await close();
 });
 

@@ -4,6 +4,7 @@ import type { ActiveSource } from '@gateway/core/plugins';
 import type { Browser } from 'playwright-core';
 import { silentLog } from '#core/logging/log';
 import { insertSource } from '#store/config/sources';
+import type { Kv } from '#store/kv/kv';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { activated, configOf, startApi, type Api } from '../server/api.js';
 import { quarantinedMessage } from '../store/batches.js';
@@ -39,6 +40,8 @@ interface Options {
   readonly file?: Record<string, unknown>;
   /** Source plugins in addition to the repository's. */
   readonly sources?: Readonly<Record<string, ActiveSource>>;
+  /** The KV store of the server and the agent; one in memory by default. */
+  readonly kv?: Kv;
 }
 
 /** A server just set up by `gateway bootstrap`, an agent, and a browser. The caller closes it. */
@@ -51,11 +54,14 @@ export function emptyInstance(options: Options = {}) {
  * it within about a second.
  */
 async function instance<Prepared>(
-  { file = {}, sources = {} }: Options,
+  { file = {}, sources = {}, ...kv }: Options,
   prepare: (api: Api) => Promise<Prepared>,
 ) {
   const settings = { ...SETTINGS, ...file };
-  const [api, browser] = await Promise.all([startApi({ file: settings, sources }), openBrowser()]);
+  const [api, browser] = await Promise.all([
+    startApi({ file: settings, sources, ...kv }),
+    openBrowser(),
+  ]);
   const prepared = await prepare(api);
   const config = configOf(api.db, {
     ...settings,

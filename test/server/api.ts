@@ -107,11 +107,13 @@ export async function startApi({
   file,
   log = silentLog,
   metered,
+  kv = new MemoryKv(),
 }: {
   sources?: Readonly<Record<string, ActiveSource>>;
   file?: Record<string, unknown>;
   log?: Log;
   metered?: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
+  kv?: Kv;
 } = {}): Promise<Api> {
   const db = await migratedDatabase();
   const owner = await bootstrapUser(db.knex, {
@@ -120,7 +122,6 @@ export async function startApi({
     lastName: 'w',
   });
   const config = configOf(db, file);
-  const kv = new MemoryKv();
   const plugins = { ...(await activated(sources, file)), ...metered };
   const server = await startServer({ config, plugins, log, kv });
   const url = `http://127.0.0.1:${server.port}`;

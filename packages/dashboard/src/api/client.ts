@@ -31,6 +31,11 @@ async function outageOf(response: Response): Promise<string | undefined> {
   return own(OUTAGES, body.code ?? '');
 }
 
+/** Whether a response says nothing about Postgres: health reports are answered without it. */
+function isHealthReport({ url }: Response): boolean {
+  return url.endsWith('/health');
+}
+
 let csrfToken: string | undefined;
 
 export function setCsrfToken(token: string | undefined): void {
@@ -44,7 +49,8 @@ const options: ClientOptions = {
   fetch: async (...request: Parameters<typeof fetch>) => {
     try {
       const response = await fetch(...request);
-      noteOutage(await outageOf(response));
+      const sentence = await outageOf(response);
+      if (sentence || !isHealthReport(response)) noteOutage(sentence);
       if (response.status === 401) refusals.value++;
       // Parse payloads so that numbers keep their digits.
       response.json = () => response.text().then(parseExactly);
