@@ -16,7 +16,7 @@ powershell(
     for (const word of [
       '"migrate" = @{',
       '"quarantine" = @{',
-      '"mode" = @{ "summary" = "Deliveries that',
+      '"mode" = @{ "summary" = "Attempts the agent makes',
       '"errtrack-dsn" = @{',
     ])
       assert.match(stdout, word);

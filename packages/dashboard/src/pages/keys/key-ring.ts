@@ -91,6 +91,7 @@ const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   notificationChannels: { label: 'Notification channels', choices: BOTH, isOfProject: true },
   projects: { label: 'Project settings', choices: BOTH, isOfProject: true },
   summary: { label: 'Summary', choices: READ, isOfProject: true },
+  health: { label: 'Health', choices: READ, isOfProject: true },
   activity: { label: 'Activity', choices: READ, isOfProject: true },
   apiKeys: { label: 'API keys', choices: BOTH, isOfProject: false },
   organisations: { label: 'Organisations', choices: BOTH, isOfProject: false },
