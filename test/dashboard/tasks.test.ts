@@ -75,6 +75,18 @@ task('Find what failed in the last hour and send it again', async (shown) => {
   await failures(scene, 0);
 });
 
+task('Open an issue, see why, fix it, resend what failed since', async (shown) => {
+  billing.answer({ status: 500, body: 'out of order' });
+  await scene.client.events.create({ event_type: 'invoice.sent', data: { total: 3 } });
+  await failures(scene, 1);
+  await follow(shown, 'HTTP 500 at billing');
+  await shown.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
+  billing.answer({ status: 200 });
+  await shown.getByRole('button', { name: /^Retry all since/ }).click();
+  await click(shown, 'Retry 1 now');
+  await failures(scene, 0);
+});
+
 task('Find why an event was not delivered', async (shown) => {
   await scene.client.subscriptions.create({
     name: 'x',
