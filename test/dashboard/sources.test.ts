@@ -77,7 +77,7 @@ sources(
       0,
       'a field that belongs to an authentication type',
     );
-    await page.getByLabel('Authentication type').selectOption('plain');
+    await page.getByLabel('Authentication type').selectOption('SASL/PLAIN');
     assert.is(await page.getByLabel('Hash type').count(), 0);
     await page.getByLabel('User name').fill(broker.users.plain.username);
     await page.getByLabel('Password').fill('wrong');
@@ -117,7 +117,7 @@ sources(
 
     await page.getByRole('link', { name: 'Settings', exact: true }).click();
     assert.is(await page.getByLabel('Password').inputValue(), '', 'a stored secret is not shown');
-    await page.getByPlaceholder('Stored; type to replace it').waitFor();
+    await page.getByPlaceholder('Stored; type to replace').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('orders of the shop');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('The source is changed.').waitFor();

@@ -22,7 +22,7 @@ export default class MigrateDown extends GatewayCommand {
     if (!/^[1-9]\d{0,5}$/.test(max)) {
       throw wrongUse(
         `--max must be a positive integer, not "${max}"`,
-        'leave it away to roll back one migration',
+        'omit it to roll back one migration',
       );
     }
     const { migrateDown } = await import('@gateway/store/postgres');

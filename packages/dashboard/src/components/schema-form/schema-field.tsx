@@ -61,6 +61,7 @@ export function SchemaField({
         <Choice
           {...common}
           values={schema.enum ?? []}
+          labels={schema['x-labels'] ?? {}}
           byDefault={byDefault}
           value={value}
           onChange={onChange}
@@ -85,7 +86,7 @@ export function SchemaField({
       return (
         <TextArea
           {...common}
-          hint={<Description text={`${description ?? ''} One in each line.`} />}
+          hint={<Description text={`${description ?? ''} One per line.`} />}
           rows={2}
           isMono
           value={Array.isArray(value) ? value.join('\n') : text}
@@ -117,7 +118,7 @@ function wordOf(value: unknown): string {
 }
 
 function exampleOf(byDefault: unknown, examples: readonly unknown[]): string {
-  if (byDefault !== undefined && byDefault !== '') return `${wordOf(byDefault)} unless given`;
+  if (byDefault !== undefined && byDefault !== '') return `${wordOf(byDefault)} by default`;
   const [example] = examples;
   return typeof example === 'string' || typeof example === 'number' ? String(example) : '';
 }
@@ -127,7 +128,7 @@ function Secret({ name, schema, value, onChange, isRequired, stored, error }: Sc
   const label = labelOf(name, schema);
   const isStored = stored === MASK;
   const isRemoved = isStored && value === undefined;
-  const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : '';
+  const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace' : '';
   // A password field would join the lines of a PEM key, so it gets a text area, with the state in
   // the hint.
   const told =
@@ -165,12 +166,14 @@ type Common = Parameters<typeof TextField>[0];
 
 function Choice({
   values,
+  labels,
   byDefault,
   value,
   onChange,
   ...common
 }: Omit<Common, 'value' | 'onChange'> & {
   readonly values: readonly unknown[];
+  readonly labels: Readonly<Record<string, string>>;
   readonly byDefault: unknown;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
@@ -180,11 +183,14 @@ function Choice({
       ? common.isRequired
         ? 'Choose one'
         : 'None'
-      : `${wordOf(byDefault)} unless chosen`;
+      : `${wordOf(byDefault)} by default`;
   return (
     <Select
       {...common}
-      options={[['', none], ...values.map((it) => [wordOf(it), wordOf(it)] as const)]}
+      options={[
+        ['', none],
+        ...values.map((it) => [wordOf(it), labels[wordOf(it)] ?? wordOf(it)] as const),
+      ]}
       value={value === undefined || value === null ? '' : wordOf(value)}
       onChange={(chosen) => onChange(values.find((it) => wordOf(it) === chosen))}
     />

@@ -23,6 +23,8 @@ export interface FormSchema {
   readonly 'x-hidden'?: readonly string[];
   /** The meaning of null in this field. */
   readonly 'x-unset'?: string;
+  /** The words that a form shows for values of `enum`. */
+  readonly 'x-labels'?: Readonly<Record<string, string>>;
   /** The role that may set the field. `project` means not over a portal link. */
   readonly 'x-set-by'?: string;
 }

@@ -65,7 +65,7 @@ const Authentication = object({
  * resources.
  */
 const OF_PROJECT = { 'x-set-by': 'project' };
-const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'as the project' };
+const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'project default' };
 
 const needed = {
   name: Name,
@@ -86,7 +86,7 @@ const others = {
   authentication: nullable({
     ...Authentication,
     description: 'Sent beside the signature, which every request has.',
-    'x-unset': 'the signature alone',
+    'x-unset': 'signature only',
   }),
   description: Type.String({ minLength: 0, maxLength: 2000 }),
   owner_id: nullable({

@@ -33,7 +33,7 @@ import {
 const Scope = named('Scope', oneOf(SCOPES));
 const SCOPES_ARE = {
   description:
-    'Of what the role allows, what the key may do; `write` includes `read`. Null: all of it.',
+    'Permissions of the key, within its role; `write` includes `read`. Null: everything the role allows.',
 };
 
 export const key = {
