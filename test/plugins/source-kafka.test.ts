@@ -305,7 +305,7 @@ const mistakes: Record<string, { connection: Partial<Connection>; message: RegEx
         auth: { type: 'plain', username: 'plain', password: 'not-it' },
       },
       message: /refused the user "plain" \(PLAIN\)/,
-      fix: /auth\.password/,
+      fix: /Check user name and password/,
     },
     'a wrong SCRAM password': {
       connection: {
@@ -420,7 +420,10 @@ source('run rejects with the sentence and says so to health', async () => {
   const error = await failure(within(run.done, 20_000, 'the run to reject'));
   assert.match(error.message, /refused the user "scram"/);
   assert.is(run.states.at(-1)?.state, 'failing');
-  assert.match(run.states.at(-1)?.reason ?? '', /refused the user "scram".*auth\.password/);
+  assert.match(
+    run.states.at(-1)?.reason ?? '',
+    /refused the user "scram".*Check user name and password/,
+  );
   assert.not.match(JSON.stringify(run.logs), 'not-it');
 });
 

@@ -60,7 +60,7 @@ export function explain(
       return because(`${broker} refused the token of ${userOf(auth)} (OAUTHBEARER).`, fix);
     }
     const fix =
-      'Check user name and password, and that the SASL mechanism matches how this user was created on the cluster.';
+      'Check user name and password, and that the mechanism (auth.type, auth.hash) matches how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
   // A broker that uses TLS 1.3 verifies the client certificate only after the client has connected,

@@ -148,6 +148,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /auth/login': { email: 'owner@example.com', password: 'twelve letters' },
   'post /auth/invitation': { token: newApiKey().key },
   'post /auth/accept-invitation': { token: newApiKey().key, password: 'twelve letters' },
+  'post /auth/forgot-password': { email: 'owner@example.com' },
+  'post /auth/reset-password': { token: newApiKey().key, password: 'twelve letters' },
   'put /users/me': { first_name: 'Ada' },
   'put /users/me/password': { current_password: 'x', password: 'twelve letters' },
   'post /users/me/api-keys': { name: 'ci' },
@@ -157,6 +159,13 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /api-keys': { name: 'ci' },
   'put /api-keys/:id': { name: 'ci' },
   'put /users/me/api-keys/:id': { name: 'ci' },
+  'post /notification-channels': {
+    name: 'on call',
+    type: 'slack',
+    settings: { url: 'https://example.com/hook' },
+    kinds: ['endpoint_disabled'],
+  },
+  'put /notification-channels/:id': { name: 'on call' },
   'post /event-types': { name: 'order.paid' },
   'put /event-types/:id': { description: 'Paid.' },
   'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },
@@ -169,16 +178,23 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /portal-links/:id/refresh_token': {},
 };
 
-/** Routes that need only the caller and their organisations. */
+/** Routes that need only the caller, their organisations and projects, or say what is unknown. */
 const CACHED = [
+  'get /health',
   'get /organisations',
   'get /sources/types',
   'post /subscriptions/test_filter',
   'post /auth/logout',
 ];
 
-/** Routes that need no database, or none without an OpenID Connect provider. */
-const WITHOUT_DATABASE = ['get /auth/methods', 'post /auth/oidc/start', 'post /auth/oidc/complete'];
+/** Routes that need no database, or none without an OpenID Connect provider or e-mail. */
+const WITHOUT_DATABASE = [
+  'get /auth/methods',
+  'post /auth/oidc/start',
+  'post /auth/oidc/complete',
+  // It refuses at once where no e-mail is sent.
+  'post /auth/forgot-password',
+];
 
 async function callAll({
   call,

@@ -26,7 +26,10 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
     scopes: BOTH,
   },
   summary: { about: 'What is the matter now.', scopes: ['read'] },
-  health: { about: 'The state of a project, with its problems in order of harm.', scopes: ['read'] },
+  health: {
+    about: 'The state of a project, with its problems in order of harm.',
+    scopes: ['read'],
+  },
   activity: { about: 'What happened when, for charts.', scopes: ['read'] },
   apiKeys: { about: 'Of a project.', scopes: BOTH, isRouting: false },
   portalLinks: {
