@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { serveDashboard } from '#server/dashboard';
 import { configOf, startApi, type Api } from './api.js';
 
 const dashboard = suite('server/dashboard');
@@ -190,16 +191,12 @@ dashboard(
   'a style sheet of the operator is loaded last, and a file that is not there stops the start',
   async () => {
     const file = path.join(mkdtempSync(path.join(tmpdir(), 'brand-')), 'brand.css');
-    const start = () => startApi({ file: { dashboard: { stylesheet: file } } });
-    assert.match(
-      await start().then(
-        () => '',
-        (error: Error) => error.message,
-      ),
+    assert.throws(
+      () => serveDashboard('', [], file),
       /^dashboard\.stylesheet .*no such file.*Set it to a readable CSS file/,
     );
     writeFileSync(file, ":root { --brand-name: 'Parcels'; }");
-    const branded = await start();
+    const branded = await startApi({ file: { dashboard: { stylesheet: file } } });
     try {
       const page = await get(`${branded.url}/`, HTML);
       const name = assetsOf(page.body).find((it) => it.includes('/brand-')) ?? '';

@@ -86,7 +86,7 @@ export class ChannelOutbox {
         log.warn({ error }, 'Notifications could not be sent to channels; trying again.');
       this.#isFailing = true;
     }
-    if (!this.#stopped) this.#timer = setTimeout(() => this.hurry(), waitMs);
+    if (!this.#stopped) this.#timer = setTimeout(() => this.hurry(), waitMs).unref();
   }
 
   async #sendTo(channel: ChannelRow): Promise<void> {
