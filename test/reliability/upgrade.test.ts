@@ -452,7 +452,10 @@ upgrade(
       assert.equal(await kept(), before);
 
       const few = ['migrate', 'down', '--max', String(down)];
-      assert.match((await runGateway(few, run)).stderr, /a table that holds data: audit_log/);
+      assert.match(
+        (await runGateway(few, run)).stderr,
+        /would drop (a table that holds|tables that hold) data: \w+/,
+      );
       const undone = await runGateway([...few, '--drop-data'], run);
       assert.equal(
         [undone.code, undone.stdout.trim().split('\n')],
