@@ -4,7 +4,7 @@ import { newId } from '#core/events/ids';
 import { recoverDeliveries } from '#store/deliveries/claims';
 import { acceptEvents } from '#store/events/events';
 import {
-  listReaders,
+  findReaders,
   sendHeartbeat,
   registerAgent,
   deregisterAgent,
@@ -82,7 +82,7 @@ agents(
       `select id from agents where name = 'of the version before'`,
     );
     assert.equal((await sendHeartbeat(db.pool, id, TTL_MS, [])).readers, [id, old]);
-    assert.equal(await listReaders(db.pool), [id, old]);
+    assert.equal((await findReaders(db.pool)).ids, [id, old]);
   },
 );
 

@@ -8,6 +8,7 @@ import {
   type FlagValues,
 } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
+import type { Database } from '@gateway/store/postgres';
 import {
   Flags,
   GatewayCommand,
@@ -178,16 +179,27 @@ export default class Init extends GatewayCommand {
 
   /** Returns whether the database has users or projects. Refuses those of another gateway. */
   async #isUsed(given: FlagValues): Promise<boolean> {
-    const [{ sealer }, { opensSecrets }, { isUsed }] = await Promise.all([
+    const [{ sealer }, { openOneSecret }, { isUsed }] = await Promise.all([
       import('@gateway/core/crypto'),
       import('@gateway/store/config'),
       import('@gateway/store/people'),
     ]);
     const { config } = this.resolve(given);
     const { encryption_key: key, database } = config;
+    const opensSecret = async ({ pool }: Database, by: string) => {
+      try {
+        return (await openOneSecret(pool, sealer(by))) || undefined;
+      } catch (error) {
+        if (isGatewayError(error, 'not_unsealable')) return false;
+        throw error;
+      }
+    };
     const [found, opens] = await withDatabase(
       config,
-      async (it) => [await isUsed(it), key && (await opensSecrets(it, sealer(key)))] as const,
+      async (it) => {
+        const isFound = await isUsed(it);
+        return [isFound, isFound && key ? await opensSecret(it, key) : undefined] as const;
+      },
       { migrated: false },
     );
     if (!found) return false;

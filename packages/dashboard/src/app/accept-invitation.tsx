@@ -1,5 +1,4 @@
 import type { OpenInvitation, SignInMethods } from '@gateway/client';
-import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useAction, useDraft } from '../api/change.js';
 import { accountApi } from '../api/client.js';
@@ -9,6 +8,7 @@ import { TextField, textsOf } from '../components/field.js';
 import { Form } from '../components/form.js';
 import { Button } from '../components/layout.js';
 import { navigate } from '../router/location.js';
+import { invitationLink } from '../session/link-token.js';
 import { begin, session } from '../session/session.js';
 import { brandName } from '../session/theme.js';
 import { Provider } from './sign-in.js';
@@ -37,13 +37,13 @@ export function AcceptInvitation({ token }: { token: string }) {
         {session.value && (
           <p class="muted">
             You are signed in as {session.value.user.email}.{' '}
-            <Button kind="quiet" onPress={leaveInvitation}>
+            <Button kind="quiet" onPress={invitationLink.leave}>
               Stay so
             </Button>
           </p>
         )}
         {session.value === null && invitation.error && (
-          <Button onPress={leaveInvitation}>Sign in instead</Button>
+          <Button onPress={invitationLink.leave}>Sign in instead</Button>
         )}
       </div>
     </main>
@@ -85,7 +85,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
     const { first, last, password } = draft.values;
     const names = it.has_account ? {} : { first_name: first.trim(), last_name: last.trim() };
     const begun = await accountApi().auth.acceptInvitation({ token, password, ...names });
-    leaveInvitation();
+    invitationLink.leave();
     begin(begun);
     navigate('/', { replace: true });
   });
@@ -122,24 +122,4 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
       />
     </Form>
   );
-}
-
-/** The token of the invitation link that opened the dashboard (`#invitation=<token>`). */
-export const invitationToken = signal(read());
-
-function read(): string | undefined {
-  return typeof location === 'undefined'
-    ? undefined
-    : /^#invitation=(.+)$/.exec(location.hash)?.[1];
-}
-
-/** Follows invitation links opened while the dashboard is shown. */
-export function watchInvitations(): void {
-  addEventListener('hashchange', () => (invitationToken.value = read()));
-}
-
-/** Removes the token from the address bar and the history. */
-function leaveInvitation(): void {
-  history.replaceState(null, '', location.pathname + location.search);
-  invitationToken.value = undefined;
 }

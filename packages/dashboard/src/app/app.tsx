@@ -1,10 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { Problem } from '../components/feedback.js';
 import { isPortal, path } from '../router/location.js';
+import { invitationLink, resetLink } from '../session/link-token.js';
 import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
-import { AcceptInvitation, invitationToken, watchInvitations } from './accept-invitation.js';
+import { AcceptInvitation } from './accept-invitation.js';
 import { PortalApp } from './portal.js';
-import { resetToken, ResetPassword, watchResets } from './reset-password.js';
+import { ResetPassword } from './reset-password.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
 
@@ -26,8 +27,8 @@ function Dashboard() {
   useEffect(() => {
     if (!isReturning && session.peek() === undefined) void readSession();
   }, [isReturning]);
-  useEffect(watchInvitations, []);
-  useEffect(watchResets, []);
+  useEffect(invitationLink.watch, []);
+  useEffect(resetLink.watch, []);
   useEffect(() => {
     if (isSignedIn) void readProjects();
   }, [isSignedIn]);
@@ -39,9 +40,10 @@ function Dashboard() {
       </main>
     );
   }
-  if (resetToken.value) return <ResetPassword key={resetToken.value} token={resetToken.value} />;
+  if (resetLink.token.value)
+    return <ResetPassword key={resetLink.token.value} token={resetLink.token.value} />;
   if (session.value === undefined) return null;
-  if (invitationToken.value)
-    return <AcceptInvitation key={invitationToken.value} token={invitationToken.value} />;
+  if (invitationLink.token.value)
+    return <AcceptInvitation key={invitationLink.token.value} token={invitationLink.token.value} />;
   return isSignedIn ? <Shell /> : <SignIn />;
 }

@@ -1,4 +1,3 @@
-import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useAction } from '../api/change.js';
 import { accountApi } from '../api/client.js';
@@ -6,7 +5,9 @@ import { toast } from '../components/feedback.js';
 import { TextField } from '../components/field.js';
 import { Form, FormDialog } from '../components/form.js';
 import { Button } from '../components/layout.js';
+import { resetLink } from '../session/link-token.js';
 import { session } from '../session/session.js';
+import { brandName } from '../session/theme.js';
 
 /** Asks for the e-mail address to which a link is sent. */
 export function ForgotPassword() {
@@ -52,11 +53,11 @@ export function ResetPassword({ token }: { token: string }) {
     await accountApi().auth.resetPassword({ token, password });
     // The sessions of the user have ended, also in this browser.
     session.value = null;
-    leave();
+    resetLink.leave();
     toast('Your password is changed. Sign in with it.');
   });
   useEffect(() => {
-    document.title = 'Choose another password · Gateway';
+    document.title = `Choose another password · ${brandName}`;
   }, []);
   return (
     <main class="sign-in">
@@ -74,30 +75,10 @@ export function ResetPassword({ token }: { token: string }) {
             hasFocus
           />
         </Form>
-        <Button kind="quiet" onPress={leave}>
+        <Button kind="quiet" onPress={resetLink.leave}>
           Sign in instead
         </Button>
       </div>
     </main>
   );
-}
-
-/** The token of the link that opened the dashboard (`#password-reset=<token>`). */
-export const resetToken = signal(read());
-
-function read(): string | undefined {
-  return typeof location === 'undefined'
-    ? undefined
-    : /^#password-reset=(.+)$/.exec(location.hash)?.[1];
-}
-
-/** Follows links opened while the dashboard is shown. */
-export function watchResets(): void {
-  addEventListener('hashchange', () => (resetToken.value = read()));
-}
-
-/** Removes the token from the address bar and the history. */
-function leave(): void {
-  history.replaceState(null, '', location.pathname + location.search);
-  resetToken.value = undefined;
 }

@@ -19,7 +19,6 @@ import {
   type SecretRecord,
   type StoredClientCertificate,
 } from './endpoints.js';
-import type { Database } from '../postgres/database.js';
 import type { SourceRecord } from './sources.js';
 
 /** The maximum number of live secrets per endpoint. Each adds a signature to every request. */
@@ -277,32 +276,6 @@ export function resealSecrets(
     if (!dryRun) await trx('idempotent_requests').delete();
     return counts;
   });
-}
-
-/** The maximum number of secrets that tell whose database it is. */
-const TRIED_MAX = 20;
-
-/**
- * Returns whether a key opens one of the first secrets of endpoints; undefined without any, and
- * before the first migration.
- */
-export async function opensSecrets(
-  { pool }: Database,
-  sealer: Pick<Sealer, 'open'>,
-): Promise<boolean | undefined> {
-  const { rows: tables } = await pool.query<{ there: boolean }>(
-    `select to_regclass('endpoints') is not null as there`,
-  );
-  if (!tables[0]?.there) return undefined;
-  const { rows } = await pool.query<{ id: string; value: string }>(
-    `select id, secrets->0->>'value' as value from endpoints
-     where deleted_at is null and secrets->0->>'value' is not null order by id limit ${TRIED_MAX}`,
-  );
-  const sealed = rows.filter(({ value }) => isSealed(value));
-  if (sealed.length === 0) return undefined;
-  return sealed.some(
-    ({ id, value }) => tryOpen(sealer, value, ['endpoints', id, 'secrets']) !== undefined,
-  );
 }
 
 interface SealedRow {

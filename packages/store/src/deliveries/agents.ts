@@ -19,19 +19,14 @@ export async function registerAgent(
 
 const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
 
-/** Returns the ids of live agents that read sources, in ascending order. */
-export async function listReaders(pool: pg.Pool): Promise<readonly number[]> {
-  const { rows } = await pool.query<{ ids: number[] }>(`select ${READERS} as ids`);
-  return rows[0]!.ids;
-}
-
 export interface Readers {
+  /** In ascending order. */
   readonly ids: readonly number[];
   /** When the last lease of an agent that reads sources expired. Null if none is recorded. */
   readonly lostAt: Date | null;
 }
 
-/** Returns the live agents that read sources, as `listReaders` does, and when the last one died. */
+/** Returns the live agents that read sources, and when the last one died. */
 export async function findReaders(pool: pg.Pool): Promise<Readers> {
   const { rows } = await pool.query<Readers>(
     `select ${READERS} as ids, (select max(expires_at) from agents where expires_at <= now() and reads_sources) as "lostAt"`,

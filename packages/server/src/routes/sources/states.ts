@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
-import { listReaders } from '@gateway/store/deliveries';
+import { findReaders } from '@gateway/store/deliveries';
 import { LAG_TTL_MS, PARTITIONS_MAX, readSourceLag } from '@gateway/store/kv';
 import { projectItem, projectRoute, type Route } from '../../api/route.js';
 import { readConditions, SOURCES_MAX } from '../../health/source-conditions.js';
@@ -87,7 +87,7 @@ export const lagRoutes: readonly Route[] = [
     { thing: 'source lag', data: Lag },
     async (call) => {
       const source = await requireSource(call);
-      const agents = await listReaders(call.database.pool);
+      const { ids: agents } = await findReaders(call.database.pool);
       let isKvAway = false;
       const lag = await withTimeout(readSourceLag(call.kv, source.id, agents), READ_MS).catch(
         () => void (isKvAway = true),
