@@ -155,7 +155,7 @@ export const limits: Readonly<Record<string, readonly LimitRow[]>> = {
       scope: 'message', mechanism: 'cap', beyond: ['413'], against: ['bodies'] },
     { constant: 'PROBLEMS_MAX', what: 'wrong fields of a body that an answer describes', stage: 'server/http/schema',
       scope: 'message', mechanism: 'cap', beyond: ['cut'], against: ['invalid bodies'] },
-    { constant: 'BATCH_MAX', what: 'events of a batch', stage: 'server/routes/events',
+    { constant: 'BATCH_MAX', what: 'events of a batch', stage: 'server/routes/events/events',
       scope: 'message', mechanism: 'cap', beyond: ['422'], against: ['backlogs'] },
     { constant: 'PER_PAGE_MAX', what: 'rows of a page of a list', stage: 'server/http/list-query',
       scope: 'message', mechanism: 'cap', beyond: ['422'] },

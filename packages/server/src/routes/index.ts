@@ -9,7 +9,7 @@ import { endpointTestRoutes } from './endpoints/endpoint-test.js';
 import { endpointRoutes } from './endpoints/endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';
-import { eventRoutes } from './events.js';
+import { eventRoutes } from './events/events.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { issueRoutes } from './issues.js';

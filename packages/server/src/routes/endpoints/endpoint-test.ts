@@ -5,7 +5,7 @@ import { isObject } from '@gateway/core/json';
 import { findEndpoint, findEventTypeByName } from '@gateway/store/config';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, object, Word } from '../../http/schema.js';
-import { createEvent, TEST_EVENT_TYPE } from '../create-event.js';
+import { createEvent, TEST_EVENT_TYPE } from '../events/create-event.js';
 
 const NewTestEvent = named(
   'NewTestEvent',

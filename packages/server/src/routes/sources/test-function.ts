@@ -18,7 +18,7 @@ import {
   oneOf,
   optional,
 } from '../../http/schema.js';
-import { requireMessage } from '../events.js';
+import { requireMessage } from '../events/events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 

@@ -8,12 +8,12 @@ import {
 } from '@gateway/core/events';
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
 import type { MessageType } from '@gateway/store/events';
-import type { ProjectCall } from '../api/route.js';
-import { idempotencyKeyOf } from '../api/idempotency.js';
-import { measureIngest } from '../api/measure.js';
-import { unstorableStrings } from '../http/body.js';
-import type { ApiAnswer } from '../http/response.js';
-import { assertValid, invalid } from '../http/schema.js';
+import type { ProjectCall } from '../../api/route.js';
+import { idempotencyKeyOf } from '../../api/idempotency.js';
+import { measureIngest } from '../../api/measure.js';
+import { unstorableStrings } from '../../http/body.js';
+import type { ApiAnswer } from '../../http/response.js';
+import { assertValid, invalid } from '../../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
 /** The type of test events. Projects need not define it. */

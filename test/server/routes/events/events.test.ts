@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { until } from '../../support/until.js';
-import { makeEvents } from '../../store/made.js';
-import { makeProject, mistakes, startApi, type Api } from '../api.js';
+import { until } from '../../../support/until.js';
+import { makeEvents } from '../../../store/made.js';
+import { makeProject, mistakes, startApi, type Api } from '../../api.js';
 
-const events = suite('server/routes/events');
+const events = suite('server/routes/events/events');
 
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;

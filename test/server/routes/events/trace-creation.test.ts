@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
-import { traceCreation } from '#server/routes/trace-creation';
+import { traceCreation } from '#server/routes/events/trace-creation';
 import otel from '@gateway/tracer-otel';
-import { flushed, producer, type Producer } from '../../e2e/traced.js';
-import { collector } from '../../support/otlp.js';
+import { flushed, producer, type Producer } from '../../../e2e/traced.js';
+import { collector } from '../../../support/otlp.js';
 
-const creation = suite('server/routes/trace-creation');
+const creation = suite('server/routes/events/trace-creation');
 
 const to = await collector();
 const started = await otel.start(

@@ -16,7 +16,7 @@ import {
   projectRoute,
   type ProjectCall,
   type Route,
-} from '../api/route.js';
+} from '../../api/route.js';
 import {
   idQuery,
   pageQuery,
@@ -24,10 +24,19 @@ import {
   textQuery,
   timeQuery,
   timeRange,
-} from '../http/list-query.js';
-import { RawJson } from '../http/response.js';
-import { Id, named, nullable, object, oneOf, optional, Timestamp, Word } from '../http/schema.js';
-import { assertAlone, Outcomes } from './batch.js';
+} from '../../http/list-query.js';
+import { RawJson } from '../../http/response.js';
+import {
+  Id,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+  Word,
+} from '../../http/schema.js';
+import { assertAlone, Outcomes } from '../batch.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
