@@ -62,10 +62,10 @@ firstRun(
     };
     assert.is(answer.status, true, answer.message);
     await page.getByText(`${SAMPLE.event_type} arrived.`).waitFor();
-    await page.getByText(/accepted it\./).waitFor();
+    await page.getByText(/accepted the event\./).waitFor();
     await inspect(page, 'start-done-light');
     assert.is(shop.requests.length, 1);
-    await page.getByRole('link', { name: 'Go to the overview' }).press('Enter');
+    await page.getByRole('link', { name: 'Go to overview' }).press('Enter');
     await page.getByText('Healthy: messages are accepted, routed and delivered.').waitFor();
     await close();
   },
@@ -77,28 +77,28 @@ firstRun(
     const { page, close } = await open({ theme: 'dark' });
     await page.getByRole('link', { name: 'New project' }).click();
     await page.getByLabel('Name').fill('Invoices');
-    await page.getByRole('button', { name: 'Create the project' }).click();
+    await page.getByRole('button', { name: 'Create project' }).click();
     await page.getByRole('heading', { name: 'First message' }).waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('This project has no endpoint yet').waitFor();
     await inspect(page, 'overview-new-dark');
     await page.getByRole('link', { name: 'Deliver a first message' }).click();
 
-    await page.getByRole('button', { name: 'Or send it from here' }).click();
-    await page.getByText('It reached no endpoint.').waitFor();
+    await page.getByRole('button', { name: 'Send from here' }).click();
+    await page.getByText('No endpoint received the event.').waitFor();
     shop.answer({ status: 500 });
     await page.getByLabel('URL').fill(shop.url);
-    await page.getByRole('button', { name: 'Add the endpoint' }).click();
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
     await page
       .getByText(/^whsec_/)
       .first()
       .waitFor();
-    await page.getByRole('button', { name: 'Or send it from here' }).click();
-    await page.getByText(/answered 500\. It is tried again/).waitFor();
+    await page.getByRole('button', { name: 'Send from here' }).click();
+    await page.getByText(/answered 500\. The gateway will retry/).waitFor();
     await inspect(page, 'start-failed-dark');
     shop.answer({ status: 204 });
-    await page.getByRole('button', { name: 'Or send it from here' }).click();
-    await page.getByText(/accepted it\./).waitFor();
+    await page.getByRole('button', { name: 'Send from here' }).click();
+    await page.getByText(/accepted the event\./).waitFor();
     await close();
   },
 );
@@ -107,9 +107,9 @@ firstRun("a provider's webhook becomes a first message on the same page", async 
   const { page, close } = await open();
   await page.getByRole('link', { name: 'New project' }).click();
   await page.getByLabel('Name').fill('Payments');
-  await page.getByRole('button', { name: 'Create the project' }).click();
+  await page.getByRole('button', { name: 'Create project' }).click();
   await page.getByLabel('URL').fill(shop.url);
-  await page.getByRole('button', { name: 'Add the endpoint' }).click();
+  await page.getByRole('button', { name: 'Add endpoint' }).click();
   await page.getByRole('button', { name: "From a provider's webhook" }).click();
   await page.getByLabel('Name', { exact: true }).fill('billing provider');
   await page.getByRole('button', { name: 'Create source' }).click();
@@ -121,7 +121,7 @@ firstRun("a provider's webhook becomes a first message on the same page", async 
     await run(text);
     return (await page.getByText(`${SAMPLE.event_type} arrived.`).count()) === 1;
   });
-  await page.getByText(/accepted it\./).waitFor();
+  await page.getByText(/accepted the event\./).waitFor();
   await page.getByRole('button', { name: 'From Kafka' }).click();
   await page.getByLabel('Topic name').waitFor();
   await inspect(page, 'start-kafka-light');
@@ -138,12 +138,12 @@ firstRun(
       "history.pushState(null, '', location.pathname.replace('overview', 'start')); dispatchEvent(new PopStateEvent('popstate'))",
     );
     await page.getByRole('heading', { name: 'First message' }).waitFor();
-    await page.getByText('The line takes an API key').waitFor();
+    await page.getByText('The command reads the API key').waitFor();
     await until(
       'no buttons',
       async () =>
         (await page
-          .getByRole('button', { name: /Create a key|Or send it|Add the endpoint/ })
+          .getByRole('button', { name: /Create key|Send from here|Add endpoint/ })
           .count()) === 0,
     );
     assert.is(await page.getByRole('link', { name: 'New project' }).count(), 0);
@@ -219,12 +219,12 @@ const words = (progress: Partial<Progress>, afterMs = 0) =>
 firstRun('each way that a first message can take is told', () => {
   assert.equal(
     words({ quarantinedCount: 1 })[0],
-    'bad: A message was read, and could not be accepted.',
+    'bad: A message arrived, but it was quarantined.',
   );
-  assert.equal(words({ event })[1], 'waiting: It is being routed.');
+  assert.equal(words({ event })[1], 'waiting: The event is being routed.');
   assert.equal(
     words({ event }, 20_000)[1],
-    'bad: No agent has taken it: start one with gateway agent.',
+    'bad: No agent is routing events. Start one with gateway agent.',
   );
   const delivery = {
     uid: 'd',
@@ -237,17 +237,20 @@ firstRun('each way that a first message can take is told', () => {
     ({ http_status: null, error: null, ...fields }) as unknown as NonNullable<Progress['attempt']>;
   assert.equal(
     words({ event, delivery, attempt: attempt({ http_status: 500 }) })[1],
-    'bad: shop answered 500. It is tried again.',
+    'bad: shop answered 500. The gateway will retry.',
   );
   const refused = {
     event,
     delivery: { ...delivery, status: 'failure' as const },
     attempt: attempt({ error: 'the connection was refused' }),
   };
-  assert.equal(words(refused)[1], 'bad: shop has not accepted it. The connection was refused.');
+  assert.equal(
+    words(refused)[1],
+    'bad: shop has not accepted the event. The connection was refused.',
+  );
   assert.equal(
     words({ event, delivery: { ...delivery, status: 'scheduled', attempts: 0 } })[1],
-    'waiting: It is on its way to shop.',
+    'waiting: The event is on its way to shop.',
   );
 });
 

@@ -9,8 +9,8 @@ import { navigate } from '../../router/location.js';
 import { may, newKey, readProjects, session } from '../../session/session.js';
 
 const TYPES = [
-  ['outgoing', 'Outgoing: your events go to others'],
-  ['incoming', 'Incoming: webhooks of others come to you'],
+  ['outgoing', 'Outgoing: send your events to others'],
+  ['incoming', 'Incoming: receive webhooks from others'],
 ] as const;
 type Type = (typeof TYPES)[number][0];
 
@@ -36,19 +36,19 @@ export default function NewProjectPage() {
       {organisations.length === 0 ? (
         <Empty title="You cannot create a project">
           <p>
-            That takes the role admin in an organisation. Ask an admin or owner of yours to create
-            one, or to change your role.
+            Creating a project requires the admin role in an organisation. Ask an admin or owner to
+            create one, or to change your role.
           </p>
         </Empty>
       ) : (
-        <Form action={action} verb="Create the project">
+        <Form action={action} verb="Create project">
           <p>
-            A project holds sources, endpoints and subscriptions, and the events that pass between
-            them. It has API keys of its own.
+            A project contains sources, endpoints and subscriptions, and the events that pass
+            between them. Each project has its own API keys.
           </p>
           <TextField
             label="Name"
-            hint="For example the name of your service, with the stage: Orders, test."
+            hint="For example, your service and its environment: Orders (test)."
             value={name}
             onChange={setName}
             error={fieldError(action.error, 'name')}

@@ -56,15 +56,15 @@ export function checksOf(
   if (!event) {
     const refused: Check = {
       state: 'bad',
-      sentence: 'A message was read, and could not be accepted.',
+      sentence: 'A message arrived, but it was quarantined.',
       to: '/quarantine',
       action: 'See why',
     };
     return [
       quarantinedCount > 0
         ? refused
-        : { state: 'waiting', sentence: 'Waiting for a message. It appears here by itself.' },
-      { state: 'waiting', sentence: 'Then it is delivered.' },
+        : { state: 'waiting', sentence: 'Waiting for a message. This page updates automatically.' },
+      { state: 'waiting', sentence: 'Waiting for a delivery.' },
     ];
   }
   const to = `/events/${event.uid}`;
@@ -72,7 +72,7 @@ export function checksOf(
     state: 'ok',
     sentence: `${event.event_type} arrived.`,
     to,
-    action: 'The event',
+    action: 'View event',
   };
   return [arrived, deliveryCheck(event, { delivery, attempt }, nowMs)];
 }
@@ -85,21 +85,22 @@ function deliveryCheck(
   const explained = { to: `/events/${event.uid}`, action: 'See why' };
   if (!delivery) {
     if (event.status !== 'pending')
-      return { state: 'bad', sentence: 'It reached no endpoint.', ...explained };
+      return { state: 'bad', sentence: 'No endpoint received the event.', ...explained };
     return nowMs - new Date(event.created_at).getTime() > AGENT_MS
-      ? { state: 'bad', sentence: 'No agent has taken it: start one with gateway agent.' }
-      : { state: 'waiting', sentence: 'It is being routed.' };
+      ? { state: 'bad', sentence: 'No agent is routing events. Start one with gateway agent.' }
+      : { state: 'waiting', sentence: 'The event is being routed.' };
   }
   const { status, reason, uid, endpoint_metadata: endpoint } = delivery;
   const name = endpoint.name ?? 'the endpoint';
-  const more = { to: `/deliveries/${uid}`, action: 'The delivery' };
-  if (status === 'success') return { state: 'ok', sentence: `${name} accepted it.`, ...more };
+  const more = { to: `/deliveries/${uid}`, action: 'View delivery' };
+  if (status === 'success')
+    return { state: 'ok', sentence: `${name} accepted the event.`, ...more };
   if (delivery.attempts === 0 && status !== 'discarded')
-    return { state: 'waiting', sentence: `It is on its way to ${name}.`, ...more };
+    return { state: 'waiting', sentence: `The event is on its way to ${name}.`, ...more };
   const answer = attempt?.http_status
     ? `${name} answered ${attempt.http_status}.`
-    : `${name} has not accepted it.`;
+    : `${name} has not accepted the event.`;
   const why = reason ?? (attempt?.http_status ? undefined : attempt?.error);
-  const sentences = [answer, why && capital(why), status === 'retry' && 'It is tried again.'];
+  const sentences = [answer, why && capital(why), status === 'retry' && 'The gateway will retry.'];
   return { state: 'bad', sentence: sentences.filter(Boolean).join(' '), ...more };
 }

@@ -34,7 +34,7 @@ export default function StartPage() {
                 <MessageStep isDone={Boolean(now.event)} onSent={progress.refresh} />
               </ol>
               <div class="start-check">
-                <Panel title="Check">
+                <Panel title="Progress">
                   <div role="status">
                     <ul class="checks">
                       {checks.map((check) => (
@@ -44,7 +44,7 @@ export default function StartPage() {
                   </div>
                   {isDelivered && (
                     <ButtonLink kind="main" href={projectHref('/overview')}>
-                      Go to the overview
+                      Go to overview
                     </ButtonLink>
                   )}
                 </Panel>
@@ -91,19 +91,19 @@ function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: 
   const endpoint = made ?? known;
   const secret = made?.secrets[0]?.value;
   return (
-    <Step number={1} title="An endpoint to deliver to" isDone={Boolean(endpoint)}>
+    <Step number={1} title="Add an endpoint" isDone={Boolean(endpoint)}>
       {endpoint ? (
         <p>
-          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages
-          at <code>{endpoint.url}</code>.
+          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> receives events at{' '}
+          <code>{endpoint.url}</code>.
         </p>
       ) : may('member') ? (
-        <Form action={action} verb="Add the endpoint">
+        <Form action={action} verb="Add endpoint">
           <TextField
             label="URL"
             type="url"
             placeholder="https://example.com/webhooks"
-            hint="Messages are posted there. The endpoint gets all of them; subscriptions choose later."
+            hint="The gateway posts every event to this URL. Subscriptions can narrow this later."
             value={url}
             onChange={setUrl}
             error={fieldError(action.error, 'url')}
@@ -112,14 +112,12 @@ function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: 
           />
         </Form>
       ) : (
-        <p class="muted">This project has none. Adding one takes the role member.</p>
+        <p class="muted">This project has no endpoint. Adding one requires the member role.</p>
       )}
       {secret && (
         <>
-          <p>
-            Its deliveries are signed. Keep the secret for the receiver now: it is shown this once.
-          </p>
-          <Code isRaw label="Secret of the endpoint" text={secret} />
+          <p>Deliveries are signed. Copy the secret for the receiver now; it is shown only once.</p>
+          <Code isRaw label="Endpoint secret" text={secret} />
         </>
       )}
       <Receiver secret={secret} />
@@ -130,19 +128,19 @@ function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: 
 function Receiver({ secret }: { secret: string | undefined }) {
   return (
     <details class="step-details">
-      <summary>No receiver at hand?</summary>
+      <summary>No receiver yet?</summary>
       <p>
-        Save this as <code>receiver.mjs</code> in the folder of the gateway, on a machine that
-        agents reach. It verifies what it gets:
+        Save this as <code>receiver.mjs</code> in the gateway's folder, on a machine that agents can
+        reach. The receiver verifies each request:
       </p>
       <Code isRaw label="receiver.mjs" text={RECEIVER} />
-      <p>It listens to port 8080, at any path. Start it with the secret of the endpoint:</p>
+      <p>The receiver listens on port 8080, at any path. Start it with the endpoint's secret:</p>
       <Code isRaw label="Command" text={receiverLine(secret)} />
       <p class="muted">
-        Agents refuse private addresses and their own machine, unless{' '}
-        <code>delivery.allowed_networks</code> names the network: for{' '}
-        <code>http://localhost:8080/</code> start them with{' '}
-        <code>GATEWAY_DELIVERY_ALLOWED_NETWORKS=127.0.0.0/8</code>, for a trial alone.
+        Agents refuse private addresses and their own machine unless{' '}
+        <code>delivery.allowed_networks</code> includes the network. To try{' '}
+        <code>http://localhost:8080/</code>, start agents with{' '}
+        <code>GATEWAY_DELIVERY_ALLOWED_NETWORKS=127.0.0.0/8</code>. Do not use this in production.
       </p>
     </details>
   );
@@ -159,8 +157,8 @@ const ORIGINS = [
 function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
   const from = tabValue('from', ORIGINS);
   return (
-    <Step number={2} title="A message" isDone={isDone}>
-      <Tabs name="from" label="Where the message comes from" tabs={ORIGINS} />
+    <Step number={2} title="Send a message" isDone={isDone}>
+      <Tabs name="from" label="Message origin" tabs={ORIGINS} />
       {from === 'http' ? <Posted onSent={onSent} /> : <FromSource key={from} type={from} />}
     </Step>
   );
@@ -173,15 +171,15 @@ function FromSource({ type }: { type: string }) {
     'source types',
     async (signal) => (await api().sources.listTypes({ signal })).content,
   );
-  if (!may('member')) return <p class="muted">Connecting a source takes the role member.</p>;
+  if (!may('member')) return <p class="muted">Connecting a source requires the member role.</p>;
   if (source) {
     return (
       <>
         <p>
           <a href={projectHref(`/sources/${source.uid}`)}>{source.name}</a> is connected.{' '}
           {source.url === null
-            ? 'Write a message to it, such as this one:'
-            : 'Enter its URL at the provider, or try it:'}
+            ? 'Write a message to it, for example:'
+            : 'Enter its URL at the provider, or test it:'}
         </p>
         <Code isRaw label="First message" text={firstMessage(source)} />
       </>
@@ -215,7 +213,7 @@ function Posted({ onSent }: { onSent: () => void }) {
       {key ? (
         <>
           <p>
-            Post one over the API, with the key of the project. Keep the key now: it is shown this
+            Post a message to the API with the project's key. Copy the key now; it is shown only
             once.
           </p>
           <Code isRaw label="Key" text={keyLine(key)} />
@@ -228,7 +226,7 @@ function Posted({ onSent }: { onSent: () => void }) {
       <div class="form-actions">
         {may('member') && (
           <Button onPress={sending.run} isRunning={sending.isRunning}>
-            Or send it from here
+            Send from here
           </Button>
         )}
       </div>
@@ -245,14 +243,14 @@ function ApiKey() {
   return (
     <>
       <p>
-        Post one over the API. The line takes an API key from <code>GATEWAY_KEY</code>: the one of{' '}
-        <code>gateway bootstrap</code>, or one of this project.
+        Post a message to the API. The command reads the API key from <code>GATEWAY_KEY</code>: use
+        the key from <code>gateway bootstrap</code>, or a key of this project.
       </p>
       {making.error && <Problem error={making.error} />}
       {may('admin') && (
         <div>
           <Button onPress={making.run} isRunning={making.isRunning}>
-            Create a key
+            Create key
           </Button>
         </div>
       )}
