@@ -51,11 +51,11 @@ deliveries(
     await page.getByLabel('Response body', { exact: true }).getByText('1.10').waitFor();
     await inspect(page, 'delivery-failed');
     billing.answer({ status: 200, body: 'thanks' });
-    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('button', { name: 'Resend' }).click();
     await page.getByText('Attempt 2', { exact: true }).waitFor();
     await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
     await page.getByText('Compare two attempts').click();
-    await page.getByRole('row', { name: /^Answer 500 200$/ }).waitFor();
+    await page.getByRole('row', { name: /^Response 500 200$/ }).waitFor();
     await inspect(page, 'delivery-compared');
     // The filter is in the address: the back button restores the list.
     await page.goBack();
@@ -102,10 +102,10 @@ deliveries('all that a filter matches is sent again after a count, with its prog
     .getByRole('row', { name: /invoice\.due/ })
     .first()
     .waitFor();
-  await page.getByRole('button', { name: 'Send again…' }).click();
-  await page.getByText('4 failed deliveries of invoice.due, all times.').waitFor();
+  await page.getByRole('button', { name: 'Resend…' }).click();
+  await page.getByText('4 failed deliveries of invoice.due, any time.').waitFor();
   await inspect(page, 'deliveries-resend');
-  await page.getByRole('button', { name: 'Send 4 again' }).click();
+  await page.getByRole('button', { name: 'Resend 4' }).click();
   await page.getByText('4 queued.').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('No deliveries match these filters').waitFor();
@@ -141,7 +141,7 @@ deliveries('everything is done with the keyboard alone', async () => {
     .getByRole('link')
     .focus();
   await press(page, 'r');
-  await page.getByText('invoice.late is sent again.').waitFor();
+  await page.getByText('Resending invoice.late.').waitFor();
   await failures(scene, 2);
   await close();
 });

@@ -56,8 +56,8 @@ endpoints(
     await panel(page, 'Settings').getByText(mended.url).waitFor();
     assert.not.match((await page.locator('main').textContent()) ?? '', /the-(old|new)-token/);
     await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
-    await page.getByRole('button', { name: 'Send again…' }).click();
-    await page.getByRole('button', { name: 'Send 2 again' }).click();
+    await page.getByRole('button', { name: 'Resend…' }).click();
+    await page.getByRole('button', { name: 'Resend 2' }).click();
     await page.getByText('2 queued.').waitFor();
     const [request] = await mended.received(2);
     assert.is(request!.headers['authorization'], 'Bearer the-new-token');
@@ -182,12 +182,12 @@ endpoints(
     await scene.client.endpoints.update(billingId, { http_timeout: 7, name: 'billing EU' });
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert');
-    await alert.getByText('owner@example.com has changed this endpoint').waitFor();
+    await alert.getByText('owner@example.com changed this endpoint').waitFor();
     await alert.getByText('name was "billing", is "billing EU"').waitFor();
     await inspect(page);
     await alert.scrollIntoViewIfNeeded();
     await picture(page, 'endpoint-conflict');
-    await page.getByRole('button', { name: 'Save mine on top' }).click();
+    await page.getByRole('button', { name: 'Overwrite with mine' }).click();
     await page.getByText('Saved.', { exact: true }).waitFor();
     const {
       name,
@@ -199,7 +199,7 @@ endpoints(
     await page.getByLabel('Name').fill('mine');
     await scene.client.endpoints.update(billingId, { name: 'billing' });
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('button', { name: 'Drop mine, show theirs' }).click();
+    await page.getByRole('button', { name: 'Discard mine' }).click();
     assert.is(await page.getByLabel('Name').inputValue(), 'billing');
     await close();
   },

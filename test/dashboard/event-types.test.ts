@@ -170,8 +170,8 @@ eventTypes(
       { description: 'Paid by card.' },
     );
     await push(page, 'Save');
-    await page.getByText('owner@example.com has changed this event type').waitFor();
-    await push(page, 'Save mine on top');
+    await page.getByText('owner@example.com changed this event type').waitFor();
+    await push(page, 'Overwrite with mine');
     await page.getByText('Saved.', { exact: true }).waitFor();
     await page.locator('main').getByText('Paid in full.').waitFor();
     await push(page, 'Deprecate');

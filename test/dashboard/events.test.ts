@@ -37,7 +37,7 @@ events(
       await scene.client.subscriptions.update(subscription.uid, {
         filter_config: { event_types: ['order.*'], filter: { headers: {}, body: {} } },
       });
-    await page.getByRole('button', { name: 'Route again' }).click();
+    await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByText(/Delivered to shop/).waitFor();
     assert.is((await scene.client.eventDeliveries.list({ eventId: uid }).page()).content.length, 1);
     await close();
@@ -54,7 +54,7 @@ events('numbers of a payload keep the digits that they came with', async () => {
   const { page, close } = await scene.open(`/events/${body.data.uid}`);
   await page.getByLabel('Data', { exact: true }).getByText('12345678901234567890').waitFor();
   await push(page, 'Raw');
-  const data = page.getByLabel('Data, as it is sent', { exact: true });
+  const data = page.getByLabel('Raw data', { exact: true });
   await data.getByText('12345678901234567890').waitFor();
   assert.match((await data.textContent()) ?? '', '"price": 1.10');
   await close();
@@ -81,8 +81,8 @@ events(
     await post('not kept');
     const [before] = (await client.events.list({ sourceId }).page()).content;
     const { page, close } = await scene.open(`/events/${before!.uid}`);
-    const what = page.getByRole('region', { name: 'What happened' });
-    await what.getByText('Message is not kept.').waitFor();
+    const what = page.getByRole('region', { name: 'Timeline' });
+    await what.getByText('Message not stored.').waitFor();
     await what.getByRole('link', { name: 'Keep messages' }).click();
     await page.getByRole('checkbox', { name: 'Keep messages' }).check();
     await page.getByRole('button', { name: 'Save' }).click();
@@ -94,16 +94,16 @@ events(
     await post(HOSTILE);
     const { uid } = (await client.events.list({ sourceId }).page()).content[0]!;
     await page.goto(page.url().replace(/sources.*/, `events/${uid}`));
-    await what.getByText(/Message of \d+ B/).waitFor();
+    await what.getByText(/Message stored, \d+ B/).waitFor();
     await push(page, 'Raw');
     assert.not.match(
-      (await page.getByLabel('Data, as it is sent', { exact: true }).textContent()) ?? '',
+      (await page.getByLabel('Raw data', { exact: true }).textContent()) ?? '',
       'onerror',
     );
     const message = page.getByRole('region', { name: 'Payload' });
     await message.getByRole('button', { name: /^Message/ }).click();
     await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
-    await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
+    await message.getByLabel('Message headers').getByText(HOSTILE).waitFor();
     await message.getByRole('button', { name: 'JSON' }).click();
     await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
     await message.getByRole('button', { name: 'Hex' }).click();
@@ -143,7 +143,7 @@ events(
     await search.fill('customer.created');
     await search.press('Enter');
     await until('those of the type', async () => (await rows.count()) === 1);
-    await page.getByLabel('Time').selectOption('Between two times');
+    await page.getByLabel('Time').selectOption('Custom range');
     await page.getByLabel('To').fill('2020-01-01T00:00');
     await page.getByText('No events match these filters').waitFor();
     await page.goBack();

@@ -80,7 +80,7 @@ firstRun(
     await page.getByRole('button', { name: 'Create project' }).click();
     await page.getByRole('heading', { name: 'First message' }).waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
-    await page.getByText('This project has no endpoint yet').waitFor();
+    await page.getByText('This project has no endpoints yet').waitFor();
     await inspect(page, 'overview-new-dark');
     await page.getByRole('link', { name: 'Deliver a first message' }).click();
 

@@ -36,7 +36,7 @@ editor(
     const [messageId] = ids;
     const before = scene.shop.requests.length;
     const { page, close } = await scene.open(`/quarantine/${messageId}`);
-    await page.getByRole('link', { name: 'Open the function on this message' }).click();
+    await page.getByRole('link', { name: 'Test the function with this message' }).click();
     const outcome = page.getByRole('region', { name: 'What would become of it' });
     await outcome.getByText('would be quarantined').waitFor();
     await page.locator('.cm-mistake', { hasText: 'toLowerCase' }).waitFor();
@@ -154,7 +154,7 @@ editor(
     });
     const delivery = await scene.open(`/deliveries/${failed.uid}`);
     await delivery.page
-      .getByText('Nothing was sent: the function of the subscription failed.')
+      .getByText('No request was sent because the function of the subscription failed.')
       .waitFor();
     await write(page, 'const transform = ({ id }) => ({ text: id });');
     await page.keyboard.press('ControlOrMeta+s');
@@ -162,9 +162,7 @@ editor(
       (await client.subscriptions.get(uid)).function?.startsWith('const'),
     );
     await until('the delivery', async () => (await deliveryOf())?.status === 'success');
-    await delivery.page
-      .getByText('changed the data: the payload is what its endpoint gets')
-      .waitFor();
+    await delivery.page.getByText('transformed the data. The payload shows the result.').waitFor();
     await push(delivery.page, 'Raw');
     await delivery.page.getByText('"text": "A-9"').waitFor();
     assert.is(await delivery.page.getByText('4111').count(), 0);

@@ -36,11 +36,11 @@ instance(
     await page.keyboard.type('retention days');
     await page.getByRole('row', { name: /^retention\.days .* 12 30 the configuration$/ }).waitFor();
     assert.match(page.url(), 'search=retention');
-    await page.getByLabel('Search the settings').fill('bearer_token');
+    await page.getByLabel('Search settings').fill('bearer_token');
     await page.getByRole('row', { name: /metrics\.bearer_token .*\*{4}/ }).waitFor();
     assert.not.match(await page.content(), SECRET);
-    await page.getByLabel('Search the settings').fill('');
-    await page.getByLabel('Only those that were set').check();
+    await page.getByLabel('Search settings').fill('');
+    await page.getByLabel('Only explicitly set').check();
     await until(
       'fewer settings',
       async () => (await page.getByRole('row', { name: /^log/ }).count()) === 0,
@@ -69,8 +69,8 @@ instance(
     await page.getByLabel('Number of retries').fill('3');
     await scene.client.projects.update(scene.projectId, { name: 'Orders' });
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/has changed this project/).waitFor();
-    await page.getByRole('button', { name: 'Save mine on top' }).click();
+    await page.getByText(/changed this project/).waitFor();
+    await page.getByRole('button', { name: 'Overwrite with mine' }).click();
     await page.getByText('Saved.').first().waitFor();
     const now = await until('both changes', async () => {
       const it = await scene.client.projects.get(scene.projectId);
@@ -96,7 +96,7 @@ instance('those who are no instance admins are not led there', async () => {
   await page.getByRole('link', { name: 'People' }).waitFor();
   assert.is(await page.getByRole('link', { name: 'Instance' }).count(), 0);
   await page.goto(`${scene.api.url}/instance`);
-  await page.getByText('You may not see the instance').waitFor();
+  await page.getByText('You cannot view the instance').waitFor();
   await close();
   await scene.api.db.pool.query('update users set is_instance_admin = true');
 });

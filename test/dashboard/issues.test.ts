@@ -32,9 +32,9 @@ issues('an operator opens an issue, sees why, and sends what failed since', asyn
   await inspect(page, 'issue');
   billing.answer({ status: 200 });
   await page.getByRole('button', { name: /^Retry all since/ }).click();
-  await page.getByText(/^3 deliveries to billing failed or wait since/).waitFor();
+  await page.getByText(/^3 failed and waiting deliveries to billing since/).waitFor();
   await page.getByRole('button', { name: 'Retry 3 now' }).click();
-  await page.getByText('3 are due now.').waitFor();
+  await page.getByText('3 queued.').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('resolved', { exact: true }).waitFor();
   await close();

@@ -138,7 +138,7 @@ overview(
     );
     const line = lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success);
     assert.equal(line.values, [2, 0, 1]);
-    assert.is(summaryOf([line]), 'Delivered: now 1.0/s, at most 2.0/s');
+    assert.is(summaryOf([line]), 'Delivered: now 1.0/s, peak 2.0/s');
     assert.equal(latencyOf(steps, 'p95', 'warn').values, [null, 9, null]);
     assert.equal(successOf(steps).values, [1, null, 1]);
   },

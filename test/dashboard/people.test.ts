@@ -35,7 +35,7 @@ people(
     await page.getByLabel('Email').fill('not an address');
     await page.getByLabel('Email').fill('ada@example.com');
     await page.getByRole('dialog').getByLabel('Role').selectOption('viewer');
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
     const link = await page.getByText('/#invitation=').innerText();
     await inspect(page, 'invite-light');
     await page.getByRole('button', { name: 'Done' }).click();
@@ -61,15 +61,18 @@ people(
     assert.is(await other.page.getByRole('link', { name: 'Audit log' }).count(), 0);
     assert.is(await other.page.getByRole('link', { name: 'New project' }).count(), 0);
     await go(other.page, 'People');
-    assert.is(await other.page.getByRole('button', { name: /Invite|Remove|Role/ }).count(), 0);
+    assert.is(
+      await other.page.getByRole('button', { name: /Invite|Remove|Change role/ }).count(),
+      0,
+    );
 
     await page
-      .getByRole('button', { name: 'Change the role of Ada' })
+      .getByRole('button', { name: 'Change role of Ada' })
       .waitFor({ timeout: 5_000 })
       .catch(() => page.reload());
-    await page.getByRole('button', { name: 'Change the role of Ada' }).click();
+    await page.getByRole('button', { name: 'Change role of Ada' }).click();
     await page.getByRole('dialog').getByLabel('Role').selectOption('admin');
-    await page.getByRole('button', { name: 'Change the role', exact: true }).click();
+    await page.getByRole('button', { name: 'Change role', exact: true }).click();
     await page.getByRole('row', { name: /ada@example\.com admin/ }).waitFor();
     await other.page.reload();
     await other.page.getByRole('button', { name: 'Invite…' }).waitFor();
@@ -99,7 +102,7 @@ people(
       role: 'member',
     });
     const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=${token}`);
-    await page.getByText('Of your account here').waitFor();
+    await page.getByText('The password of your existing account').waitFor();
     assert.is(await page.getByLabel('First name').count(), 0);
     await page.getByLabel('Password').fill('a long enough word');
     await page.keyboard.press('Enter');
@@ -178,7 +181,7 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   );
 
   await go(page, 'Audit log');
-  await page.getByLabel('What', { exact: true }).selectOption('apiKeys.*');
+  await page.getByLabel('Resource', { exact: true }).selectOption('apiKeys.*');
   await until('the filter', async () => (await page.locator('summary').count()) >= 4);
   assert.ok(await page.getByText('API key revoked').first().isVisible());
   await close();
@@ -201,12 +204,12 @@ people(
     await picture(page, 'audit-light');
     await page.getByRole('row', { name: /strategy.*4/ }).waitFor();
     await inspect(page, 'audit-light');
-    await page.getByRole('button', { name: 'Its history' }).click();
+    await page.getByRole('button', { name: 'History' }).click();
     assert.match(page.url(), `search=${scene.endpointId}`);
     await until('its changes alone', async () => (await page.locator('summary').count()) === 2);
-    await page.getByLabel('Who', { exact: true }).selectOption({ label: 'o w' });
+    await page.getByLabel('Actor', { exact: true }).selectOption({ label: 'o w' });
     await page.goBack();
-    assert.is(await page.getByLabel('Who', { exact: true }).inputValue(), '');
+    assert.is(await page.getByLabel('Actor', { exact: true }).inputValue(), '');
     await close();
 
     const dark = await scene.open(`/endpoints/${scene.endpointId}`, { theme: 'dark' });
@@ -224,11 +227,11 @@ people('the own account: name, password, sessions, personal keys', async () => {
   await go(page, 'Your account');
   await inspect(page, 'account-light');
   await page.getByLabel('First name').fill('Olivia');
-  await page.getByRole('button', { name: 'Save the name' }).click();
-  await page.getByText('Your name was changed.').waitFor();
+  await page.getByRole('button', { name: 'Save name' }).click();
+  await page.getByText('Name changed.').waitFor();
   await page.getByLabel('Current password').fill('wrong');
   await page.getByLabel('New password').fill('another long word');
-  await page.getByRole('button', { name: 'Change the password' }).click();
+  await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('Current password is wrong').waitFor();
   const elsewhere = await scene.api.call(
     'POST',
@@ -245,12 +248,12 @@ people('the own account: name, password, sessions, personal keys', async () => {
     .getByRole('button', { name: /End the session/ })
     .first()
     .click();
-  await page.getByRole('button', { name: 'End it' }).click();
+  await page.getByRole('button', { name: 'End session' }).click();
   await until('its end', async () => !(await isSignedIn()));
-  await page.getByText('this one').waitFor();
+  await page.getByText('current', { exact: true }).waitFor();
   await close();
   const phone = await scene.open('/overview', { isPhone: true, theme: 'dark' });
-  await phone.page.getByRole('button', { name: 'Open the menu' }).click();
+  await phone.page.getByRole('button', { name: 'Open menu' }).click();
   await go(phone.page, 'Your account');
   await inspect(phone.page, 'account-phone');
   await phone.close();

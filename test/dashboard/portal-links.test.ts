@@ -50,7 +50,7 @@ portalLinks(
     const next = await shown.innerText();
     await page.getByRole('button', { name: 'Done' }).click();
     await owner.page.reload();
-    await owner.page.getByText('This link has ended').waitFor();
+    await owner.page.getByText('This link is no longer valid').waitFor();
     await owner.page.goto(next);
     await owner.page.reload();
     await owner.page.getByRole('row', { name: /acme hooks/ }).waitFor();
@@ -60,7 +60,7 @@ portalLinks(
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByText('No portal link is in use').waitFor();
     await owner.page.reload();
-    await owner.page.getByText('This link has ended').waitFor();
+    await owner.page.getByText('This link is no longer valid').waitFor();
     assert.is(await owner.page.getByText('acme hooks').count(), 0);
 
     await page.getByRole('button', { name: /Revoked and expired too/ }).click();

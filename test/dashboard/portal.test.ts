@@ -115,7 +115,7 @@ portal(
       assert.not.match(await page.locator('main').innerText(), /globex|shop|out of order/);
     }
     await go(page, '/events');
-    await page.getByText('There is no such page').waitFor();
+    await page.getByText('This page does not exist').waitFor();
     await close();
   },
 );
@@ -153,7 +153,7 @@ portal(
       .getByRole('link')
       .click();
     receiver.answer({ status: 200, body: 'thanks' });
-    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('button', { name: 'Resend' }).click();
     await page.getByText('Attempt 2', { exact: true }).waitFor();
     await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
     await page.getByRole('link', { name: 'acme hooks' }).click();
@@ -208,7 +208,7 @@ portal('a link that does not manage endpoints reads, tests and sends again', asy
   await page.getByRole('button', { name: 'Send test event…' }).waitFor();
   assert.is(await page.getByRole('button', { name: /^(Pause|Delete|Edit|Rotate)/ }).count(), 0);
   await go(page, `/deliveries/${acme.deliveryId}`);
-  await page.getByRole('button', { name: 'Send again' }).waitFor();
+  await page.getByRole('button', { name: 'Resend' }).waitFor();
   await close();
 });
 
@@ -284,7 +284,7 @@ portal(
       `${scene.api.url}/portal/${scene.projectId}#token=gw_0123456789abcdef_${'x'.repeat(43)}`,
     );
     const frame = page.frameLocator('iframe');
-    await frame.getByText('This link has ended').waitFor();
+    await frame.getByText('This link is no longer valid').waitFor();
     assert.is(await page.evaluate('globalThis.heard'), 'gateway.portal.ended');
     // Only the fragment differs.
     await page.evaluate(
@@ -304,13 +304,13 @@ portal(
       `${scene.api.url}/portal/${scene.projectId}`,
       { cookie: scene.cookie },
     );
-    await page.getByText('This link has ended').waitFor();
+    await page.getByText('This link is no longer valid').waitFor();
     await inspect(page);
     const link = await scene.client.portalLinks.create({ name: 'short', owner_id: 'acme' });
     await page.goto(link.url ?? '');
     await page.getByRole('row', { name: /acme hooks/ }).waitFor();
     await scene.client.portalLinks.revoke(link.uid);
-    await page.getByText('This link has ended').waitFor();
+    await page.getByText('This link is no longer valid').waitFor();
     assert.is(await page.getByText('acme hooks').count(), 0);
     await close();
   },

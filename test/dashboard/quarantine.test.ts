@@ -30,25 +30,23 @@ quarantine(
     await page.getByRole('link', { name: 'Function threw' }).click();
     await page.getByRole('heading', { name: 'Function threw' }).waitFor();
     await page.getByText(THREW).waitFor();
-    await page.getByText(/Correct the function of the source/).waitFor();
+    await page.getByText(/Fix the function of the source/).waitFor();
     await page.getByLabel('Message', { exact: true }).getByText('"id":"A-1"').waitFor();
     await inspect(page, 'quarantine-message');
     await page.getByRole('button', { name: 'Edit and replay' }).click();
     const outcome = page.getByRole('region', { name: 'What would become of it' });
     await outcome.getByText('would be quarantined').waitFor();
     await outcome.getByText(/toLowerCase/).waitFor();
-    await page
-      .getByLabel('Message that is replayed')
-      .fill('{"id":"A-1","status":"PAID","total":1}');
+    await page.getByLabel('Message body').fill('{"id":"A-1","status":"PAID","total":1}');
     await outcome.getByText('would be accepted').waitFor();
     await outcome.getByText('It would go to shop.').waitFor();
     await outcome.getByText('"event_type": "order.paid"').waitFor();
     await inspect(page, 'quarantine-edit');
     await page.getByRole('button', { name: 'Save and replay' }).click();
-    await page.getByText('It is replayed: its event is on the way.').waitFor();
+    await page.getByText('Message replayed as an event.').waitFor();
     const requests = await scene.shop.received(before + 1);
     assert.match(requests.at(-1)!.body.toString(), '"status":"PAID"');
-    await page.getByRole('link', { name: 'its event' }).click();
+    await page.getByRole('link', { name: 'View event' }).click();
     await page.getByRole('heading', { name: 'order.paid' }).waitFor();
     await close();
   },
@@ -71,7 +69,7 @@ quarantine(
     await scene.client.quarantine.update(text!, { raw: '{"edited":true}' });
     await page.reload();
     await page.getByLabel('Message', { exact: true }).getByText('edited').waitFor();
-    await page.getByLabel('As it came').check();
+    await page.getByLabel('Show the original').check();
     await page.getByLabel('Message', { exact: true }).getByText('onerror').waitFor();
     await page.goto(`${scene.api.url}/projects/${scene.projectId}/quarantine/${binary}?bytes=hex`);
     await page.getByLabel('Bytes', { exact: true }).getByText('000000  ff 00 41').waitFor();
@@ -94,10 +92,10 @@ quarantine(
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page
       .getByText(
-        /^2 quarantined messages, “Function threw”, of this source, all times, can be replayed now\.$/,
+        /^2 quarantined messages, “Function threw”, of this source, any time, can be replayed now\.$/,
       )
       .waitFor();
-    await page.getByText('1 more would be refused again, and stay.').waitFor();
+    await page.getByText('1 more would be rejected again and stay in quarantine.').waitFor();
     await inspect(page, 'quarantine-replay');
     await page.getByRole('button', { name: 'Replay 2' }).click();
     await page.getByText('Replayed 2.').waitFor();
@@ -126,7 +124,7 @@ quarantine('with the keyboard alone a message is found and replayed', async () =
     .waitFor();
   await inspect(page);
   await press(page, 'j', 'r');
-  await page.getByText('It is replayed: its event is on the way.').waitFor();
+  await page.getByText('Message replayed as an event.').waitFor();
   await close();
 });
 
@@ -134,7 +132,7 @@ quarantine('a message that somebody edited meanwhile is not overwritten', async 
   const { ids } = await quarantined(scene, 'conflict', ['{"id":"D"}']);
   const [id] = ids;
   const { page, close } = await scene.open(`/quarantine/${id}?bytes=edit`);
-  const field = page.getByLabel('Message that is replayed');
+  const field = page.getByLabel('Message body');
   await field.fill('{"id":"D","status":"MINE"}');
   await page.getByText('would be accepted').waitFor();
   await scene.client.quarantine.update(id!, { raw: '{"id":"D","status":"THEIRS"}' });
@@ -143,7 +141,7 @@ quarantine('a message that somebody edited meanwhile is not overwritten', async 
     .getByRole('alert')
     .getByText(/It has changed meanwhile/)
     .waitFor();
-  await page.getByRole('button', { name: 'Read the message again' }).click();
+  await page.getByRole('button', { name: 'Reload message' }).click();
   await until('what it is now', async () => (await field.inputValue()).includes('THEIRS'));
   await close();
 });

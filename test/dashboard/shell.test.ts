@@ -59,18 +59,18 @@ shell('colours are chosen, and kept for the next visit', async () => {
   const { page, close } = await scene.open('/overview');
   const background = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
   const light = await background();
-  await page.getByRole('button', { name: 'Colours: system' }).click();
-  await page.getByRole('button', { name: 'Colours: light' }).click();
+  await page.getByRole('button', { name: 'Theme: system' }).click();
+  await page.getByRole('button', { name: 'Theme: light' }).click();
   await until('dark colours', async () => (await background()) !== light);
   await page.reload();
-  await page.getByRole('button', { name: 'Colours: dark' }).waitFor();
+  await page.getByRole('button', { name: 'Theme: dark' }).waitFor();
   assert.is.not(await background(), light);
   await close();
 });
 
 shell('on a phone the menu opens and closes', async () => {
   const { page, close } = await scene.open('/overview', { isPhone: true });
-  await page.getByRole('button', { name: 'Open the menu' }).click();
+  await page.getByRole('button', { name: 'Open menu' }).click();
   await inspect(page, 'menu-phone');
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
@@ -84,7 +84,7 @@ shell('a viewer sees no button that the server would refuse', async () => {
   await page.getByText('No deliveries match these filters').waitFor();
   await until(
     'the role',
-    async () => (await page.getByRole('button', { name: 'Send again…' }).count()) === 0,
+    async () => (await page.getByRole('button', { name: 'Resend…' }).count()) === 0,
   );
   await close();
 });

@@ -66,7 +66,7 @@ signIn('an invited person accepts by signing in with the provider', async () => 
     given_name: 'Ada',
   };
   const { page, close } = await visit(browser, `${api.url}/#invitation=${body.data.token}`);
-  await page.getByText('Signing in as ada@example.com accepts it.').waitFor();
+  await page.getByText('Sign in as ada@example.com to accept the invitation.').waitFor();
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
   await page.waitForURL(`${api.url}${project}/**`);

@@ -51,7 +51,7 @@ subscriptions(
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved: events that come from now on').waitFor();
     await page.getByRole('link', { name: 'Back to the event' }).click();
-    await page.getByRole('button', { name: 'Route again' }).click();
+    await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByText(/Delivered to shop/).waitFor();
     assert.equal((await scene.client.subscriptions.get(largeId)).filter_config, {
       event_types: ['order.*'],
@@ -149,8 +149,8 @@ subscriptions('of two who edit at once the second reads what the first has chang
     filter_config: { filter: { body: { total: 1 } } },
   });
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('owner@example.com has changed this subscription').waitFor();
-  await page.getByRole('button', { name: 'Drop mine, show theirs' }).click();
+  await page.getByText('owner@example.com changed this subscription').waitFor();
+  await page.getByRole('button', { name: 'Discard mine' }).click();
   assert.is(await page.getByLabel('Event types').inputValue(), 'order.*');
   assert.match(await page.getByLabel('Filter on the data').inputValue(), '"total": 1');
   await close();

@@ -65,12 +65,12 @@ function task(name: string, run: (shown: Page) => Promise<void>): void {
   });
 }
 
-task('Find what failed in the last hour and send it again', async (shown) => {
+task('Find what failed in the last hour and resend it', async (shown) => {
   billing.answer({ status: 200 });
   await follow(shown, 'Failed deliveries');
   await shown.getByLabel('Time').selectOption('Last hour');
-  await click(shown, 'Send again…');
-  await click(shown, 'Send 2 again');
+  await click(shown, 'Resend…');
+  await click(shown, 'Resend 2');
   await shown.getByText('2 queued.').waitFor();
   await failures(scene, 0);
 });
@@ -96,7 +96,7 @@ task('Find why an event was not delivered', async (shown) => {
   await scene.client.events.create({ event_type: 'refund.sent', data: {} });
   await goTo(shown, 'Events');
   await follow(shown, /refund\.sent/);
-  await panel(shown, 'Why it went there')
+  await panel(shown, 'Routing')
     .getByText('it wants the event types other; this is refund.sent')
     .waitFor();
 });
@@ -120,10 +120,10 @@ task('Find why a message was quarantined, correct it and replay it', async (show
   await panel(shown, 'Health').getByRole('link', { name: 'Quarantine' }).click();
   await follow(shown, 'Not JSON');
   await click(shown, 'Edit and replay');
-  await shown.getByLabel('Message that is replayed').click();
-  await shown.getByLabel('Message that is replayed').fill('{"event_type":"order.paid","data":{}}');
+  await shown.getByLabel('Message body').click();
+  await shown.getByLabel('Message body').fill('{"event_type":"order.paid","data":{}}');
   await click(shown, 'Save and replay');
-  await shown.getByText('It is replayed: its event is on the way.').waitFor();
+  await shown.getByText('Message replayed as an event.').waitFor();
 });
 
 task('Pause a source', async (shown) => {
@@ -150,7 +150,7 @@ task('Change the function of a source', async (shown) => {
 task('Find who changed an endpoint', async (shown) => {
   await scene.client.endpoints.update(scene.endpointId, { name: 'the shop' });
   await goTo(shown, 'Audit log');
-  await shown.getByLabel('What', { exact: true }).selectOption('endpoints.*');
+  await shown.getByLabel('Resource', { exact: true }).selectOption('endpoints.*');
   await shown.locator('summary', { hasText: 'the shop' }).click();
   await shown.getByRole('row', { name: /name.*shop.*the shop/ }).waitFor();
 });
@@ -170,7 +170,7 @@ task('Invite a colleague', async (shown) => {
   await click(shown, 'Invite…');
   await shown.getByLabel('Email').click();
   await shown.getByLabel('Email').fill('ada@example.com');
-  await click(shown, 'Make the link');
+  await click(shown, 'Create link');
   await shown.getByText('/#invitation=').waitFor();
 });
 

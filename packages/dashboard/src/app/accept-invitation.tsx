@@ -38,7 +38,7 @@ export function AcceptInvitation({ token }: { token: string }) {
           <p class="muted">
             You are signed in as {session.value.user.email}.{' '}
             <Button kind="quiet" onPress={invitationLink.leave}>
-              Stay so
+              Ignore invitation
             </Button>
           </p>
         )}
@@ -66,11 +66,11 @@ function Ways({
   return (
     <>
       <p>
-        You are invited to <strong>{it.organisation}</strong>, as {it.role}.
+        You are invited to join <strong>{it.organisation}</strong> as {it.role}.
       </p>
       {oidc && (
         <>
-          <p class="muted">Signing in as {it.email} accepts it.</p>
+          <p class="muted">Sign in as {it.email} to accept the invitation.</p>
           <Provider label={oidc.label} isOnly={!password} />
         </>
       )}
@@ -91,7 +91,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
   });
   const text = textsOf(draft, action.error);
   return (
-    <Form action={action} verb={it.has_account ? 'Accept and sign in' : 'Make my account'}>
+    <Form action={action} verb={it.has_account ? 'Accept and sign in' : 'Create account'}>
       <div class="field">
         <label for="invited-email">Email</label>
         <input id="invited-email" type="email" autocomplete="username" value={it.email} readOnly />
@@ -110,11 +110,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
       )}
       <TextField
         label="Password"
-        hint={
-          it.has_account
-            ? 'Of your account here, which you have already.'
-            : 'At least 12 characters. You sign in with it from now on.'
-        }
+        hint={it.has_account ? 'The password of your existing account.' : 'At least 12 characters.'}
         type="password"
         autocomplete={it.has_account ? 'current-password' : 'new-password'}
         {...text('password')}

@@ -88,13 +88,15 @@ export const isHelpShown = signal(false);
 
 /** Lists the available shortcuts: those of the page, then those that open pages. Opened with `?`. */
 export function Help() {
-  useShortcuts([{ keys: '?', label: 'Show this list', run: () => (isHelpShown.value = true) }]);
+  useShortcuts([
+    { keys: '?', label: 'Show keyboard shortcuts', run: () => (isHelpShown.value = true) },
+  ]);
   if (!isHelpShown.value) return null;
   const newest = [...new Map([...shortcuts.value].reverse().map((it) => [it.keys, it])).values()];
   const isGo = ({ keys }: { keys: string }) => keys.startsWith('g ');
   const ofPage = [
     ...newest.filter((it) => !isGo(it)).reverse(),
-    { keys: 'Esc', label: 'Close a dialog' },
+    { keys: 'Esc', label: 'Close dialog' },
   ];
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (isHelpShown.value = false)}>

@@ -48,10 +48,10 @@ export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
   if (!found) {
     return (
       <Page title="Not found">
-        <Empty title="There is no such page">
-          <p>The link may be old, or cut off.</p>
+        <Empty title="This page does not exist">
+          <p>The link may be outdated or incomplete.</p>
           <ButtonLink href={isPortal.value ? projectHref('') : href('/')}>
-            Go to the start
+            Go to the home page
           </ButtonLink>
         </Empty>
       </Page>
@@ -66,7 +66,7 @@ export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
   }
   if (!loaded.page) {
     return (
-      <Page title="Not loaded">
+      <Page title="Page not loaded">
         <Problem error={loaded.error} retry={() => location.reload()} />
       </Page>
     );

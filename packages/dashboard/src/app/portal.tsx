@@ -28,7 +28,7 @@ export function PortalApp() {
   return (
     <div class="portal">
       <a class="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <header class="portal-head">
         <span class="brand">Webhooks</span>
@@ -53,10 +53,10 @@ export function PortalApp() {
 function Ended() {
   return (
     <main>
-      <Page title="This link has ended">
+      <Page title="This link is no longer valid">
         <p>
-          Links to this page last for a limited time. Open it again from where you came, and you get
-          a new one.
+          Links to this page are valid for a limited time. To get a new one, open the page again
+          from the application that sent you here.
         </p>
       </Page>
     </main>

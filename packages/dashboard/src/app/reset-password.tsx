@@ -15,7 +15,7 @@ export function ForgotPassword() {
   const [email, setEmail] = useState('');
   const action = useAction(async () => {
     await accountApi().auth.forgotPassword({ email: email.trim() });
-    toast('If a user has this address, a link is on its way.');
+    toast('If an account uses this address, a reset link has been sent to it.');
     setOpen(false);
   });
   return (
@@ -25,14 +25,14 @@ export function ForgotPassword() {
       </Button>
       {isOpen && (
         <FormDialog
-          title="Choose another password"
-          verb="Send the link"
+          title="Reset your password"
+          verb="Send reset link"
           action={action}
           onClose={() => setOpen(false)}
         >
           <TextField
             label="Email"
-            hint="A link arrives there. It is valid for an hour."
+            hint="The reset link is valid for one hour."
             type="email"
             autocomplete="username"
             value={email}
@@ -54,19 +54,19 @@ export function ResetPassword({ token }: { token: string }) {
     // The sessions of the user have ended, also in this browser.
     session.value = null;
     resetLink.leave();
-    toast('Your password is changed. Sign in with it.');
+    toast('Password changed. Sign in with your new password.');
   });
   useEffect(() => {
-    document.title = `Choose another password · ${brandName}`;
+    document.title = `Choose a new password · ${brandName}`;
   }, []);
   return (
     <main class="sign-in">
       <div class="form">
-        <h1>Choose another password</h1>
+        <h1>Choose a new password</h1>
         <Form action={action} verb="Change password">
           <TextField
             label="New password"
-            hint="At least 12 characters. All your sessions end."
+            hint="At least 12 characters. This ends all your sessions."
             type="password"
             autocomplete="new-password"
             value={password}

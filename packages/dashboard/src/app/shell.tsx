@@ -26,7 +26,7 @@ export function Shell() {
   return (
     <div class={`shell${isOpen ? ' open' : ''}`}>
       <a class="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <header class="sidebar">
         <div class="sidebar-head">
@@ -34,10 +34,7 @@ export function Shell() {
             {brandName}
           </a>
           <div class="menu-button">
-            <Button
-              label={isOpen ? 'Close the menu' : 'Open the menu'}
-              onPress={() => setOpen(!isOpen)}
-            >
+            <Button label={isOpen ? 'Close menu' : 'Open menu'} onPress={() => setOpen(!isOpen)}>
               {isOpen ? '✕' : '☰'}
             </Button>
           </div>
@@ -130,7 +127,7 @@ function Account() {
       <div class="account-buttons">
         <Button
           kind="quiet"
-          label={`Colours: ${theme.value}`}
+          label={`Theme: ${theme.value}`}
           onPress={() => chooseTheme(NEXT[theme.value])}
         >
           {{ system: '◐', light: '☀', dark: '☾' }[theme.value]}

@@ -17,7 +17,7 @@ export function TimeChart({
   atMs,
   lines,
   format,
-  empty = 'Nothing happened in this time.',
+  empty = 'No data in this time range.',
   max,
 }: {
   title: string;

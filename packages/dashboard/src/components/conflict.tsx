@@ -38,19 +38,19 @@ export function Conflict<Resource extends { readonly uid: string; readonly updat
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">
-        {change.data?.actor.name ?? 'Someone'} has changed this {what}{' '}
-        <Time at={conflict.updated_at} look="relative" />: your changes are not saved.
+        {change.data?.actor.name ?? 'Someone'} changed this {what}{' '}
+        <Time at={conflict.updated_at} look="relative" />. Your changes are not saved.
       </p>
       <ul>
         {differences(base, conflict, [...ignored, 'updated_at']).map(({ field, before, after }) => (
           <li key={field}>
-            <code>{field}</code> was {before}, is {after}
+            <code>{field}</code> changed from {before} to {after}
           </li>
         ))}
       </ul>
       <div class="form-actions">
         <Button isRunning={isRunning} onPress={saveAnyway}>
-          Save mine on top
+          Overwrite with mine
         </Button>
         <Button
           onPress={() => {
@@ -58,7 +58,7 @@ export function Conflict<Resource extends { readonly uid: string; readonly updat
             onTheirs(conflict);
           }}
         >
-          Drop mine, show theirs
+          Discard mine
         </Button>
       </div>
     </div>

@@ -142,7 +142,7 @@ export function NewSecret({
 }) {
   return (
     <div class="new-secret" role="status">
-      <p class="new-secret-title">Copy the {what} now: it is not shown again.</p>
+      <p class="new-secret-title">Copy the {what} now. It is shown only once.</p>
       <Copyable text={secret} what={what} />
       {children}
     </div>

@@ -85,7 +85,7 @@ export function Problem({
  */
 function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): string {
   if (code === 'invalid_request' && errors.length > 0)
-    return errors.length === 1 ? 'one field is refused' : `${errors.length} fields are refused`;
+    return errors.length === 1 ? 'one field is invalid' : `${errors.length} fields are invalid`;
   return message.slice(0, -(fix.length + 3));
 }
 
@@ -96,7 +96,7 @@ function sentenceOf(error: Error): string {
 
 function unreachable(error: Error): string {
   return error.name === 'TypeError' || error.name === 'TimeoutError'
-    ? 'The server cannot be reached. Check the network and that it runs.'
+    ? 'The server cannot be reached. Check your network and that the server is running.'
     : error.message;
 }
 

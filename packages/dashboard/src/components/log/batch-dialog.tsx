@@ -14,9 +14,9 @@ interface BatchWords {
   readonly what: string;
   /** Replaces `what` while rows are counted. */
   readonly counting?: string;
-  /** Returns the button text, such as `Send 12 again`. */
+  /** Returns the button text, such as `Resend 12`. */
   readonly action: (count: string) => string;
-  /** Returns the result without a full stop, such as `12 were sent again`. */
+  /** Returns the result without a full stop, such as `12 queued`. */
   readonly done: (count: string) => string;
   /** Shown after the number of rows waiting for their endpoint. */
   readonly held?: string;
@@ -27,7 +27,7 @@ interface BatchWords {
 /**
  * A button that opens the dialog of a bulk operation.
  *
- * @param props.label the text of the button, such as `Send again…`
+ * @param props.label the text of the button, such as `Resend…`
  * @param props.begin fixes the selection of rows when the dialog opens
  * @param props.onDone called when the dialog is closed, because rows may have changed
  */
@@ -118,7 +118,7 @@ function BatchDialog({
         {(phase === 'done' || phase === 'stopped') && !error && (
           <p>
             {doneWords(count(done))}
-            {phase === 'stopped' && ', then it was stopped'}.
+            {phase === 'stopped' && ', then stopped'}.
           </p>
         )}
         {phase !== 'counting' && phase !== 'running' && note}

@@ -184,7 +184,7 @@ function Order({ name }: { name: string }) {
   return (
     <button
       type="button"
-      title={isUp ? 'Show the newest first' : 'Show the oldest first'}
+      title={isUp ? 'Show newest first' : 'Show oldest first'}
       onClick={() => setQuery({ sort: isUp ? undefined : 'ASC' })}
     >
       {name} {isUp ? '↑' : '↓'}

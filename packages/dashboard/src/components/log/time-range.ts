@@ -4,13 +4,13 @@ const HOUR_MS = 3_600_000;
 
 /** Values of the query parameter `range`, the first being the default, with label and length. */
 export const RANGES = [
-  ['', 'All times', undefined],
+  ['', 'Any time', undefined],
   ['15m', 'Last 15 minutes', HOUR_MS / 4],
   ['1h', 'Last hour', HOUR_MS],
   ['6h', 'Last 6 hours', 6 * HOUR_MS],
   ['24h', 'Last 24 hours', 24 * HOUR_MS],
   ['7d', 'Last 7 days', 7 * 24 * HOUR_MS],
-  ['custom', 'Between two times', undefined],
+  ['custom', 'Custom range', undefined],
 ] as const;
 
 /**
@@ -47,7 +47,7 @@ export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }
 
-/** Returns the range as part of a sentence, such as `last hour` or `all times`. */
+/** Returns the range as part of a sentence, such as `last hour` or `any time`. */
 export function rangeWords(): string {
   const asked = param('range');
   const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];

@@ -221,7 +221,7 @@ function Json({
   return (
     <TextArea
       {...common}
-      hint={<>{common.hint} JSON.</>}
+      hint={<>{common.hint} Enter JSON.</>}
       isMono
       rows={3}
       value={text}

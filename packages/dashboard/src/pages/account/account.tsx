@@ -10,7 +10,7 @@ import { ALL_RESOURCES, ROLES, type KeyRing } from '../keys/key-ring.js';
 import { Password, Profile } from './forms.js';
 import { Sessions } from './sessions.js';
 
-const EVERYTHING = 'everything that I may';
+const EVERYTHING = 'all my permissions';
 
 export default function AccountPage() {
   return (
@@ -33,7 +33,7 @@ function PersonalKeys() {
   const ring: KeyRing = {
     label: 'Personal API keys',
     everything: EVERYTHING,
-    roles: [...ROLES, ['admin', 'what admins may'], ['', EVERYTHING]],
+    roles: [...ROLES, ['admin', 'all permissions of an admin'], ['', EVERYTHING]],
     resources: ALL_RESOURCES,
     list,
     create: (key) => accountApi().users.createApiKey(key),
@@ -47,8 +47,8 @@ function PersonalKeys() {
       actions={<Button onPress={() => setNew(true)}>New API key…</Button>}
     >
       <p class="muted">
-        For your own scripts: a key reaches all your projects. Programs of a project use a key of
-        the project.
+        Personal API keys are for your own scripts and work in all your projects. Applications
+        should use a project API key.
       </p>
       <KeyList ring={ring} />
       {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}

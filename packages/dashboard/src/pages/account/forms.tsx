@@ -13,22 +13,22 @@ export function Profile() {
   const action = useAction(async () => {
     await accountApi().users.updateMe({ first_name: first, last_name: last });
     await readSession();
-    toast('Your name was changed.');
+    toast('Name changed.');
   });
   const text = textsOf(draft, action.error);
   return (
     <Panel title="Name">
       <Form
         action={action}
-        verb="Save the name"
+        verb="Save name"
         kind="plain"
         isReady={first !== user?.first_name || last !== user.last_name}
       >
         <TextField label="First name" autocomplete="given-name" {...text('first', 'first_name')} />
         <TextField label="Last name" autocomplete="family-name" {...text('last', 'last_name')} />
         <p class="muted">
-          You sign in with {user?.email}. An address is not changed: have an admin invite the new
-          one, and remove the old.
+          You sign in with {user?.email}. To change your address, ask an admin to invite the new one
+          and remove the old one.
         </p>
       </Form>
     </Panel>
@@ -43,12 +43,12 @@ export function Password() {
   const action = useAction(async () => {
     await accountApi().users.changePassword(draft.values);
     draft.replace(NO_PASSWORD);
-    toast('Your password was changed. Your other sessions have ended.');
+    toast('Password changed. Your other sessions have ended.');
   });
   const text = textsOf(draft, action.error);
   return (
     <Panel title="Password">
-      <Form action={action} verb="Change the password" kind="plain">
+      <Form action={action} verb="Change password" kind="plain">
         {/* A hidden user name for password managers. */}
         <input
           type="email"

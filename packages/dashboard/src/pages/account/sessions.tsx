@@ -18,13 +18,13 @@ export function Sessions() {
       cell: ({ uid, name }) => (
         <span title={name}>
           {browserOf(name)}{' '}
-          {uid === session.value?.key_id && <Badge status="this one" tone="info" />}
+          {uid === session.value?.key_id && <Badge status="current" tone="info" />}
         </span>
       ),
     },
     timeColumn('Signed in', 'created_at', 'row'),
     timeColumn('Last used', 'last_used_at', 'relative', '–'),
-    timeColumn('Ends', 'expires_at'),
+    timeColumn('Expires', 'expires_at'),
     {
       name: 'Actions',
       cell: ({ uid, name }) =>
@@ -33,17 +33,17 @@ export function Sessions() {
             <ConfirmButton
               label="End…"
               spoken={`End the session of ${browserOf(name)}`}
-              title="End the session?"
-              verb="End it"
+              title="End this session?"
+              verb="End session"
               work={async () => {
                 await accountApi().users.revokeSession(uid);
-                toast('The session has ended.');
+                toast('Session ended.');
                 list.refresh();
               }}
             >
               <p>
-                That browser has to sign in again. Change your password too if it was not you who
-                signed in.
+                The browser must sign in again. If you do not recognise this session, change your
+                password too.
               </p>
             </ConfirmButton>
           </span>

@@ -39,7 +39,7 @@ const VERBS: Readonly<Record<string, string>> = {
  */
 export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
-  if (action === 'auth.takeOver') return 'Account taken over by the owner of its address';
+  if (action === 'auth.takeOver') return 'Account claimed by the owner of its email address';
   const [resource = '', name = ''] = action.split('.');
   const word = own(RESOURCES, resource)?.word ?? spaced(resource);
   const verb = own(VERBS, name);

@@ -34,8 +34,8 @@ export default function AuditPage() {
       {organisation && may('admin', organisation.role) ? (
         <AuditLog key={organisation.uid} organisation={organisation} />
       ) : (
-        <Empty title="You may not read the audit log">
-          <p>That takes the role admin in the organisation.</p>
+        <Empty title="You cannot view the audit log">
+          <p>Only admins and owners of the organisation can view it.</p>
         </Empty>
       )}
     </Page>
@@ -56,7 +56,7 @@ function AuditLog({ organisation: { uid: id } }: { organisation: ShownOrganisati
   const noteRow = useRowKeys(list.rows?.length ?? 0, focusRow);
   return (
     <>
-      <FilterBar searchHint="Id of what was changed">
+      <FilterBar searchHint="Resource ID">
         <ActorFilter organisation={id} />
         <WhatFilter />
         <FilterSelect
@@ -74,9 +74,7 @@ function AuditLog({ organisation: { uid: id } }: { organisation: ShownOrganisati
         {(rows) =>
           rows.length === 0 ? (
             <Empty
-              title={
-                query.value.size > 0 ? 'No change matches these filters' : 'Nothing was changed yet'
-              }
+              title={query.value.size > 0 ? 'No changes match these filters' : 'No changes yet'}
             />
           ) : (
             <ol class="audit" ref={entries}>
@@ -104,8 +102,8 @@ function WhatFilter() {
   return (
     <FilterSelect
       name="what"
-      label="What"
-      options={[['', 'Anything'], ...all]}
+      label="Resource"
+      options={[['', 'Any resource'], ...all]}
       other={actionWords(param('what'))}
     />
   );
@@ -120,6 +118,11 @@ function ActorFilter({ organisation }: { organisation: string }) {
     return byName(content.map((member) => ({ uid: member.uid, name: nameOf(member) })));
   });
   return (
-    <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...data]} other="Someone else" />
+    <FilterSelect
+      name="who"
+      label="Actor"
+      options={[['', 'Any actor'], ...data]}
+      other="Another actor"
+    />
   );
 }

@@ -7,10 +7,10 @@ import { projects } from '../../session/session.js';
 import { actionWords, pageOf, resourceName } from './actions.js';
 
 const ACTORS = {
-  user: 'a user',
-  project: 'an API key of the project',
-  portal: 'a portal link',
-  process: 'a key of the server',
+  user: 'user',
+  project: 'project API key',
+  portal: 'portal link',
+  process: 'server key',
 } as const;
 
 /**
@@ -52,31 +52,31 @@ function Details({ entry }: { entry: AuditEntry }) {
       <Changes changes={entry.changes} />
       <Facts
         rows={[
-          ['When', <FullTime at={at} />],
+          ['Time', <FullTime at={at} />],
           [
-            'Who',
+            'Actor',
             <>
               {actor.name ?? ''} ({ACTORS[actor.type]}){' '}
-              <Only label="All they did" filter={{ who: actor.id }} />
+              <Only label="All changes by this actor" filter={{ who: actor.id }} />
             </>,
           ],
-          ['With the key', actor.key_id && <Copyable text={actor.key_id} what="key id" />],
-          ['From', address],
+          ['API key', actor.key_id && <Copyable text={actor.key_id} what="key ID" />],
+          ['IP address', address],
           [
-            'What',
+            'Resource',
             resource && (
               <>
                 {page ? <a href={href(page)}>{resourceName(entry)}</a> : resourceName(entry)}{' '}
-                <code>{action}</code> <Only label="Its history" filter={{ search: resource }} />
+                <code>{action}</code> <Only label="History" filter={{ search: resource }} />
               </>
             ),
           ],
-          ['Id', resource && <Copyable text={resource} what="id" />],
+          ['Resource ID', resource && <Copyable text={resource} what="resource ID" />],
           [
             'Project',
             project && (projects.value?.find(({ uid }) => uid === project)?.name ?? project),
           ],
-          ['Request', <Copyable text={request} what="request id" />],
+          ['Request ID', <Copyable text={request} what="request ID" />],
         ]}
       />
     </div>
@@ -95,7 +95,7 @@ type ChangeRow = Change & { readonly uid: string };
 
 function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
   const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
-  if (rows.length === 0) return <p class="muted">No value changed.</p>;
+  if (rows.length === 0) return <p class="muted">No values changed.</p>;
   return (
     <div class="changes">
       <Table label="Changes" columns={columns} rows={rows} />

@@ -10,7 +10,7 @@ export function answerOf({
   error_class: kind,
 }: DeliveryAttempt): string {
   if (kind === 'function') return 'function failed';
-  return status === null ? (error ?? 'no answer') : String(status);
+  return status === null ? (error ?? 'no response') : String(status);
 }
 
 /** The response to a request of a delivery. `isOpen` expands it. */
@@ -40,12 +40,12 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
       {error && isSent && attempt.http_status !== null && <p class="attempt-error">{error}</p>}
       {!isSent && (
         <p class="attempt-error">
-          Nothing was sent: the function of the subscription failed. {error}
+          No request was sent because the function of the subscription failed. {error}
         </p>
       )}
       {isSent && headers === null && (
         <p class="attempt-error">
-          No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}.
+          No response from <span class="mono">{url}</span>: {error ?? 'unknown reason'}.
         </p>
       )}
       {headers !== null && (

@@ -44,10 +44,10 @@ export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
           work={async () => {
             for (const { endpoint_id: id } of behind) await api().endpoints.resetCircuitBreaker(id);
             setClosed(true);
-            toast('The circuit breaker is closed: what waits is sent.');
+            toast('Circuit breaker closed. Waiting deliveries are being sent.');
           }}
         >
-          {behind.length === 1 ? 'Close the breaker' : 'Close the breakers'}
+          {behind.length === 1 ? 'Close breaker' : 'Close breakers'}
         </ActionButton>
       )}
     </>

@@ -32,7 +32,7 @@ function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const options = attempts.map(({ uid, number }) => [uid, `Attempt ${number}`] as const);
   const rows = rowsOf(one, other);
   const columns: readonly TableColumn<Row>[] = [
-    { name: 'Differs', cell: ({ uid }) => uid },
+    { name: 'Field', cell: ({ uid }) => uid },
     { name: `Attempt ${one.number}`, cell: (row) => <pre class="compared">{row.one}</pre> },
     { name: `Attempt ${other.number}`, cell: (row) => <pre class="compared">{row.other}</pre> },
   ];
@@ -60,7 +60,7 @@ function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
 /** Returns what differs. The request differs only in its time and URL. */
 function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt): Row[] {
   const facts: readonly (readonly [string, (it: DeliveryAttempt) => string])[] = [
-    ['Answer', answerOf],
+    ['Response', answerOf],
     ['Error', ({ error }) => error ?? '–'],
     ['Sent', ({ requested_at: at }) => localTime(at)],
     ['Duration', ({ duration_ms: ms }) => milliseconds(ms)],

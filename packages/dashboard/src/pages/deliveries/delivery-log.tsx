@@ -15,7 +15,7 @@ export default function DeliveryLog() {
   const [round, setRound] = useState(0);
   return (
     <Page title="Deliveries" isFull actions={<ResendAll onDone={() => setRound(round + 1)} />}>
-      <FilterBar searchHint={isPortal.value ? 'Start of an id' : 'Event type, or start of an id'}>
+      <FilterBar searchHint={isPortal.value ? 'ID prefix' : 'Event type or ID prefix'}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <EndpointFilter />
       </FilterBar>
@@ -30,15 +30,13 @@ export default function DeliveryLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/deliveries/${uid}`)}
-        rowKey={{ key: 'r', label: 'Send the row again', run: resendNow }}
+        rowKey={{ key: 'r', label: 'Resend the selected delivery', run: resendNow }}
       >
         <p>
-          A delivery is made for each endpoint that an event goes to. They appear here while they
+          Each event creates a delivery for every matching endpoint. Deliveries appear here as they
           happen.
         </p>
-        {!isPortal.value && (
-          <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>
-        )}
+        {!isPortal.value && <ButtonLink href={projectHref('/events')}>View events</ButtonLink>}
       </LiveLog>
     </Page>
   );
@@ -75,14 +73,14 @@ const columns: readonly LogColumn<EventDelivery>[] = [
     cell: ({ endpoint_metadata: it }) => it.name ?? it.uid,
   },
   {
-    name: 'Answer',
+    name: 'Response',
     width: 'minmax(4rem, 0.6fr)',
     narrow: 'hidden',
     cell: ({ last_attempt: last }) =>
       last && (last.http_status ?? (last.error_class ?? 'none').replaceAll('_', ' ')),
   },
   {
-    name: 'Took',
+    name: 'Duration',
     width: '4.5rem',
     isNumber: true,
     narrow: 'hidden',

@@ -54,7 +54,7 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
                 </Loaded>
               </Panel>
               <Panel title={`Attempts (${attempts.length})`}>
-                {attempts.length === 0 && <p class="muted">No request was sent yet.</p>}
+                {attempts.length === 0 && <p class="muted">No request has been sent yet.</p>}
                 {attempts.length > 1 && <Comparison attempts={attempts} />}
                 <div class="attempts">
                   {attempts.map((attempt, index) => (
@@ -88,11 +88,13 @@ function SentPayload({
   const url = attempt?.url ?? delivery.endpoint_metadata.url ?? '';
   const headers = requestHeaders(delivery, event, attempt);
   if (event.data === null)
-    return <p class="muted">The function of its subscription has not made the data yet.</p>;
+    return (
+      <p class="muted">The function of the subscription has not run yet, so there is no payload.</p>
+    );
   const body = JSON.stringify(event.data);
   return (
     <Payload
-      label="Form of the payload"
+      label="Payload format"
       forms={[
         ['Tree', <Tree label="Request data" value={event.data} />],
         ['Raw', <Code label="Request body" text={body} />],
@@ -131,13 +133,13 @@ function DeliveryFacts({ delivery }: { delivery: EventDelivery }) {
       ),
     ],
     ['Function', delivery.is_transformed && <Transformed delivery={delivery} />],
-    ['Delivery id', <Copyable text={delivery.uid} what="delivery id" />],
+    ['Delivery ID', <Copyable text={delivery.uid} what="delivery ID" />],
     ['Message time', <FullTime at={delivery.occurred_at} />],
-    ['Last change', <FullTime at={delivery.updated_at} />],
+    ['Last updated', <FullTime at={delivery.updated_at} />],
     [
       'Recovered',
       recovered > 0
-        ? `${recovered} times from an agent that had died: each may be a second request`
+        ? `${recovered} ${recovered === 1 ? 'time' : 'times'} after an agent died; the endpoint may have received duplicates`
         : null,
     ],
   ];
@@ -161,12 +163,11 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
 
 /** Explains that requests show the output of the function and not the event data. */
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
-  const words = 'changed the data: the payload is what its endpoint gets';
-  if (isPortal.value) return <>{words}</>;
+  if (isPortal.value) return <>The data was transformed. The payload shows the result.</>;
   return (
     <>
       <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a>{' '}
-      {words}
+      transformed the data. The payload shows the result.
     </>
   );
 }
@@ -174,5 +175,5 @@ function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDel
 /** Returns why an unfinished delivery has no next attempt time. */
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
-  return status === 'processing' ? 'under way' : 'as soon as an agent takes it';
+  return status === 'processing' ? 'in progress' : 'as soon as an agent is available';
 }

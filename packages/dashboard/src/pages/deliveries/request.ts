@@ -14,7 +14,7 @@ export function requestHeaders(
     'content-length': String(length),
     'webhook-id': uid,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-    'webhook-signature': '(made from the secrets, not kept)',
+    'webhook-signature': '(computed from the secrets, not stored)',
   };
 }
 

@@ -19,18 +19,20 @@ export function resendNow(delivery: EventDelivery): void {
   const { uid, status, event_metadata: event, endpoint_id: endpointId } = delivery;
   if (status === 'success' || status === 'processing') {
     toast(
-      status === 'success' ? 'It was delivered. Open it to send it again.' : 'It is being sent.',
+      status === 'success'
+        ? 'Already delivered. Open the delivery to resend it.'
+        : 'This delivery is already in progress.',
       'bad',
     );
     return;
   }
-  const name = event.event_type ?? 'The event';
+  const name = event.event_type ?? 'the event';
   api()
     .eventDeliveries.resend(uid)
     .then(() => behindBreaker(endpointId))
     .then((behind) => {
-      if (!behind) return toast(`${name} is sent ${isWaiting(delivery) ? 'now' : 'again'}.`);
-      toast(`${name} is queued: it probes the open circuit breaker of ${behind.endpoint_name}.`);
+      if (!behind) return toast(`${isWaiting(delivery) ? 'Retrying' : 'Resending'} ${name}.`);
+      toast(`Queued ${name} to probe the open circuit breaker of ${behind.endpoint_name}.`);
     })
     .catch(toastError);
 }
@@ -53,8 +55,8 @@ export function ResendButton({
     setBehind(found ? [found] : []);
     toast(
       found
-        ? 'The delivery is queued.'
-        : `The delivery is sent ${isWaiting(delivery) ? 'now' : 'again'}.`,
+        ? 'Delivery queued.'
+        : `${isWaiting(delivery) ? 'Retrying' : 'Resending'} the delivery.`,
     );
     onSent();
   });
@@ -70,26 +72,26 @@ export function ResendButton({
         isRunning={action.isRunning}
         onPress={press}
       >
-        {isWaiting(delivery) ? 'Retry now' : 'Send again'}
+        {isWaiting(delivery) ? 'Retry now' : 'Resend'}
       </Button>
       {action.error && !isAsked && <Problem error={action.error} />}
       {isAsked && (
         <Dialog
-          title="Send it again?"
+          title="Resend this delivery?"
           onClose={() => setAsked(false)}
           actions={
             <>
               <Button onPress={() => setAsked(false)}>Cancel</Button>
               <Button kind="main" isRunning={action.isRunning} onPress={action.run}>
-                Send again
+                Resend
               </Button>
             </>
           }
         >
           {action.error && <Problem error={action.error} />}
           <p>
-            The endpoint has accepted this delivery. It gets it a second time with the same{' '}
-            <code>webhook-id</code>, by which it may leave it out.
+            The endpoint has already accepted this delivery. It receives a duplicate with the same{' '}
+            <code>webhook-id</code>, which lets it detect the duplicate.
           </p>
         </Dialog>
       )}
@@ -102,8 +104,8 @@ const SENDABLE = {
   failure: 'failed deliveries',
   discarded: 'discarded deliveries',
   success: 'successful deliveries',
-  retry: 'deliveries that wait for a retry',
-  waiting: 'deliveries that wait for their first attempt',
+  retry: 'deliveries waiting for a retry',
+  waiting: 'deliveries waiting for their first attempt',
 };
 
 /** A button that resends all deliveries matching the log's filters, by default the failed ones. */
@@ -117,16 +119,16 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   return (
     <BatchButton
-      label={isWaiting ? 'Retry now…' : 'Send again…'}
-      title={isWaiting ? 'Retry deliveries now' : 'Send deliveries again'}
+      label={isWaiting ? 'Retry now…' : 'Resend…'}
+      title={isWaiting ? 'Retry deliveries now' : 'Resend deliveries'}
       words={{
         what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
-        action: (count) => (isWaiting ? `Retry ${count} now` : `Send ${count} again`),
+        action: (count) => (isWaiting ? `Retry ${count} now` : `Resend ${count}`),
         done: (count) => `${count} queued`,
         held: 'of them wait until their paused endpoint is activated.',
         left: isWaiting
-          ? 'more are left alone: they are due already, or their endpoint is not active.'
-          : 'more are left alone: their endpoint is inactive or deleted.',
+          ? 'more are skipped: they are already due, or their endpoint is not active.'
+          : 'more are skipped: their endpoint is inactive or deleted.',
       }}
       begin={() => {
         const selection = {

@@ -18,7 +18,7 @@ export default function EventLog() {
   const sources = useSourceNames();
   return (
     <Page title="Events" isFull actions={<ReplayAll onDone={() => setRound(round + 1)} />}>
-      <FilterBar searchHint="data.order.id = 42, text, or an id">
+      <FilterBar searchHint="data.order.id = 42, text, or an ID">
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <SourceFilter />
       </FilterBar>
@@ -33,9 +33,9 @@ export default function EventLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/events/${uid}`)}
-        rowKey={{ key: 'r', label: 'Route the row again', run: routeNow }}
+        rowKey={{ key: 'r', label: 'Replay the selected event', run: routeNow }}
       >
-        <p>Events come from sources, which read a queue or a topic, or over the API.</p>
+        <p>Events arrive from sources, which read queues and topics, or over the API.</p>
         <ButtonLink href={projectHref('/start')}>Deliver a first message</ButtonLink>
       </LiveLog>
     </Page>
@@ -46,8 +46,8 @@ export default function EventLog() {
 const OUTCOMES: Readonly<Record<string, string>> = {
   no_subscription: 'no subscription matches',
   no_endpoints: 'the project has no endpoints',
-  unknown_endpoint: 'its endpoint is unknown',
-  unknown_owner: 'its owner has no endpoint',
+  unknown_endpoint: 'unknown endpoint',
+  unknown_owner: 'the owner has no endpoint',
   filter_budget: 'the filters need too many comparisons',
 };
 

@@ -44,14 +44,14 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
                 <EventPayload event={data} messageBytes={messageBytes} />
               </Panel>
               <Panel
-                title="What happened"
+                title="Timeline"
                 actions={status && <EventBadge status={status} outcome={outcome} />}
               >
                 <Loaded resource={explained} lines={5}>
                   {(explanation) => <Timeline explanation={explanation} />}
                 </Loaded>
               </Panel>
-              <Panel title="Why it went there">
+              <Panel title="Routing">
                 <Loaded resource={explained}>
                   {(explanation) => <Routing explanation={explanation} />}
                 </Loaded>
@@ -78,10 +78,10 @@ function EventPayload({
 }) {
   return (
     <Payload
-      label="Form of the payload"
+      label="Payload format"
       forms={[
         ['Tree', <Tree label="Data" value={data} />],
-        ['Raw', <Code label="Data, as it is sent" text={JSON.stringify(data)} />],
+        ['Raw', <Code label="Raw data" text={JSON.stringify(data)} />],
         Object.keys(headers).length > 0 && [
           'Headers',
           <Code isRaw label="Custom headers" text={headerLines(headers)} />,
@@ -98,7 +98,7 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
   return (
     <Facts
       rows={[
-        ['Event id', <Copyable text={event.uid} what="event id" />],
+        ['Event ID', <Copyable text={event.uid} what="event ID" />],
         [
           'Source',
           source === null ? (
@@ -116,17 +116,17 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
         ['Message time', <FullTime at={event.occurred_at} />],
         ['Message type', kind === 'single' ? null : kind],
         [
-          'For endpoint',
+          'Endpoint',
           event.endpoint_id && (
             <a href={projectHref(`/endpoints/${event.endpoint_id}`)}>{event.endpoint_id}</a>
           ),
         ],
-        ['For owner', event.owner_id],
+        ['Owner', event.owner_id],
         [
           'Idempotency key',
           event.idempotency_key && <Copyable text={event.idempotency_key} what="idempotency key" />,
         ],
-        ['Left out', event.notes.length === 0 ? null : event.notes.join('; ')],
+        ['Omitted', event.notes.length === 0 ? null : event.notes.join('; ')],
       ]}
     />
   );
@@ -140,13 +140,14 @@ function Message({ eventId }: { eventId: string }) {
 }
 
 function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessage }) {
-  if (raw === null) return <p>It is not kept: with its headers it has more than 64 KB.</p>;
+  if (raw === null)
+    return <p>The message is not stored because it exceeds 64 KB with its headers.</p>;
   return (
     <>
-      <Tabs name="message" label="Form of the message" tabs={FORMS} />
+      <Tabs name="message" label="Message format" tabs={FORMS} />
       <BytesAs form={tabValue('message', FORMS)} raw={{ raw, raw_encoding }} />
       {Object.keys(headers).length > 0 && (
-        <Code isRaw label="Headers of the message" text={headerLines(headers)} />
+        <Code isRaw label="Message headers" text={headerLines(headers)} />
       )}
     </>
   );
@@ -174,20 +175,20 @@ function Routing({ explanation }: { explanation: EventExplanation }) {
       {event.sentence && event.outcome !== 'routed' && <p>{capital(event.sentence)}</p>}
       {meant && (
         <p>
-          Nearly the same name: <code>{meant}</code>
+          Did you mean <code>{meant}</code>?
         </p>
       )}
       {now && event.status !== 'pending' && (
         <p class="muted">
-          With the current configuration it would go to{' '}
+          With the current configuration, the event would go to{' '}
           {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
           {now.endpoint_count === 0 ? `. ${capital(now.sentence)}` : '.'}
         </p>
       )}
       {rule === 'subscriptions' && count === 0 && (
         <p>
-          The project has no subscriptions: nothing decides where events go.{' '}
-          <a href={projectHref('/subscriptions/new')}>Create one</a>
+          This project has no subscriptions, so its events reach no endpoint.{' '}
+          <a href={projectHref('/subscriptions/new')}>Create a subscription</a>
         </p>
       )}
       {rule === 'subscriptions' && (

@@ -8,13 +8,13 @@ import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
 
 /**
- * Reroutes an event without confirmation. Endpoints that already have a delivery of the event do
+ * Replays an event without confirmation. Endpoints that already have a delivery of the event do
  * not get another.
  */
 export function routeNow({ uid, event_type: type }: Event): void {
   api()
     .events.replay(uid)
-    .then(() => toast(`${type} is routed again.`), toastError);
+    .then(() => toast(`Replaying ${type}.`), toastError);
 }
 
 export function ReplayButton({ id, onDone }: { id: string; onDone: () => void }) {
@@ -24,16 +24,16 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
       keys="r"
       work={async () => {
         await api().events.replay(id);
-        toast('The event is routed again: endpoints that have no delivery of it get one.');
+        toast('Event replayed. Endpoints without a delivery of it get one.');
         onDone();
       }}
     >
-      Route again
+      Replay
     </ActionButton>
   );
 }
 
-/** A button that reroutes all events matching the log's filters. */
+/** A button that replays all events matching the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
   const { query: idStart, search, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
@@ -44,12 +44,12 @@ export function ReplayAll({ onDone }: { onDone: () => void }) {
   }[status ?? 'any'];
   return (
     <BatchButton
-      label="Route again…"
-      title="Route events again"
+      label="Replay…"
+      title="Replay events"
       words={{
-        what: `${words}${search ? ` found by ${search}` : ''}, ${rangeWords()}`,
-        action: (count) => `Route ${count} again`,
-        done: (count) => `${count} were routed again`,
+        what: `${words}${search ? ` matching ${search}` : ''}, ${rangeWords()}`,
+        action: (count) => `Replay ${count}`,
+        done: (count) => `Replayed ${count}`,
       }}
       begin={() => {
         const selection = {

@@ -42,7 +42,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
   const made: Moment[] = [
     {
       at: event.occurred_at,
-      name: isApi ? 'Posted' : 'Read',
+      name: isApi ? 'Received' : 'Read',
       tone: 'ok',
       text: isApi ? (
         'over the API'
@@ -58,11 +58,11 @@ function momentsOf(explanation: EventExplanation): Moment[] {
       at: event.accepted_at,
       name: 'Accepted',
       tone: 'ok',
-      text: 'committed, and only then acknowledged',
+      text: 'committed, then acknowledged',
     },
     {
       at: event.accepted_at,
-      name: event.status === 'pending' ? 'Waits to be routed' : 'Routed',
+      name: event.status === 'pending' ? 'Waiting to be routed' : 'Routed',
       tone:
         event.status === 'processed'
           ? event.outcome === 'routed'
@@ -78,10 +78,16 @@ function momentsOf(explanation: EventExplanation): Moment[] {
     const link = (
       <a href={projectHref(`/deliveries/${it.uid}`)}>{it.endpoint_name ?? it.endpoint_id}</a>
     );
-    const answer = it.http_status ?? it.error;
+    const answer = it.http_status === null ? it.error : `HTTP ${it.http_status}`;
+    const [name, words] =
+      it.status === 'success'
+        ? ['Delivered', 'to']
+        : it.attempts === 0
+          ? ['Waiting', 'for']
+          : ['Attempted', 'delivery to'];
     return {
       at: it.attempted_at ?? it.updated_at,
-      name: it.status === 'success' ? 'Delivered' : it.attempts === 0 ? 'Waits' : 'Attempted',
+      name,
       tone:
         it.status === 'success'
           ? 'ok'
@@ -92,10 +98,10 @@ function momentsOf(explanation: EventExplanation): Moment[] {
               : 'warn',
       text: (
         <>
-          {it.attempts === 0 ? 'for' : 'to'} {link} <Badge status={it.status} />{' '}
+          {words} {link} <Badge status={it.status} />{' '}
           {answer !== null && (
             <span class="muted">
-              answer {answer}, attempt {it.attempts}
+              {answer}, attempt {it.attempts}
             </span>
           )}
           {it.next_attempt_at && (
@@ -121,7 +127,7 @@ function messageMoment({
     return {
       name: 'Message',
       tone: 'ok',
-      text: <>of {bytes(size)}, shown beside the event that was made of it</>,
+      text: <>stored, {bytes(size)}: shown with the payload</>,
     };
   const option = name !== null && may('member') && (
     <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>
@@ -131,8 +137,8 @@ function messageMoment({
     tone: 'info',
     text: (
       <>
-        is not kept.{' '}
-        {option && <>{option} in the settings of the source, to see those of later events.</>}
+        not stored.{' '}
+        {option && <>{option} in the source settings to see the messages of later events.</>}
       </>
     ),
   };
@@ -143,7 +149,8 @@ function routedText({
   delivery_counts: counts,
   pending_before: before,
 }: EventExplanation): string {
-  if (event.status === 'pending') return before ? `behind ${count(before)} others` : 'next';
+  if (event.status === 'pending')
+    return before ? `behind ${count(before)} others` : 'next in the queue';
   if (event.outcome !== 'routed') return capital(event.sentence ?? event.outcome ?? '');
   const made = Object.values(counts).reduce((sum, it) => sum + it, 0);
   return made === 1 ? 'to one endpoint' : `with ${count(made)} deliveries`;

@@ -58,7 +58,7 @@ const pluginColumns: readonly TableColumn<Plugin>[] = [
     cell: ({ state }) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />,
   },
   {
-    name: 'Why not',
+    name: 'Reason',
     cell: ({ reason, fix }) =>
       reason && (
         <>
@@ -78,7 +78,7 @@ const flagColumns: readonly TableColumn<Flag>[] = [
       <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} />
     ),
   },
-  { name: 'What it does', cell: ({ summary }) => summary },
+  { name: 'Description', cell: ({ summary }) => summary },
   { name: 'Stability', cell: ({ stability }) => stability },
   { name: 'Set by', cell: ({ origin }) => origin },
   { name: 'Declared by', cell: ({ declared_by: by }) => <code>{by}</code> },
@@ -121,12 +121,14 @@ function LicencePanel({ licence }: { licence: InstanceLicense }) {
         rows={[
           ['Issued to', organisation],
           [
-            'Allows',
-            entitlements.length > 0 ? entitlements.join(', ') : 'everything that needs no licence',
+            'Includes',
+            entitlements.length > 0 ? entitlements.join(', ') : 'all features that need no licence',
           ],
           [
-            'Without effect',
-            unknown.length > 0 ? `${unknown.join(', ')}: no installed plugin declares it` : null,
+            'Unused',
+            unknown.length > 0
+              ? `${unknown.join(', ')}: not declared by any installed plugin`
+              : null,
           ],
           ['Issued', issued && <FullTime at={issued} />],
           ['Expires', expires && <FullTime at={expires} />],

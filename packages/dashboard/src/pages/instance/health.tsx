@@ -24,18 +24,20 @@ export function Health() {
         <>
           <Panel title={`Server ${version}`} actions={<Badge status={state} />}>
             <Table
-              label="Components of the server"
+              label="Server components"
               columns={componentColumns}
               rows={components.map((it) => ({ ...it, uid: it.name }))}
             />
           </Panel>
           <Panel title="Agents">
             {agents.some((agent) => agent.state === 'alive') ? (
-              <p class="muted">What each agent reads and delivers is on its own /healthz.</p>
+              <p class="muted">
+                Each agent reports what it reads and delivers at its own /healthz.
+              </p>
             ) : (
-              <Empty title="No agent runs">
+              <Empty title="No agent is running">
                 <p>
-                  Sources are not read, and nothing is delivered. Start one with{' '}
+                  Without an agent, sources are not read and nothing is delivered. Start one with{' '}
                   <code>gateway agent</code>.
                 </p>
               </Empty>
@@ -57,7 +59,7 @@ export function Health() {
 const componentColumns: readonly TableColumn<Component>[] = [
   { name: 'Component', cell: ({ name }) => name },
   { name: 'State', cell: ({ state }) => <Badge status={state} /> },
-  { name: 'Why', cell: ({ reason }) => (reason ? capital(reason) : '') },
+  { name: 'Reason', cell: ({ reason }) => (reason ? capital(reason) : '') },
   { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
 ];
 
@@ -69,5 +71,5 @@ const agentColumns: readonly TableColumn<ShownAgent>[] = [
   },
   { name: 'Reads sources', cell: ({ reads_sources: reads }) => (reads ? 'yes' : 'no') },
   timeColumn('Started', 'started_at'),
-  timeColumn('Dead without a heartbeat', 'expires_at'),
+  timeColumn('Lease expires', 'expires_at'),
 ];

@@ -16,10 +16,10 @@ export default function InstancePage() {
   if (!session.value?.is_instance_admin) {
     return (
       <Page title="Instance">
-        <Empty title="You may not see the instance">
+        <Empty title="You cannot view the instance">
           <p>
-            Its settings, plugins and health are for instance admins: the users that{' '}
-            <code>gateway bootstrap</code> makes.
+            Only instance admins can view its settings, plugins and health: the users created by{' '}
+            <code>gateway bootstrap</code>.
           </p>
         </Empty>
       </Page>
@@ -27,7 +27,7 @@ export default function InstancePage() {
   }
   return (
     <Page title="Instance">
-      <Tabs name="tab" label="Parts of the instance" tabs={TABS} />
+      <Tabs name="tab" label="Instance sections" tabs={TABS} />
       {tab === 'health' && <Health />}
       {tab === 'settings' && <Settings />}
       {tab === 'plugins' && <Extensions />}

@@ -30,7 +30,7 @@ export function Settings() {
           type="search"
           value={search}
           placeholder="Name, description, value or origin"
-          aria-label="Search the settings"
+          aria-label="Search settings"
           aria-keyshortcuts="/"
           title="Key: /"
           onInput={({ currentTarget: { value } }) => {
@@ -39,20 +39,20 @@ export function Settings() {
           }}
         />
         <Checkbox
-          label="Only those that were set"
+          label="Only explicitly set"
           isOn={isSet}
           onChange={(isOn) => setQuery({ set: isOn ? '1' : undefined })}
         />
       </div>
       <p class="muted">
-        Of the server that answers; agents have their own. Secrets are masked. A setting changes in
-        the file, variable or flag that it came from, and with a restart.
+        These are the settings of the server that responded; agents have their own. Secrets are
+        masked. To change a setting, edit its file, variable or flag and restart.
       </p>
       <Loaded resource={settings} lines={12}>
         {(all) => {
           const shown = matching(all, { search, isSet });
           return shown.length === 0 ? (
-            <Empty title="No setting matches" />
+            <Empty title="No settings match" />
           ) : (
             <>
               <Table
@@ -91,7 +91,7 @@ const columns: readonly TableColumn<SettingRow>[] = [
   },
   { name: 'Default', cell: ({ default: usual }) => <code>{textOf(usual)}</code> },
   {
-    name: 'Came from',
+    name: 'Origin',
     cell: ({ origin }) =>
       origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
   },

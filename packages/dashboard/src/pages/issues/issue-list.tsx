@@ -36,7 +36,7 @@ export default function IssueList() {
         }}
         hrefOf={({ uid }) => projectHref(`/issues/${uid}`)}
       >
-        <p>No endpoint fails. Failed requests appear here, grouped by endpoint and error.</p>
+        <p>No endpoint is failing. Failed requests appear here, grouped by endpoint and error.</p>
       </LiveLog>
     </Page>
   );
@@ -52,7 +52,7 @@ const columns: readonly LogColumn<Issue>[] = [
     cell: ({ endpoint_name: name }) => name,
   },
   {
-    name: 'Newest error',
+    name: 'Latest error',
     width: 'minmax(8rem, 2fr)',
     narrow: 'hidden',
     cell: ({ error }) => (

@@ -56,13 +56,13 @@ function Actions({ issue, onChange }: { issue: Issue; onChange: () => void }) {
       </Button>
       <BatchButton
         label={`Retry all since ${rowTime(since)}…`}
-        title="Retry what failed"
+        title="Retry failed deliveries"
         words={{
-          what: `deliveries to ${name} failed or wait since ${rowTime(since)}`,
+          what: `failed and waiting deliveries to ${name} since ${rowTime(since)}`,
           action: (n) => `Retry ${n} now`,
-          done: (n) => `${n} are due now`,
+          done: (n) => `${n} queued`,
           held: 'of them wait until the paused endpoint is activated.',
-          left: 'more are left alone: they are due already, or the endpoint is not active.',
+          left: 'more are skipped: they are already due, or the endpoint is not active.',
         }}
         begin={() => async (options, signal) => {
           const { due, held, left, next } = await api().issues.retry(uid, options, { signal });
@@ -76,14 +76,17 @@ function Actions({ issue, onChange }: { issue: Issue; onChange: () => void }) {
 
 function factsOf(it: Issue): (readonly [string, ComponentChildren])[] {
   return [
-    ['Why', it.error],
+    ['Reason', it.error],
     ['Endpoint', <a href={projectHref(`/endpoints/${it.endpoint_id}`)}>{it.endpoint_name}</a>],
     ['Failed requests', count(it.failures)],
     ['First seen', <FullTime at={it.first_seen_at} />],
     ['Last seen', <FullTime at={it.last_seen_at} />],
     ['Resolved', it.resolved_at && <FullTime at={it.resolved_at} />],
     ['Muted', it.muted_at && <FullTime at={it.muted_at} />],
-    ['Delivery', <a href={projectHref(`/deliveries/${it.event_delivery_id}`)}>Newest to fail</a>],
+    [
+      'Delivery',
+      <a href={projectHref(`/deliveries/${it.event_delivery_id}`)}>Latest failed delivery</a>,
+    ],
   ];
 }
 
@@ -95,7 +98,7 @@ function Sample({ issue: { event_delivery_id: id, last_seen_at } }: { issue: Iss
   });
   if (!data) return null;
   return (
-    <Panel title="Newest failed request">
+    <Panel title="Latest failed request">
       <div class="attempts">
         <Attempt attempt={data} isOpen />
       </div>

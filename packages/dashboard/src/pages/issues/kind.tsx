@@ -3,8 +3,8 @@ import { Badge } from '../../components/data.js';
 import { own } from '../../format/text.js';
 
 const KINDS: Readonly<Record<string, string>> = {
-  dns: 'Name not found',
-  connect: 'No connection',
+  dns: 'DNS lookup failed',
+  connect: 'Connection failed',
   refused_address: 'Address not allowed',
   proxy: 'Proxy failed',
   tls: 'TLS failed',

@@ -41,7 +41,7 @@ const columns: readonly TableColumn<Issue>[] = [
       </a>
     ),
   },
-  { name: 'Why', cell: ({ error }) => error },
+  { name: 'Reason', cell: ({ error }) => error },
   { name: 'Failures', isNumber: true, cell: ({ failures }) => count(failures) },
   timeColumn('First seen', 'first_seen_at'),
   timeColumn('Last seen', 'last_seen_at'),

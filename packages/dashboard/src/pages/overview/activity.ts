@@ -95,7 +95,7 @@ export function summaryOf(lines: readonly Line[], format = rate): string {
   return lines
     .map(({ label, values }) => {
       const numbers = values.map((value) => value ?? 0);
-      return `${label}: now ${format(numbers.at(-1) ?? 0)}, at most ${format(Math.max(0, ...numbers))}`;
+      return `${label}: now ${format(numbers.at(-1) ?? 0)}, peak ${format(Math.max(0, ...numbers))}`;
     })
     .join('. ');
 }

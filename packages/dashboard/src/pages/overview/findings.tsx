@@ -73,7 +73,7 @@ export function FailingEndpoints({ health }: { health: Resource<HealthReport> })
       <Loaded resource={health} lines={3}>
         {({ failing_endpoints: rows }) =>
           rows.length === 0 ? (
-            <p class="muted">No breaker is open, and no request of the last minutes failed.</p>
+            <p class="muted">No breaker is open, and no recent request failed.</p>
           ) : (
             <Table label="Failing endpoints" rows={rows} columns={columns} />
           )
@@ -126,5 +126,5 @@ const columns: readonly TableColumn<Failing>[] = [
       </a>
     ),
   },
-  { name: 'Newest reason', cell: ({ reason }) => reason },
+  { name: 'Latest reason', cell: ({ reason }) => reason },
 ];

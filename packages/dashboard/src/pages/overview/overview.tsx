@@ -59,7 +59,7 @@ export default function Overview() {
   return (
     <Page
       title="Overview"
-      actions={<FilterSelect name="range" label="Time of the charts" options={RANGES} />}
+      actions={<FilterSelect name="range" label="Chart time range" options={RANGES} />}
     >
       {now.error && <Problem error={now.error} retry={now.refresh} />}
       {now.data && isNew(now.data.summary) ? <Start /> : <Findings health={health} />}
@@ -99,7 +99,7 @@ function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
 function Start() {
   return (
     <section class="notice info findings start" aria-label="Health">
-      <p class="findings-verdict">This project has no endpoint yet, so nothing is delivered.</p>
+      <p class="findings-verdict">This project has no endpoints yet, so nothing is delivered.</p>
       <ButtonLink kind="main" href={projectHref('/start')}>
         Deliver a first message
       </ButtonLink>
@@ -126,24 +126,24 @@ function Charts({ steps }: { steps: Steps }) {
         lineOf(steps, 'Failed', 'bad', (step) => step.events.failed),
       ],
       format: rate,
-      empty: 'No event was routed in this time.',
+      empty: 'No events in this time range.',
     },
     {
       title: 'Success rate of requests',
       lines: [successOf(steps)],
       format: (share) => (share === 0 ? '0%' : percent(share)),
       max: 1,
-      empty: 'No request was sent in this time.',
+      empty: 'No requests in this time range.',
     },
     {
-      title: 'Latency, from message to first answer',
+      title: 'Latency from message to first response',
       lines: [
         latencyOf(steps, 'p50', 'accent'),
         latencyOf(steps, 'p95', 'warn'),
         latencyOf(steps, 'p99', 'bad'),
       ],
       format: milliseconds,
-      empty: 'Nothing was delivered in this time.',
+      empty: 'No successful deliveries in this time range.',
     },
     {
       title: 'Completed deliveries per second',
@@ -153,7 +153,7 @@ function Charts({ steps }: { steps: Steps }) {
         lineOf(steps, 'Discarded', 'muted', (step) => step.deliveries.discarded),
       ],
       format: rate,
-      empty: 'No delivery ended in this time.',
+      empty: 'No completed deliveries in this time range.',
     },
   ];
   return (

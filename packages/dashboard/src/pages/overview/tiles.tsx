@@ -70,14 +70,16 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
     {
       name: 'Events',
       value: rate(eventsPerSecond),
-      remark: 'routed in the last minutes',
+      remark: 'average of the last 5 minutes',
       to: '/events',
     },
     {
       name: 'Requests accepted',
       value: share === undefined ? '–' : percent(share),
       remark:
-        share === undefined ? 'no requests in 15 minutes' : `of ${compact(attempts)} in 15 minutes`,
+        share === undefined
+          ? 'no requests in the last 15 minutes'
+          : `of ${compact(attempts)} in the last 15 minutes`,
       tone: share !== undefined && share < 0.95 ? 'bad' : undefined,
       to: '/deliveries',
     },
@@ -86,13 +88,12 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
       value: latency ? milliseconds(latency.p50) : '–',
       remark: latency
         ? `p95 ${milliseconds(latency.p95)}, p99 ${milliseconds(latency.p99)}`
-        : 'from message to first answer',
+        : 'from message to first response',
     },
     {
       name: 'Quarantine',
       value: upTo(summary.quarantined_messages),
-      remark:
-        summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
+      remark: summary.quarantined_messages === 0 ? 'no messages to review' : 'messages to review',
       tone: summary.quarantined_messages > 0 ? 'warn' : undefined,
       to: '/quarantine',
     },
@@ -101,7 +102,7 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
       value: upTo(summary.pending_events),
       remark:
         summary.oldest_pending_seconds === null
-          ? 'nothing waits to be routed'
+          ? 'no backlog'
           : `oldest ${span(summary.oldest_pending_seconds)}`,
       tone: (summary.oldest_pending_seconds ?? 0) > 30 ? 'bad' : undefined,
       to: '/events?status=pending',
@@ -109,7 +110,7 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
     {
       name: 'Waiting deliveries',
       value: upTo(summary.waiting_deliveries),
-      remark: `${upTo(summary.processing_deliveries)} under way, ${upTo(summary.held_deliveries)} held`,
+      remark: `${upTo(summary.processing_deliveries)} processing, ${upTo(summary.held_deliveries)} held`,
       tone: summary.held_deliveries > 0 ? 'warn' : undefined,
       to: '/deliveries?status=waiting',
     },

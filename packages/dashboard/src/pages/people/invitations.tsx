@@ -73,7 +73,7 @@ export function Invitations({
             <ConfirmButton
               label="Revoke…"
               spoken={`Revoke the invitation of ${it.email}`}
-              title="Revoke the invitation?"
+              title="Revoke this invitation?"
               verb="Revoke"
               work={async () => {
                 await accountApi().invitations.revoke(organisation.uid, it.uid);
@@ -81,7 +81,7 @@ export function Invitations({
                 list.refresh();
               }}
             >
-              <p>The link of {it.email} does not work any more then.</p>
+              <p>The invitation link for {it.email} stops working.</p>
             </ConfirmButton>
           </span>
         ),
@@ -92,9 +92,7 @@ export function Invitations({
       <Paged list={list} lines={2}>
         {(rows) =>
           rows.length === 0 ? (
-            <p class="muted">
-              Nobody was invited yet. Invite a colleague, and give them the link that you get.
-            </p>
+            <p class="muted">No invitations yet. Invite a colleague and send them the link.</p>
           ) : (
             <Table label="Invitations" rows={rows} columns={columns} />
           )
@@ -138,14 +136,15 @@ export function Invite({
       >
         <NewSecret what="link" secret={invitationLink(made.token)}>
           <p>
-            Give it to {made.email}: whoever has it can accept, until <Time at={made.expires_at} />.
+            Send the link to {made.email}. Anyone with the link can accept the invitation until{' '}
+            <Time at={made.expires_at} />.
           </p>
         </NewSecret>
       </Dialog>
     );
   }
   return (
-    <FormDialog title={title} verb="Make the link" action={action} onClose={onClose}>
+    <FormDialog title={title} verb="Create link" action={action} onClose={onClose}>
       <TextField
         label="Email"
         type="email"
@@ -157,7 +156,7 @@ export function Invite({
       />
       <Select
         label="Role"
-        hint="Each role may also do what those above it may."
+        hint="Each role includes the ones above it."
         value={role}
         onChange={(value) => setRole(value as MemberRole)}
         options={givableRoles(organisation.uid)}

@@ -79,20 +79,20 @@ function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
   const person = nameOf(member);
   return (
     <ConfirmButton
-      label="Role…"
-      spoken={`Change the role of ${person}`}
+      label="Change role…"
+      spoken={`Change role of ${person}`}
       title={`Role of ${person}`}
-      verb="Change the role"
+      verb="Change role"
       kind="main"
       isReady={role !== member.role}
       work={async () => {
         await accountApi().members.update(id, member.uid, { role });
-        changed(member, list, `${person} is ${role} now.`);
+        changed(member, list, `${person} is now ${role}.`);
       }}
     >
       <Select
         label="Role"
-        hint="Each role may also do what those above it may."
+        hint="Each role includes the ones above it."
         value={role}
         onChange={(value) => setRole(value as Member['role'])}
         options={givableRoles(id)}
@@ -115,8 +115,8 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
       }}
     >
       <p>
-        {person} loses access to the projects of {name} at once, with personal API keys too. API
-        keys of the projects stay: rotate those that {person} knows.
+        {person} immediately loses access to the projects of {name}, including with personal API
+        keys. Project API keys stay active: rotate those that {person} knows.
       </p>
     </ConfirmButton>
   );

@@ -46,10 +46,10 @@ export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
 
 /** The roles with labels. Each includes the permissions of those before it. */
 const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
-  ['viewer', 'Viewer: read everything, payloads too'],
-  ['member', 'Member: change endpoints and sources, send again'],
-  ['admin', 'Admin: projects, API keys, people, audit log'],
-  ['owner', 'Owner: other owners, delete the organisation'],
+  ['viewer', 'Viewer: read everything, including payloads'],
+  ['member', 'Member: edit endpoints and sources, resend deliveries'],
+  ['admin', 'Admin: manage projects, API keys and people, read the audit log'],
+  ['owner', 'Owner: manage owners, delete the organisation'],
 ];
 
 /** Returns the roles that the user can grant. Only owners can grant ownership. */
@@ -67,7 +67,7 @@ export function OrganisationSettings({
   const action = useAction(async () => {
     await accountApi().organisations.update(uid, { name: name.trim() });
     await readSession();
-    toast('The organisation was renamed.');
+    toast('Organisation renamed.');
   });
   return (
     <Panel title="Organisation" actions={<NewOrganisation />}>
@@ -83,7 +83,7 @@ export function OrganisationSettings({
         </Form>
       ) : (
         <p>
-          {known}: your role in it is {role}.
+          Your role in {known} is {role}.
         </p>
       )}
     </Panel>
@@ -103,7 +103,7 @@ function NewOrganisation() {
         const { uid } = await accountApi().organisations.create({ name: name.trim() });
         await readSession();
         setQuery({ organisation: uid });
-        toast('The organisation was created; you own it.');
+        toast('Organisation created. You are its owner.');
       }}
     >
       <p>An organisation has its own people, projects and audit log. You become its owner.</p>

@@ -16,8 +16,8 @@ export default function PeoplePage() {
   if (organisation) return <People key={organisation.uid} organisation={organisation} />;
   return (
     <Page title="People">
-      <Empty title="You are in no organisation">
-        <p>An admin of one can invite you.</p>
+      <Empty title="You are not a member of an organisation">
+        <p>Ask an admin to invite you.</p>
       </Empty>
     </Page>
   );

@@ -36,13 +36,13 @@ export default function MessagePage({ params: { id = '' } }: PageProps) {
         {(data) => (
           <div class="split">
             <div>
-              <Panel title="Why it was not accepted" actions={<Badge status={data.status} />}>
+              <Panel title="Quarantine reason" actions={<Badge status={data.status} />}>
                 <Why message={data} />
               </Panel>
               <MessageBytes key={data.updated_at} message={data} onChange={resource.refresh} />
             </div>
             <aside>
-              <Panel title="Where it comes from">
+              <Panel title="Details">
                 <MessageFacts message={data} sourceName={source.data?.name} />
               </Panel>
             </aside>
@@ -66,16 +66,16 @@ function Why({
       {status === 'quarantined' && <p>{reasonOf(code).fix}</p>}
       {status === 'quarantined' && isOfFunction(code) && (
         <ButtonLink href={projectHref(`/sources/${source}/function?message=${uid}`)}>
-          Open the function on this message
+          Test the function with this message
         </ButtonLink>
       )}
       {status === 'replayed' && (
         <p>
-          It was replayed: <a href={projectHref(`/events/${uid}`)}>its event</a>.
+          This message was replayed. <a href={projectHref(`/events/${uid}`)}>View event</a>
         </p>
       )}
       {status === 'discarded' && (
-        <p>It was discarded, and is deleted when its time of keeping is over.</p>
+        <p>This message was discarded. It is deleted when its retention period ends.</p>
       )}
     </div>
   );
@@ -108,7 +108,7 @@ function MessageFacts({
         ['Edited', editedAt && <FullTime at={editedAt} />],
         ['Size', bytes(message.raw_bytes)],
         ['Code', <code>{code}</code>],
-        ['Id', <Copyable text={uid} what="id" />],
+        ['ID', <Copyable text={uid} what="ID" />],
         ...Object.entries(headers).map(
           ([name, value]) => [`Header ${name}`, <span class="mono">{value}</span>] as const,
         ),
@@ -133,13 +133,9 @@ function MessageBytes({
     isOriginal && original !== undefined ? { raw: original, raw_encoding: encoding } : message;
   return (
     <Panel title={`Message, ${bytes(message.raw_bytes)}`}>
-      <Tabs name="bytes" label="Form of the message" tabs={tabs} />
+      <Tabs name="bytes" label="Message format" tabs={tabs} />
       {original !== undefined && shown !== 'edit' && (
-        <Checkbox
-          label="As it came, before it was edited"
-          isOn={isOriginal}
-          onChange={setOriginal}
-        />
+        <Checkbox label="Show the original" isOn={isOriginal} onChange={setOriginal} />
       )}
       <BytesAs form={shown} raw={raw} />
       {shown === 'edit' && <MessageEditor message={message} onChange={onChange} />}
@@ -181,11 +177,11 @@ function MessageEditor({
     <div class="message-editor">
       <div class="form">
         <TextArea
-          label="Message that is replayed"
+          label="Message body"
           hint={
             isBinary
-              ? 'Its bytes are not UTF-8: what could not be read is shown as �. The message is replaced by what you write here; the bytes that came are kept.'
-              : 'The bytes that came are kept.'
+              ? 'The message is not UTF-8, so unreadable bytes appear as �. Your text replaces the message. The original is kept.'
+              : 'The original is kept.'
           }
           rows={Math.min(Math.max(text.split('\n').length + 1, 8), 20)}
           isMono
@@ -194,7 +190,7 @@ function MessageEditor({
         />
         {save.error && (
           <Problem error={save.error}>
-            <Button onPress={onChange}>Read the message again</Button>
+            <Button onPress={onChange}>Reload message</Button>
           </Problem>
         )}
         <div class="form-actions">

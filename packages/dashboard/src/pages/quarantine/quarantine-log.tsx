@@ -39,14 +39,16 @@ export default function QuarantineLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/quarantine/${uid}`)}
-        {...(may('member') && { rowKey: { key: 'r', label: 'Replay the row', run: replayNow } })}
+        {...(may('member') && {
+          rowKey: { key: 'r', label: 'Replay the selected message', run: replayNow },
+        })}
       >
         <p>
-          Messages that cannot be accepted are kept here with their bytes and the reason, until they
-          are replayed or discarded.
+          Messages that cannot be accepted are kept here, with the reason, until you replay or
+          discard them.
         </p>
         <p>
-          <a href={projectHref('/quarantine?status=any')}>Those that were replayed or discarded</a>
+          <a href={projectHref('/quarantine?status=any')}>View replayed and discarded messages</a>
         </p>
       </LiveLog>
     </Page>
@@ -59,7 +61,7 @@ const columnsOf = (
   { name: 'Reason', width: 'minmax(9rem, 0.9fr)', cell: ({ code }) => reasonOf(code).label },
   { name: 'Status', width: '7rem', cell: ({ status }) => <Badge status={status} /> },
   {
-    name: 'What is wrong',
+    name: 'Details',
     width: 'minmax(8rem, 3fr)',
     narrow: 'second',
     cell: ({ reason }) => (

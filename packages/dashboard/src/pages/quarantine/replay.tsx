@@ -12,21 +12,21 @@ import { reasonOf } from './reasons.js';
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
     case 'refused':
-      return toast(`It stays in quarantine. ${reason ?? ''}`, 'bad');
+      return toast(`The message stays in quarantine. ${reason ?? ''}`, 'bad');
     case 'dropped':
-      return toast('The function of its source dropped it.');
+      return toast('The function of the source dropped the message.');
     case 'duplicate':
-      return toast('It is replayed: its events were there already.');
+      return toast('Message replayed. Its events already existed.');
     default:
       return toast(
-        `It is replayed: ${ids.length === 1 ? 'its event is' : `its ${ids.length} events are`} on the way.`,
+        `Message replayed as ${ids.length === 1 ? 'an event' : `${ids.length} events`}.`,
       );
   }
 }
 
 /** Replays a listed message without confirmation. */
 export function replayNow({ uid, status }: QuarantinedMessage): void {
-  if (status !== 'quarantined') return toast(`It is ${status} already.`, 'bad');
+  if (status !== 'quarantined') return toast(`This message is already ${status}.`, 'bad');
   api().quarantine.replay(uid).then(tell, toastError);
 }
 
@@ -37,7 +37,7 @@ export function MessageActions({ id, onDone }: { id: string; onDone: () => void 
       <ActionButton
         work={async () => {
           await api().quarantine.discard(id);
-          toast('The message is discarded. It is kept for a while, and not replayed.');
+          toast('Message discarded. It is deleted when its retention period ends.');
           onDone();
         }}
       >
@@ -88,8 +88,8 @@ export function QuarantineBatches({ onDone }: { onDone: () => void }) {
           counting: what,
           action: (count) => `Replay ${count}`,
           done: (count) => `Replayed ${count}`,
-          held: 'of them are dropped by the function of their source.',
-          left: 'more would be refused again, and stay.',
+          held: 'of them will be dropped by the function of their source.',
+          left: 'more would be rejected again and stay in quarantine.',
         }}
         begin={() => {
           const selection = selected();
