@@ -183,7 +183,7 @@ endpoints(
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert');
     await alert.getByText('owner@example.com changed this endpoint').waitFor();
-    await alert.getByText('name was "billing", is "billing EU"').waitFor();
+    await alert.getByText('name changed from "billing" to "billing EU"').waitFor();
     await inspect(page);
     await alert.scrollIntoViewIfNeeded();
     await picture(page, 'endpoint-conflict');
