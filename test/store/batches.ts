@@ -146,6 +146,7 @@ export function attempt(
     reason: null,
     agentId: 1,
     traceparent: null,
+    isOperational: false,
     ...fields,
   };
 }

@@ -1,5 +1,6 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { LoopShares, ProjectPace } from '@gateway/core/process';
+import { EventCreator } from '@gateway/ingest/commit/event-creator';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
 import { startUsageCounter } from '@gateway/store/usage';
@@ -95,12 +96,6 @@ export function wireAgent({
   const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
   const { attemptWriter, releaser, sender, consumers } = delivery;
 
-  const channelOutbox = new ChannelOutbox({ config, database, log, open, sender });
-  configCache.on('gateway_notifications', () => {
-    notifier.hurry();
-    channelOutbox.hurry();
-  });
-
   const planner = new DeliveryPlanner({
     inFlight,
     backpressure,
@@ -126,6 +121,13 @@ export function wireAgent({
     router: commitRouter({ config, configCache, lease, inFlight, planner }),
   });
   const { pace, transformer, eventWriter, sources, lags } = ingest;
+
+  const events = new EventCreator({ writer: eventWriter, configCache, database });
+  const channelOutbox = new ChannelOutbox({ config, database, log, open, sender, events });
+  configCache.on('gateway_notifications', () => {
+    notifier.hurry();
+    channelOutbox.hurry();
+  });
 
   const heartbeat = new AgentHeartbeat({
     database,

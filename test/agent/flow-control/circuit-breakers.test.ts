@@ -29,6 +29,8 @@ interface Agent {
   readonly trips: Trip[];
   readonly lines: ReturnType<typeof keptLog>['lines'];
   readonly closings: string[];
+  /** Endpoints whose breaker closed, as this agent learned. */
+  readonly closed: string[];
 }
 
 function agentOn(
@@ -37,7 +39,7 @@ function agentOn(
   policyOf: () => BreakerPolicy | undefined = () => policy,
 ): Agent {
   const { log, lines } = keptLog();
-  const [trips, closings]: [Trip[], string[]] = [[], []];
+  const [trips, closings, closed]: [Trip[], string[], string[]] = [[], [], []];
   const made = new CircuitBreakers({
     kv,
     log,
@@ -45,9 +47,9 @@ function agentOn(
     policyOf,
     inFlight: { wake: () => undefined },
     backlogPacing: { hasten: ({ id }) => void closings.push(id) },
-    observers: [{ tripped: (trip) => trips.push(trip) }],
+    observers: [{ tripped: (trip) => trips.push(trip), closed: (id) => closed.push(id) }],
   });
-  return { circuitBreakers: made, trips, lines, closings };
+  return { circuitBreakers: made, trips, lines, closings, closed };
 }
 
 async function scene(
@@ -105,6 +107,24 @@ each(
         .length,
       1,
     );
+  },
+);
+
+each(
+  'a trip tells whether only operational events failed, and each agent learns that it closed',
+  async (one, other) => {
+    const fail = (isOperational: boolean) =>
+      one.circuitBreakers.countRequest(endpoint, false, 'refused', isOperational);
+    for (let n = 0; n < 10; n++) fail(true);
+    await until('both to know', () => states(one, other).every((it) => it === 'due'));
+    assert.equal([one.trips.map((it) => it.isOperational), one.closed], [[true], []]);
+    assert.ok(await one.circuitBreakers.requestProbe(endpoint));
+    await one.circuitBreakers.recordProbe(endpoint, true, '');
+    await until('the other to learn', () => other.closed.length > 0);
+    assert.equal([one.closed, other.closed], [[endpoint.id], [endpoint.id]]);
+    for (let n = 0; n < 10; n++) fail(n !== 4);
+    await until('the next trip', () => one.trips.length === 2);
+    assert.is(one.trips[1]!.isOperational, false);
   },
 );
 

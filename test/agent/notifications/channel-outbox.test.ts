@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { verify } from '#client/verify';
 import { newId } from '#core/events/ids';
 import { setEndpointStatus } from '#store/config/endpoints';
 import {
@@ -14,7 +15,7 @@ import { startAgent } from '@gateway/agent';
 import { migratedDatabase } from '../../store/migrated.js';
 import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
 import { until, within } from '../../support/until.js';
-import { makeEndpoint, makeProject, sealed } from '../records.js';
+import { makeEndpoint, makeProject, makeSubscription, sealed } from '../records.js';
 import { agentConfig, keptLog, pluginsOf, type Migrated } from '../running.js';
 
 const channels = suite('agent/notifications/channel-outbox');
@@ -227,6 +228,97 @@ channels('a disabled endpoint is resolved when it is activated', () =>
       ['trigger', 'resolve', trigger!['dedup_key']],
     );
   }),
+);
+
+channels('a channel of events makes signed events, once for all channels of a project', () =>
+  scene(async ({ db, at, projectId, endpointId, channel, raise, row }) => {
+    const receiving = async (
+      path: string,
+      eventTypes: string[],
+      owner_id: string | null = null,
+    ) => {
+      const made = await makeEndpoint(db, projectId, { url: `${at.url}${path}`, owner_id });
+      await makeSubscription(db, projectId, { endpointId: made.id, eventTypes });
+      return made;
+    };
+    const { secret } = await receiving('/ops', ['gateway.endpoint.*']);
+    await receiving('/all', ['*']);
+    await receiving('/owned', ['gateway.endpoint.*'], 'acme');
+    const { id } = await channel('events', {});
+    await channel('events', {});
+    await raise('endpoint_failing');
+    await at.received(1);
+    await endNotifications(db.pool, 'endpoint_failing', [endpointId]);
+    const requests = await at.received(2, { withinMs: 40_000 });
+    const events = await Promise.all(
+      requests.map(({ body, headers }) => verify<Record<string, unknown>>(body, headers, secret)),
+    );
+    const { id: notificationId, raised_at, ...failing } = events[0]!;
+    assert.ok(Date.parse(raised_at as string));
+    assert.equal(failing, {
+      type: 'gateway.endpoint.failing',
+      project: { uid: projectId, name: 'shop' },
+      endpoint: { uid: endpointId, name: 'ware & <b>', url: at.url },
+      failures: 3,
+      error: 'It answered 500.',
+    });
+    assert.equal(
+      [events[1]!['type'], events[1]!['id']],
+      ['gateway.endpoint.recovered', notificationId],
+    );
+    const queued = () => db.rows('select from channel_notifications');
+    await until('both channels', async () => (await queued()).length === 0);
+
+    // An agent dies after it has committed the event.
+    await db.rows(
+      `insert into channel_notifications (channel_id, notification_id, is_recovery, created_at)
+       select $1, id, false, created_at from notifications where id = $2`,
+      [id, notificationId],
+    );
+    await until('it to be sent again', async () => (await queued()).length === 0);
+    assert.equal([(await row(id)).last_error, (await row(id)).failures], [null, 0]);
+    assert.is((await db.rows('select from events')).length, 2);
+    assert.is(at.requests.length, 2);
+  }),
+);
+
+channels('trouble with deliveries of operational events makes no more of them', () =>
+  scene(
+    async ({ db, at, projectId, channel, raise }) => {
+      at.answer(({ url }) => ({ status: url === '/hook' ? 200 : url === '/gone' ? 410 : 500 }));
+      const strategy = { type: 'linear', duration: 1, retry_count: 0 } as const;
+      for (const path of ['/failing', '/gone']) {
+        const { id } = await makeEndpoint(db, projectId, { url: `${at.url}${path}`, strategy });
+        await makeSubscription(db, projectId, { endpointId: id, eventTypes: ['gateway.*'] });
+      }
+      await channel('events', {});
+      await channel('webhook', { url: `${at.url}/hook` });
+      for (const partition of [1, 2, 3]) await raise('source_lost', `${newId()} ${partition}`);
+      const kinds = await until(
+        'the other channel to report the trouble',
+        () => {
+          const hooks = at.requests.filter(({ url }) => url === '/hook').map(json);
+          return hooks.length === 6 && hooks.map((it) => it['type'] as string).sort();
+        },
+        { withinMs: 40_000 },
+      );
+      const trouble = ['endpoint_breaker', 'endpoint_disabled', 'endpoint_failing'];
+      assert.equal(kinds, [...trouble, 'source_lost', 'source_lost', 'source_lost']);
+      await until(
+        'all to be sent',
+        async () => (await db.rows('select from channel_notifications')).length === 0,
+      );
+      const events = await db.rows<{ event_type: string }>('select event_type from events');
+      assert.equal(
+        events.map((it) => it.event_type),
+        Array.from({ length: 3 }, () => 'gateway.source.lost'),
+      );
+    },
+    {
+      notifications: { endpoint_failures: 2 },
+      circuit_breaker: { minimum_request_count: 2, error_timeout: 600 },
+    },
+  ),
 );
 
 channels.run();

@@ -107,13 +107,12 @@ notify(
     scene(async ({ db, server, at, endpointId, start, send }) => {
       await start();
       at.answer({ status: 500 });
+      const failing = () =>
+        server.mails.filter(({ headers }) => headers['subject']?.endsWith('is failing'));
       await send(5);
-      const [mail] = await server.received(1);
+      const mail = await until('the e-mail', () => failing()[0]);
       assert.equal([mail?.to, mail?.from], [[await adminOf(db)], 'gateway@example.com']);
-      assert.is(
-        mail?.headers['subject'],
-        '[gateway] Endpoint warehouse of project shop is failing',
-      );
+      assert.is(mail.headers['subject'], '[gateway] Endpoint warehouse of project shop is failing');
       assert.match(mail?.text ?? '', `warehouse (${endpointId})`);
       assert.match(mail?.text ?? '', 'The endpoint answered 500.');
       assert.not.match(mail?.text ?? '', 'of-an-event');
@@ -121,9 +120,27 @@ notify(
       await send(1);
       at.answer({ status: 500 });
       await send(4);
-      await server.received(2);
-      assert.is(subjects(server).length, 2);
+      await until('the second e-mail', () => failing().length === 2);
     }),
+);
+
+notify('deliveries without a retry left share an e-mail per endpoint and hour', () =>
+  scene(async ({ db, server, at, start, send }) => {
+    await start({ notifications: { endpoint_failures: 100, quiet_seconds: 0 } });
+    at.answer({ status: 500 });
+    await send(1);
+    const [mail] = await server.received(1);
+    assert.is(
+      mail?.headers['subject'],
+      '[gateway] Deliveries to endpoint warehouse of project shop have failed for good',
+    );
+    const [delivery] = await db.rows<{ id: string }>('select id from event_deliveries');
+    assert.match(mail?.text ?? '', `Deliveries:     1\nFirst delivery: ${delivery!.id}\n`);
+    await send(3);
+    await db.rows(`update notifications set created_at = now() - interval '61 minutes'`);
+    const [, later] = await server.received(2);
+    assert.match(later?.text ?? '', '3 deliveries have no retry left.');
+  }),
 );
 
 notify(
@@ -430,7 +447,14 @@ notify(
     assert.equal(logged(), [
       { project_id: 'p', endpoint_id: 'a', failures: 3, last_error: 'three' },
     ]);
-    it.tripped({ projectId: 'p', endpointId: 'a', isFirst: true, failures: 9, error: 'five' });
+    it.tripped({
+      projectId: 'p',
+      endpointId: 'a',
+      isFirst: true,
+      isOperational: false,
+      failures: 9,
+      error: 'five',
+    });
     assert.is(logged().length, 1);
   },
 );
@@ -450,22 +474,37 @@ notify('a success restarts the count, and a 410 does not count', () => {
 
 notify('a circuit breaker that opens for the first time makes its endpoint due', () => {
   const { it, logged } = notifier(5);
-  it.tripped({ projectId: 'p', endpointId: 'a', isFirst: false, failures: 9, error: 'e' });
+  it.tripped({
+    projectId: 'p',
+    endpointId: 'a',
+    isFirst: false,
+    isOperational: false,
+    failures: 9,
+    error: 'e',
+  });
   assert.equal(logged(), []);
-  it.tripped({ projectId: 'p', endpointId: 'a', isFirst: true, failures: 3, error: 'e' });
+  it.tripped({
+    projectId: 'p',
+    endpointId: 'a',
+    isFirst: true,
+    isOperational: false,
+    failures: 3,
+    error: 'e',
+  });
   assert.equal(logged(), [{ project_id: 'p', endpoint_id: 'a', failures: 5, last_error: 'e' }]);
 });
 
 notify('a failure keeps the time of the first and the error of the last', () => {
   const it = new Failures();
-  it.fail('p', 'a', 'one', 7);
-  it.fail('p', 'a', 'two', 8);
+  it.fail('p', 'a', 'one', { sinceMs: 7, isOperational: true });
+  it.fail('p', 'a', 'two', { sinceMs: 8 });
   assert.equal(it.get('a'), {
     projectId: 'p',
     id: 'a',
     sinceMs: 7,
     failures: 2,
     error: 'two',
+    isOperational: false,
     isDue: false,
   });
 });

@@ -34,6 +34,7 @@ function attempt(fields: Partial<AttemptRecord>): AttemptRecord {
     reason: null,
     agentId: 1,
     traceparent: null,
+    isOperational: false,
     ...fields,
   };
 }

@@ -275,4 +275,27 @@ routing('only what names no endpoint needs the match-subscriptions queue', () =>
     assert.not.ok(needsMatching(event(fields)));
 });
 
+routing(
+  'operational events need a subscription that names them and an endpoint without an owner',
+  () => {
+    const made = project(
+      [endpoint('all'), endpoint('ops'), endpoint('owned', 'acme')],
+      [
+        subscription('s1', 'all'),
+        subscription('s2', 'ops', ['gateway.endpoint.*']),
+        subscription('s3', 'owned', ['*', 'gateway.endpoint.disabled']),
+      ],
+    );
+    assert.equal(targetsOf(made, event({ eventType: 'gateway.endpoint.disabled' })), [
+      'routed',
+      'ops/s2',
+    ]);
+    assert.equal(targetsOf(made, event({ eventType: 'gateway.test' })), [
+      'routed',
+      'all/s1',
+      'owned/s3',
+    ]);
+  },
+);
+
 routing.run();

@@ -1,4 +1,4 @@
-import { newId } from '@gateway/core/events';
+import { isOperational, newId } from '@gateway/core/events';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { HeldDelivery } from '../model/delivery.js';
@@ -66,5 +66,6 @@ export function classifyResponse(
     agentId: delivery.agentId,
     traceparent: trace?.traceparent ?? null,
     transformedData,
+    isOperational: isOperational(delivery.eventType),
   };
 }

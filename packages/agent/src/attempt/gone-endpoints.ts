@@ -1,6 +1,8 @@
+import { isOperational } from '@gateway/core/events';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import { deactivateEndpoint } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
+import type { HeldDelivery } from '../model/delivery.js';
 
 interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly notifier: { readonly isMailing: boolean; hurry(): void };
@@ -19,7 +21,7 @@ export class GoneEndpoints {
 
   constructor(private readonly options: GoneEndpointsOptions) {}
 
-  deactivate(endpoint: Endpoint): void {
+  deactivate(endpoint: Endpoint, { eventType }: Pick<HeldDelivery, 'eventType'>): void {
     if (this.#gone.has(endpoint)) return;
     this.#gone.add(endpoint);
     const { database, log, notifier } = this.options;
@@ -28,7 +30,11 @@ export class GoneEndpoints {
       { endpoint_id: id, project_id: projectId },
       'An endpoint answered 410 Gone and is deactivated.',
     );
-    const facts = { since: new Date().toISOString(), error: 'The endpoint answered 410 Gone.' };
+    const facts = {
+      since: new Date().toISOString(),
+      error: 'The endpoint answered 410 Gone.',
+      ...(isOperational(eventType) && ({ is_operational: true } as const)),
+    };
     const [reason, { isMailing }] = ['It answered 410 Gone.', notifier];
     deactivateEndpoint(database.pool, projectId, id, reason, facts, isMailing).then(
       () => notifier.hurry(),

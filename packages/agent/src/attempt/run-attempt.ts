@@ -132,7 +132,7 @@ export class AttemptRunner {
       if (answer.isUnreadable)
         return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
       const durationMs = performance.now() - startedAtMs;
-      if (answer.status === 410) goneEndpoints.deactivate(endpoint);
+      if (answer.status === 410) goneEndpoints.deactivate(endpoint, delivery);
       if (answer.status === 401) accessTokens.forget(endpoint);
       this.#end(attempt, classifyResponse(attempt, answer, requestedAtMs, durationMs));
     };

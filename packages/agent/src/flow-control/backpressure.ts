@@ -97,7 +97,8 @@ export class Backpressure {
       const nowMs = performance.now();
       if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
     }
-    if (verdict !== null) circuitBreakers.countRequest(endpoint, isGood, attempt.error ?? '');
+    if (verdict !== null)
+      circuitBreakers.countRequest(endpoint, isGood, attempt.error ?? '', attempt.isOperational);
   }
 
   /**

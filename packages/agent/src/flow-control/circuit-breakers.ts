@@ -41,6 +41,8 @@ interface KnownBreaker {
   requests: number;
   failures: number;
   error: string;
+  /** Whether a delivery of another than an operational event failed since the last trip here. */
+  hasOrdinaryFailure: boolean;
   policy: BreakerPolicy;
   isReporting: boolean;
   /** Whether this agent opened the breaker and the shared counts have not yet confirmed it. */
@@ -52,7 +54,11 @@ interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
   readonly backlogPacing: { hasten(endpoint: Endpoint, nowMs: number): void };
-  readonly observers: readonly { tripped(trip: Trip): void }[];
+  readonly observers: readonly {
+    tripped(trip: Trip): void;
+    /** Called in every agent that knew the breaker as open or half-open. */
+    closed?(endpointId: string): void;
+  }[];
 }
 
 /**
@@ -103,8 +109,10 @@ export class CircuitBreakers {
   /**
    * Counts a request to an endpoint whose breaker is closed. A failure may open the breaker,
    * immediately in this agent and later in KV.
+   *
+   * @param isOperational whether the request delivered an operational event
    */
-  countRequest(endpoint: Endpoint, isGood: boolean, error: string): void {
+  countRequest(endpoint: Endpoint, isGood: boolean, error: string, isOperational = false): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
     const policy = this.options.policyOf(endpoint);
@@ -122,6 +130,7 @@ export class CircuitBreakers {
     }
     known.failures++;
     known.error = error;
+    known.hasOrdinaryFailure ||= !isOperational;
     if (known.isReporting) return;
     const { projectId, requests, failures } = known;
     const record = countRequests(
@@ -183,7 +192,15 @@ export class CircuitBreakers {
         'The circuit breaker of an endpoint is closed: it answers well again.',
       );
       backlogPacing.hasten(endpoint, performance.now());
-    } else this.#tellTrip({ projectId, endpointId, isFirst: false, failures: 1, error });
+    } else
+      this.#tellTrip({
+        projectId,
+        endpointId,
+        isFirst: false,
+        isOperational: false,
+        failures: 1,
+        error,
+      });
   }
 
   #tellTrip(trip: Trip): void {
@@ -303,7 +320,16 @@ export class CircuitBreakers {
         },
         'The circuit breaker of an endpoint is open: it fails, and nothing is sent to it for a while. Its deliveries wait, and none is lost.',
       );
-      this.#tellTrip({ projectId, endpointId, isFirst: true, failures: total, error });
+      const isOperational = !known.hasOrdinaryFailure;
+      known.hasOrdinaryFailure = false;
+      this.#tellTrip({
+        projectId,
+        endpointId,
+        isFirst: true,
+        isOperational,
+        failures: total,
+        error,
+      });
     } finally {
       known.isReporting = false;
       known.isOpenedHere = false;
@@ -355,7 +381,10 @@ export class CircuitBreakers {
     known.record = record;
     if (before === after) return;
     if (before === 'closed') this.#notClosed++;
-    if (after === 'closed') this.#notClosed--;
+    if (after === 'closed') {
+      this.#notClosed--;
+      for (const observer of this.options.observers) observer.closed?.(endpointId);
+    }
     this.options.inFlight.wake(endpointId);
   }
 }
@@ -370,6 +399,7 @@ const NOTHING = {
   requests: 0,
   failures: 0,
   error: '',
+  hasOrdinaryFailure: false,
   policy: {
     threshold: 1,
     minimumRequests: Infinity,

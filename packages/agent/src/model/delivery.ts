@@ -28,6 +28,8 @@ export interface Trip {
   readonly endpointId: string;
   /** True if a closed breaker opened; false if a failed probe reopened it. */
   readonly isFirst: boolean;
+  /** Whether only deliveries of operational events are known to have failed. */
+  readonly isOperational: boolean;
   readonly failures: number;
   readonly error: string;
 }

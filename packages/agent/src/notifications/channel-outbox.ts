@@ -1,5 +1,8 @@
 import type { Open } from '@gateway/core/crypto';
+import { isGatewayError } from '@gateway/core/errors';
+import { clampTime, eventId } from '@gateway/core/events';
 import { backoffMs, VERSION, withTimeout } from '@gateway/core/process';
+import type { EventCreator } from '@gateway/ingest/commit/event-creator';
 import { whyNotOpened } from '@gateway/ingest/routing/project';
 import {
   channelSettings,
@@ -12,12 +15,14 @@ import {
 } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 import { unsendable, type RequestResult, type RequestSender } from '../request/sender.js';
-import { CHANNEL_REQUESTS } from './channel-requests.js';
+import { CHANNEL_REQUESTS, type RequestType } from './channel-requests.js';
 import { notificationParts } from './notification-text.js';
+import { operationalEvent } from './operational-events.js';
 
 interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'> {
   readonly open: Open;
   readonly sender: Pick<RequestSender, 'send'>;
+  readonly events: Pick<EventCreator, 'create'>;
 }
 
 const POLL_MS = 10_000;
@@ -35,11 +40,18 @@ const GROUP_MAX = 50;
 /** Responses that a repetition would not change. */
 const FINAL = [400, 413, 422];
 
+interface ChannelOutcome {
+  /** Null if the notification was sent. */
+  readonly error: string | null;
+  readonly isFinal: boolean;
+  readonly status?: number | null;
+}
+
 /**
  * Sends notifications to the channels of projects, at least once and in order. The database queues
  * them when they are raised and when they end. One agent at a time sends to a channel, one request
- * at a time; a failed request is retried until `GIVE_UP_HOURS` have passed, unless the response is
- * final.
+ * or event at a time; a failed one is retried until `GIVE_UP_HOURS` have passed, unless the failure
+ * is final.
  */
 export class ChannelOutbox {
   #timer: NodeJS.Timeout | undefined;
@@ -93,16 +105,17 @@ export class ChannelOutbox {
     const { database, log } = this.options;
     const notifications = await this.#next(channel);
     if (notifications.length === 0) return;
-    const { status, body, failure } = await this.#request(channel, notifications);
-    const isGood = status !== null && status >= 200 && status < 300;
-    const answer = body === '' ? '' : `: ${body.slice(0, 300)}`;
-    const error = isGood ? null : (failure?.message ?? `It answered ${status}${answer}`);
-    const isTest = notifications[0]!.kind === 'channel_test';
-    const isDone = isGood || isTest || (status !== null && FINAL.includes(status));
+    const { type } = channel;
+    const { error, isFinal, status } =
+      type === 'events'
+        ? await this.#createEvent(notifications[0]!)
+        : outcomeOf(await this.#request(channel, type, notifications));
+    const isGood = error === null;
+    const isDone = isGood || isFinal || notifications[0]!.kind === 'channel_test';
     const fields = {
       channel_id: channel.id,
       project_id: channel.project_id,
-      type: channel.type,
+      type,
       kind: notifications[0]!.kind,
       notifications: notifications.length,
     };
@@ -123,7 +136,7 @@ export class ChannelOutbox {
 
   /** Returns the notifications of the channel's next message: of one kind, in order. */
   async #next(channel: ChannelRow): Promise<readonly ChannelNotification[]> {
-    const { isGrouped } = CHANNEL_REQUESTS[channel.type];
+    const isGrouped = channel.type !== 'events' && CHANNEL_REQUESTS[channel.type].isGrouped;
     const queue = await readChannelQueue(
       this.options.database.pool,
       channel.id,
@@ -136,8 +149,33 @@ export class ChannelOutbox {
     return end < 0 ? queue : queue.slice(0, end);
   }
 
+  /**
+   * Creates the event about a notification. Its id derives from the notification, so that another
+   * agent or channel does not create a second one.
+   */
+  async #createEvent(notification: ChannelNotification): Promise<ChannelOutcome> {
+    const { id, projectId, isRecovery, queuedAt } = notification;
+    const event = {
+      projectId: projectId!,
+      messageType: 'single',
+      endpointId: null,
+      ownerId: null,
+      idempotencyKey: null,
+      headers: {},
+      ...operationalEvent(notification),
+    } as const;
+    const action = isRecovery ? 'resolve' : 'trigger';
+    try {
+      await this.options.events.create(event, eventId(id, action, clampTime(queuedAt.getTime())));
+      return { error: null, isFinal: true };
+    } catch (error) {
+      return { error: (error as Error).message, isFinal: isGatewayError(error, 'invalid_request') };
+    }
+  }
+
   #request(
     channel: ChannelRow,
+    type: RequestType,
     notifications: readonly ChannelNotification[],
   ): Promise<RequestResult> {
     const { config, sender } = this.options;
@@ -145,7 +183,7 @@ export class ChannelOutbox {
     const { subject, opening, facts } = notificationParts(notifications, config);
     let request;
     try {
-      request = CHANNEL_REQUESTS[channel.type].request(
+      request = CHANNEL_REQUESTS[type].request(
         {
           notifications,
           isRecovery,
@@ -201,4 +239,14 @@ export class ChannelOutbox {
       );
     this.#cleanUpAtMs = performance.now() + CLEAN_UP_MS;
   }
+}
+
+function outcomeOf({ status, body, failure }: RequestResult): ChannelOutcome {
+  const isGood = status !== null && status >= 200 && status < 300;
+  const answer = body === '' ? '' : `: ${body.slice(0, 300)}`;
+  return {
+    error: isGood ? null : (failure?.message ?? `It answered ${status}${answer}`),
+    isFinal: status !== null && FINAL.includes(status),
+    status,
+  };
 }

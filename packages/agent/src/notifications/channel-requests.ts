@@ -18,6 +18,9 @@ export interface ChannelRequest {
   readonly headers?: (body: Buffer) => Readonly<Record<string, string>>;
 }
 
+/** The types of channels that receive requests; the others receive events. */
+export type RequestType = Exclude<ChannelType, 'events'>;
+
 interface ChannelBehaviour {
   /** Whether a message may be about several notifications. */
   readonly isGrouped: boolean;
@@ -28,6 +31,7 @@ interface ChannelBehaviour {
 const SEVERITY: Readonly<Record<string, string>> = {
   channel_test: 'info',
   endpoint_disabling: 'warning',
+  endpoint_exhausted: 'warning',
 };
 // The services refuse or cut longer texts.
 const SLACK_HEADER_MAX = 150;
@@ -36,7 +40,7 @@ const PAGERDUTY_SUMMARY_MAX = 1024;
 const OPSGENIE_MESSAGE_MAX = 130;
 
 /** How a message becomes a request, for each type of channel. */
-export const CHANNEL_REQUESTS: Readonly<Record<ChannelType, ChannelBehaviour>> = {
+export const CHANNEL_REQUESTS: Readonly<Record<RequestType, ChannelBehaviour>> = {
   // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
   slack: {
     isGrouped: true,

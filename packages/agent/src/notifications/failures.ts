@@ -5,6 +5,8 @@ export interface FailingResource {
   readonly sinceMs: number;
   failures: number;
   error: string;
+  /** Whether all failures were those of deliveries of operational events. */
+  isOperational: boolean;
   /** Whether the resource has failed for long enough to send a notification. */
   isDue: boolean;
 }
@@ -26,15 +28,20 @@ export class Failures {
     return this.#failing.values();
   }
 
-  fail(projectId: string, id: string, error: string, sinceMs = Date.now()): FailingResource {
+  fail(
+    projectId: string,
+    id: string,
+    error: string,
+    { sinceMs = Date.now(), isOperational = false } = {},
+  ): FailingResource {
     let failure = this.#failing.get(id);
-    if (!failure)
-      this.#failing.set(
-        id,
-        (failure = { projectId, id, sinceMs, failures: 0, error, isDue: false }),
-      );
+    if (!failure) {
+      failure = { projectId, id, sinceMs, failures: 0, error, isOperational, isDue: false };
+      this.#failing.set(id, failure);
+    }
     failure.failures++;
     failure.error = error;
+    failure.isOperational &&= isOperational;
     return failure;
   }
 

@@ -20,6 +20,14 @@ const SEVERAL: Readonly<
     'endpoints are failing',
     'Their last delivery attempts have all failed. Deliveries are retried by the retry policy of each.',
   ],
+  endpoint_breaker: [
+    'circuit breakers are open',
+    'Their endpoints fail, and receive nothing until a probe succeeds. Their deliveries wait.',
+  ],
+  endpoint_exhausted: [
+    'endpoints have deliveries without a retry left',
+    'These deliveries have failed and are not retried.',
+  ],
   source_failing: [
     'sources are failing',
     'They cannot be read, or are paused because their functions overrun. Their messages stay with the brokers, and the gateway tries again.',
@@ -152,6 +160,34 @@ function contentOf(
           'See how it fails, by kind of error, with',
           `  gateway utils issues list --project-id ${projectId}`,
           'The next e-mail about this endpoint comes when it has answered well and fails again.',
+        ],
+      };
+    case 'endpoint_breaker':
+      return {
+        subject: `The circuit breaker of endpoint ${name} of project ${project} is open`,
+        opening:
+          'Too many requests to an endpoint failed. It receives nothing until a probe succeeds; its deliveries wait, and none is lost.',
+        facts: [...endpoint(), ['Failed requests', String(facts.failures)], ...error, since],
+        advice: [
+          'See that the URL is right and answers with a status of 2xx. The breaker closes when a probe succeeds. Close it at once with',
+          `  POST ${path}/endpoints/${id}/reset_circuit_breaker`,
+        ],
+      };
+    case 'endpoint_exhausted':
+      return {
+        subject: `Deliveries to endpoint ${name} of project ${project} have failed for good`,
+        opening: `${facts.deliveries} ${facts.deliveries === 1 ? 'delivery has' : 'deliveries have'} no retry left.`,
+        facts: [
+          ...endpoint(),
+          ['Deliveries', String(facts.deliveries)],
+          ['First delivery', facts.delivery_id ?? ''],
+          ...error,
+          since,
+        ],
+        advice: [
+          'When the endpoint answers well again, retry them with',
+          retry('failure'),
+          'The next e-mail about this endpoint comes an hour later at the earliest.',
         ],
       };
     case 'source_failing':

@@ -16,6 +16,7 @@ import { Failures, type FailingResource } from './failures.js';
 import { licenceNotification } from './licence-notification.js';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
+import { Tallies } from './tallies.js';
 
 interface NotifierOptions extends Pick<
   AgentContext,
@@ -33,15 +34,10 @@ const GIVE_UP_HOURS = 72;
 const KEEP_DAYS = 90;
 const CLEAN_UP_MS = 3_600_000;
 /**
- * The time after a notification during which further losses in its partition are collected for the
- * next one.
+ * The time after a notification during which further losses in its partition, or exhausted
+ * deliveries to its endpoint, are collected for the next one.
  */
-const LOST_QUIET_SECONDS = 3600;
-/**
- * The maximum number of partitions whose losses await a notification. Losses in further partitions
- * appear only in the log and the metrics.
- */
-const LOST_MAX = 4_000;
+const TALLY_QUIET_SECONDS = 3600;
 /**
  * The maximum time that closing waits for an e-mail being sent. After that, another agent sends it
  * again.
@@ -49,8 +45,8 @@ const LOST_MAX = 4_000;
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by e-mail and channels of disabled and failing endpoints, failing sources, lost messages, and
- * the end of the licence.
+ * Notifies people by e-mail and channels of disabled and failing endpoints, their circuit breakers
+ * and exhausted deliveries, failing sources, lost messages, and the end of the licence.
  *
  * 1. Attempts and source states are counted in memory.
  * 2. A failure that is due for a notification is logged and raised in the Postgres outbox, once for
@@ -61,18 +57,13 @@ const CLOSE_MS = 2_000;
  */
 export class Notifier {
   readonly #endpoints = new Failures();
+  readonly #breakers = new Failures();
   readonly #sources = new Failures();
   readonly #read = new Set<string>();
-  /** Losses not yet included in a notification, by source and partition. */
-  readonly #lost = new Map<
-    string,
-    {
-      readonly projectId: string;
-      readonly partition: string;
-      readonly since: string;
-      messages: number;
-    }
-  >();
+  /** Lost messages, by source and partition. */
+  readonly #lost = new Tallies('source_lost', 'messages');
+  /** Deliveries without a retry left, by endpoint. */
+  readonly #exhausted = new Tallies('endpoint_exhausted', 'deliveries');
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
@@ -103,39 +94,53 @@ export class Notifier {
     await withTimeout(Promise.resolve(this.#ticking), CLOSE_MS).catch(() => undefined);
   }
 
-  recorded(attempts: readonly AttemptRecord[]): void {
-    for (const {
-      projectId,
-      endpointId,
-      errorClass,
-      error,
-      httpStatus,
-      requestedAtMs,
-    } of attempts) {
+  recorded(
+    attempts: readonly AttemptRecord[],
+    isOurs: (attempt: AttemptRecord) => boolean = () => true,
+  ): void {
+    for (const attempt of attempts) {
+      const { projectId, endpointId, errorClass, httpStatus, isOperational } = attempt;
       if (errorClass === null) this.#endpoints.recover(endpointId);
       // A 410 disables the endpoint, which has its own notification.
       if (errorClass === null || httpStatus === 410) continue;
-      const failure = this.#endpoints.fail(
-        projectId,
-        endpointId,
-        error ?? errorClass,
-        requestedAtMs,
-      );
+      const error = attempt.error ?? errorClass;
+      const failure = this.#endpoints.fail(projectId, endpointId, error, {
+        sinceMs: attempt.requestedAtMs,
+        isOperational,
+      });
       if (failure.failures === this.options.config.notifications.endpoint_failures)
         this.#endpointFails(failure);
+      if (attempt.status === 'failure' && !isOperational && isOurs(attempt))
+        this.#exhaust(attempt, error);
     }
   }
 
+  #exhaust({ projectId, endpointId, id }: AttemptRecord, error: string): void {
+    const facts = { since: new Date().toISOString(), delivery_id: id, error };
+    // Only a new one is urgent: those of an endpoint that always fails must not cost a statement
+    // per tick.
+    if (this.#exhausted.add({ projectId, subject: endpointId, facts }, 1)) this.#urgent = true;
+  }
+
   /**
-   * Reports an opened circuit breaker. A first trip counts as enough failures for a notification,
-   * because other agents may have made most of the failed attempts.
+   * Reports an opened circuit breaker. A first trip counts as enough failures for a notification
+   * that the endpoint fails, because other agents may have made most of the failed attempts.
    */
-  tripped({ projectId, endpointId, isFirst, failures, error }: Trip): void {
-    if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue)
-      return;
-    const failure = this.#endpoints.fail(projectId, endpointId, error);
+  tripped({ projectId, endpointId, isFirst, isOperational, failures, error }: Trip): void {
+    if (!isFirst) return;
+    const breaker = this.#breakers.fail(projectId, endpointId, error, { isOperational });
+    breaker.failures = failures;
+    this.#breakers.needsNotification(breaker);
+    this.#urgent = true;
+    if (this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue) return;
+    const failure = this.#endpoints.fail(projectId, endpointId, error, { isOperational });
     failure.failures = Math.max(failures, this.options.config.notifications.endpoint_failures);
     this.#endpointFails(failure);
+  }
+
+  /** Reports a closed circuit breaker, whichever agent closed it. */
+  closed(endpointId: string): void {
+    this.#breakers.recover(endpointId);
   }
 
   #endpointFails(failure: FailingResource): void {
@@ -176,11 +181,8 @@ export class Notifier {
     partition: string,
     messages: number,
   ): void {
-    const subject = `${id} ${partition}`;
-    const known = this.#lost.get(subject);
-    if (known) known.messages += messages;
-    else if (this.#lost.size < LOST_MAX)
-      this.#lost.set(subject, { projectId, partition, since: new Date().toISOString(), messages });
+    const facts = { since: new Date().toISOString(), partition };
+    this.#lost.add({ projectId, subject: `${id} ${partition}`, facts }, messages);
     this.#urgent = true;
   }
 
@@ -195,13 +197,14 @@ export class Notifier {
 
   async #tick(): Promise<void> {
     const { log, config, configCache } = this.options;
-    const [endpoints, sources] = [this.#endpoints, this.#sources];
+    const [endpoints, breakers, sources] = [this.#endpoints, this.#breakers, this.#sources];
     try {
       const licence = this.#licence();
       if (this.#ticks++ % TICKS_PER_READ === 0) {
         this.#urgent = true;
-        for (const { projectId, id } of endpoints.all())
-          if (!configCache.endpoint(projectId, id)) endpoints.forget(id);
+        for (const tracked of [endpoints, breakers])
+          for (const { projectId, id } of tracked.all())
+            if (!configCache.endpoint(projectId, id)) tracked.forget(id);
       }
       for (const failure of sources.all()) {
         if (
@@ -212,16 +215,19 @@ export class Notifier {
         sources.needsNotification(failure);
         this.#urgent = true;
       }
-      const hasRecovered = endpoints.recovered.size + sources.recovered.size > 0;
+      const hasRecovered = [endpoints, breakers, sources].some((it) => it.recovered.size > 0);
       if (!this.#urgent && !licence && !hasRecovered && !this.#outbox?.isRetryDue) return;
       this.#urgent = false;
       await this.#cleanUp();
       await this.#end('endpoint_failing', endpoints);
+      await this.#end('endpoint_breaker', breakers);
       await this.#end('source_failing', sources);
       if (licence) await this.#raise([licence], 0);
       await this.#raiseDue('endpoint_failing', endpoints);
+      await this.#raiseDue('endpoint_breaker', breakers);
       await this.#raiseDue('source_failing', sources);
-      await this.#raiseLost();
+      await this.#raiseTallied(this.#lost);
+      await this.#raiseTallied(this.#exhausted);
       await this.#readOpen();
       await this.#outbox?.send();
       if (this.#failing) log.info({}, 'Notifications are processed again.');
@@ -244,42 +250,31 @@ export class Notifier {
 
   async #raiseDue(kind: NewNotification['kind'], tracked: Failures): Promise<void> {
     const due = [...tracked.due.values()];
-    const notifications = due.map(({ projectId, id, failures, sinceMs, error }) => {
-      const facts = { since: new Date(sinceMs).toISOString(), error };
-      return {
-        kind,
-        projectId,
-        subject: id,
-        facts: kind === 'endpoint_failing' ? { failures, ...facts } : facts,
-      };
-    });
+    const notifications = due.map(({ projectId, id, failures, sinceMs, error, isOperational }) => ({
+      kind,
+      projectId,
+      subject: id,
+      facts: {
+        ...(kind !== 'source_failing' && { failures }),
+        since: new Date(sinceMs).toISOString(),
+        error,
+        ...(isOperational && ({ is_operational: true } as const)),
+      },
+    }));
     const raised = await this.#raise(
       notifications,
       this.options.config.notifications.quiet_seconds,
     );
-    // After a recent notification about the same resource, this one stays due and is raised later
-    // if the resource still fails.
-    for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
+    // After a recent notification about the same resource, or without anyone to notify, this one
+    // stays due and is raised later if the resource still fails.
+    for (const [n, failure] of due.entries())
+      if (raised[n] === 'raised' || raised[n] === 'known') tracked.raised(failure);
   }
 
-  async #raiseLost(): Promise<void> {
-    const due = [...this.#lost].map(([subject, lost]) => ({ subject, lost, ...lost }));
-    const notifications = due.map(({ subject, projectId, partition, since, messages }) => {
-      return {
-        kind: 'source_lost',
-        projectId,
-        subject,
-        facts: { since, partition, messages },
-      } as const;
-    });
-    const raised = await this.#raise(notifications, LOST_QUIET_SECONDS);
-    for (const [n, { subject, lost, messages }] of due.entries()) {
-      if (raised[n] === 'quiet') continue;
-      // More messages may have been lost in the meantime, so only those in the notification are
-      // subtracted.
-      lost.messages -= messages;
-      if (lost.messages === 0) this.#lost.delete(subject);
-    }
+  async #raiseTallied(tallies: Tallies): Promise<void> {
+    const due = tallies.due();
+    const raised = await this.#raise(due, TALLY_QUIET_SECONDS);
+    for (const [n, tally] of due.entries()) if (raised[n] !== 'quiet') tallies.reported(tally);
   }
 
   #raise(
@@ -312,10 +307,14 @@ export class Notifier {
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.options.database.pool);
-    this.#endpoints.open.clear();
-    this.#sources.open.clear();
+    const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
+      endpoint_failing: this.#endpoints,
+      endpoint_breaker: this.#breakers,
+      source_failing: this.#sources,
+    };
+    for (const tracked of Object.values(trackedOf)) tracked.open.clear();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
-      const tracked = kind === 'endpoint_failing' ? this.#endpoints : this.#sources;
+      const tracked = trackedOf[kind]!;
       // The agent that could not read the source is gone, so only an agent that reads it can end
       // the notification.
       if (kind === 'source_failing' && !raiserLives && this.#read.has(subject))

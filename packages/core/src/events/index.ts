@@ -8,6 +8,7 @@ export {
   MESSAGE_TYPE_HEADER,
   travellingHeaders,
 } from './headers.js';
+export { isOperational, OPERATIONAL_TYPES, type OperationalType } from './operational.js';
 export { type EventSearch, parseSearch } from './search.js';
 export {
   clampTime,

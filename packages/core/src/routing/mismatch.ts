@@ -1,12 +1,12 @@
 import { compileFilter, FilterBudget, memberAt } from '../events/filter.js';
 import { isObject } from '../json/json-value.js';
-import { matchesType, type RoutableEvent } from './route.js';
-import { lowerNames, type StoredSubscription } from './routed-project.js';
+import { matchesType, mayReceive, type RoutableEvent } from './route.js';
+import { lowerNames, type RoutedEndpoint, type StoredSubscription } from './routed-project.js';
 
 export type SubscriptionMismatch =
   | { readonly part: 'deleted' }
   | { readonly part: 'disabled' }
-  | { readonly part: 'endpoint' }
+  | { readonly part: 'endpoint'; readonly sentence?: string }
   | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
   /** The filter matches nothing, because it does not compile or exceeds the budget. */
@@ -35,9 +35,14 @@ export function subscriptionMismatch(
   {
     event,
     data,
-    hasEndpoint,
+    endpoint,
     budget,
-  }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
+  }: {
+    event: RoutableEvent;
+    data: unknown;
+    endpoint: Pick<RoutedEndpoint, 'ownerId'> | null;
+    budget: FilterBudget;
+  },
 ): SubscriptionMismatch | null {
   if (deleted_at !== null) return { part: 'deleted' };
   if (is_disabled) return { part: 'disabled' };
@@ -52,7 +57,12 @@ export function subscriptionMismatch(
   } catch (error) {
     return { part: 'filter', sentence: (error as Error).message };
   }
-  return hasEndpoint ? null : { part: 'endpoint' };
+  if (!endpoint) return { part: 'endpoint' };
+  if (mayReceive(endpoint, event.eventType)) return null;
+  return {
+    part: 'endpoint',
+    sentence: 'its endpoint has an owner, who gets no operational events',
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { FilterBudget, FilterBudgetError } from '../events/filter.js';
+import { isOperational } from '../events/operational.js';
 import { type Addressed, type RoutingOutcome, routingRule } from './outcomes.js';
 import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from './routed-project.js';
 
@@ -95,8 +96,10 @@ const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
 function subscriptionsOf(project: RoutedProject, eventType: string): readonly RoutedSubscription[] {
   let subscriptions = project.subscriptionsOfType.get(eventType);
   if (!subscriptions) {
-    subscriptions = project.subscriptions.filter((subscription) =>
-      subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)),
+    subscriptions = project.subscriptions.filter(
+      ({ eventTypes, endpointId }) =>
+        eventTypes.some((pattern) => matchesType(pattern, eventType)) &&
+        mayReceive(project.endpoints.get(endpointId), eventType),
     );
     const typesMax = Math.min(
       REMEMBERED_TYPES_MAX,
@@ -109,11 +112,22 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
 }
 
 /**
- * Returns whether a pattern matches an event type. `*` matches all, `order.*` those that begin with
- * `order.`, and any other pattern only itself.
+ * Returns whether an endpoint may receive events of a type by a subscription. An owner must not
+ * learn about the endpoints of others from operational events.
+ */
+export function mayReceive(
+  endpoint: Pick<RoutedEndpoint, 'ownerId'> | undefined,
+  eventType: string,
+): boolean {
+  return (endpoint?.ownerId ?? null) === null || !isOperational(eventType);
+}
+
+/**
+ * Returns whether a pattern matches an event type. `*` matches all but operational events,
+ * `order.*` those that begin with `order.`, and any other pattern only itself.
  */
 export function matchesType(pattern: string, eventType: string): boolean {
-  if (pattern === '*') return true;
+  if (pattern === '*') return !isOperational(eventType);
   return pattern.endsWith('.*')
     ? eventType.startsWith(pattern.slice(0, -1))
     : pattern === eventType;

@@ -13,7 +13,10 @@ interface ChannelSetting {
   readonly default?: string;
 }
 
-/** The settings that each type of channel needs. Secret ones are sealed. */
+/**
+ * The settings that each type of channel needs. Secret ones are sealed. A channel of the type
+ * `events` makes events of the project instead of requests.
+ */
 export const CHANNEL_TYPES = {
   slack: { url: { isSecret: true, isUrl: true } },
   teams: { url: { isSecret: true, isUrl: true } },
@@ -26,6 +29,7 @@ export const CHANNEL_TYPES = {
     api_url: { isUrl: true, default: 'https://api.opsgenie.com' },
   },
   webhook: { url: { isUrl: true }, secret: { isSecret: true, isOptional: true } },
+  events: {},
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ChannelSetting>>>>;
 export type ChannelType = keyof typeof CHANNEL_TYPES;
 
@@ -126,6 +130,7 @@ export interface ChannelNotification extends ClaimedNotification {
   /** The position in the channel's queue. */
   readonly n: string;
   readonly isRecovery: boolean;
+  readonly queuedAt: Date;
 }
 
 /** Returns the first notifications in a channel's queue. */
@@ -136,7 +141,7 @@ export async function readChannelQueue(
 ): Promise<ChannelNotification[]> {
   const { rows } = await pool.query<ChannelNotification>({
     name: 'read-channel-queue',
-    text: `select q.n, q.is_recovery as "isRecovery", d.* from channel_notifications q,
+    text: `select q.n, q.is_recovery as "isRecovery", q.created_at as "queuedAt", d.* from channel_notifications q,
              lateral (${describeNotifications('(select * from notifications where id = q.notification_id)', `'{}'::text[]`)}) d
            where q.channel_id = $1 order by q.n limit $2`,
     values: [channelId, max],

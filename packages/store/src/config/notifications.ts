@@ -3,15 +3,17 @@ import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
 /**
- * `endpoint_failing` and `source_failing` stay open until recovery, except that a pause
- * notification is closed as soon as it is raised. `endpoint_disabled` stays open until the endpoint
- * is activated. `licence_*` are never closed, so there is only one per subject. The other kinds are
+ * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
+ * a pause notification is closed as soon as it is raised. `endpoint_disabled` stays open until the
+ * endpoint is activated. `licence_*` are never closed, so there is only one per subject. The other kinds are
  * closed as soon as they are raised. Channels receive the end of an open notification too.
  */
 const KINDS = [
   'endpoint_disabled',
   'endpoint_disabling',
   'endpoint_failing',
+  'endpoint_breaker',
+  'endpoint_exhausted',
   'source_failing',
   'source_lost',
   'channel_test',
@@ -33,6 +35,14 @@ export interface NotificationFacts {
   readonly since?: string;
   readonly error?: string;
   readonly failures?: number;
+  /** The number of deliveries without a retry left, and the id of the first. */
+  readonly deliveries?: number;
+  readonly delivery_id?: string;
+  /**
+   * Whether only deliveries of operational events caused it. The trigger queues such a notification
+   * for no channel of the type `events`, so that operational events never cause more of them.
+   */
+  readonly is_operational?: true;
   /** The maximum number of messages in `partition` that may have been lost at the broker. */
   readonly messages?: number;
   readonly partition?: string;
@@ -60,9 +70,9 @@ export interface NewNotification {
 
 /**
  * The result of raising a notification: `known` if it is already open, `quiet` if one was raised
- * within the quiet period.
+ * within the quiet period, `unheard` if neither e-mail nor a channel sends it.
  */
-export type Raised = 'raised' | 'known' | 'quiet';
+export type Raised = 'raised' | 'known' | 'quiet' | 'unheard';
 
 /**
  * Adds notifications with distinct kinds and subjects. Skips one if another with the same kind and
@@ -89,7 +99,7 @@ export async function raiseNotifications(
            ),
            raised as (
              insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at, status, next_attempt_at)
-             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind = 'source_lost' then now() end, ${waiting('$8')} from given
+             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind in ('source_lost', 'endpoint_exhausted') then now() end, ${waiting('$8')} from given
              where ${heard('$8', 'given.project_id')} and (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
              order by kind, subject
              on conflict (kind, subject) where ended_at is null do nothing
@@ -97,7 +107,7 @@ export async function raiseNotifications(
            )
            select case when id in (select id from raised) then 'raised'
                        when (kind, subject) in (select kind, subject from notifications where ended_at is null) then 'known'
-                       else 'quiet' end as raised
+                       when ${heard('$8', 'given.project_id')} then 'quiet' else 'unheard' end as raised
            from given order by n`,
     values: [
       notifications.map(() => newId()),
@@ -143,7 +153,7 @@ export async function endNotifications(
 }
 
 /**
- * Returns the open notifications of failing endpoints and sources, and whether the agent that
+ * Returns the open notifications of failing endpoints, open circuit breakers and failing sources, and whether the agent that
  * raised each is alive.
  */
 export async function readOpenNotifications(client: Querier) {
@@ -154,7 +164,7 @@ export async function readOpenNotifications(client: Querier) {
   }>({
     name: 'open-notifications',
     text: `select kind, subject, exists (select from agents a where a.id = n.raised_by and a.expires_at > now()) as raiser_lives
-           from notifications n where ended_at is null and kind in ('endpoint_failing', 'source_failing')`,
+           from notifications n where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')`,
   });
   return rows;
 }
@@ -284,7 +294,7 @@ export async function giveUpNotifications(
   await client.query(
     `update notifications n set ended_at = now()
      where n.ended_at is null and case
-       when n.kind in ('endpoint_failing', 'endpoint_disabled') then not exists (
+       when n.kind in ('endpoint_failing', 'endpoint_breaker', 'endpoint_disabled') then not exists (
          select from endpoints e where e.project_id = n.project_id and e.id = n.subject::uuid and e.deleted_at is null)
        when n.kind = 'source_failing' then not exists (
          select from sources s where s.project_id = n.project_id and s.id = n.subject::uuid and s.deleted_at is null)

@@ -30,6 +30,8 @@ export interface AttemptRecord extends EventRef {
    * The JSON output of the subscription's function. Set only for the first attempt that sends it.
    */
   readonly transformedData?: string | undefined;
+  /** Whether the delivery is that of an operational event. Not stored. */
+  readonly isOperational: boolean;
 }
 
 const ATTEMPT = membersOf<AttemptRecord>(

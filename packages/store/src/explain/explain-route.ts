@@ -98,7 +98,7 @@ function* explained(
       mismatch: subscriptionMismatch(subscription, {
         event,
         data,
-        hasEndpoint: endpoint !== null,
+        endpoint: endpoint && { ownerId: endpoint.owner_id },
         budget,
       }),
     };

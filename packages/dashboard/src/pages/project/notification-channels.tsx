@@ -19,6 +19,7 @@ const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<stri
   pagerduty: ['PagerDuty', { routing_key: 'Integration key', api_url: 'API URL (optional)' }],
   opsgenie: ['Opsgenie', { api_key: 'API key', api_url: 'API URL (optional)' }],
   webhook: ['Webhook', { url: 'URL', secret: 'Signing secret (optional)' }],
+  events: ['Events of this project', {}],
 };
 const CHOICES = (Object.keys(TYPES) as Type[]).map((type) => [type, TYPES[type][0]] as const);
 
@@ -45,7 +46,8 @@ export function NotificationChannels() {
   return (
     <Panel title="Notification channels">
       <p class="muted">
-        Failing endpoints and sources are reported here, and by e-mail where it is set up.
+        Failing endpoints and sources are reported here, and by e-mail where it is set up. Channels
+        of events report them to endpoints of this project.
       </p>
       <Paged list={list} lines={2}>
         {(rows) =>
@@ -127,7 +129,12 @@ function NewChannel({ list, onClose }: { list: List<NotificationChannel>; onClos
       onClose={onClose}
     >
       <TextField label="Name" {...text('name')} isRequired hasFocus />
-      <Select label="Type" options={CHOICES} {...text('type')} />
+      <Select
+        label="Type"
+        options={CHOICES}
+        hint={type === 'events' && 'Endpoints that subscribe to gateway.* receive signed events.'}
+        {...text('type')}
+      />
       {names.map((it) => (
         <TextField key={it} label={labels[it]!} isMono {...text(it, `settings.${it}`)} />
       ))}

@@ -55,7 +55,11 @@ const NewChannel = named(
   'NewNotificationChannel',
   object({
     name: Name,
-    type: oneOf(TYPES),
+    type: Type.Unsafe<ChannelType>({
+      ...oneOf(TYPES),
+      description:
+        '`events` creates operational events of the project, which are delivered to the endpoints that subscribe to their types. The others send requests.',
+    }),
     settings: Settings,
     ...optional({ kinds, enabled }),
   }),

@@ -8,7 +8,8 @@ export const EventTypes = Type.Optional(
   Type.Array(Word, {
     minItems: 1,
     maxItems: 200,
-    description: '`*` is every type, `order.*` every one that begins with `order.`.',
+    description:
+      '`*` is every type but those of operational events, `order.*` every one that begins with `order.`.',
   }),
 );
 export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });

@@ -1,0 +1,48 @@
+import type { OperationalType } from '@gateway/core/events';
+import { maskUrls } from '@gateway/core/logging';
+import type { ChannelNotification, NotificationKind } from '@gateway/store/config';
+
+type ProjectKind = Exclude<NotificationKind, `licence_${string}`>;
+
+/** The event types of each kind of notification: when it is raised, and when its cause has ended. */
+const TYPES: Readonly<
+  Record<ProjectKind, readonly [raised: OperationalType, ended?: OperationalType]>
+> = {
+  endpoint_disabled: ['gateway.endpoint.disabled', 'gateway.endpoint.activated'],
+  endpoint_disabling: ['gateway.endpoint.disabling'],
+  endpoint_failing: ['gateway.endpoint.failing', 'gateway.endpoint.recovered'],
+  endpoint_breaker: ['gateway.endpoint.breaker_opened', 'gateway.endpoint.breaker_closed'],
+  endpoint_exhausted: ['gateway.delivery.exhausted'],
+  source_failing: ['gateway.source.failing', 'gateway.source.recovered'],
+  source_lost: ['gateway.source.lost'],
+  channel_test: ['gateway.channel.test'],
+};
+
+/** Returns the type and the data of the event about a notification, or about the end of its cause. */
+export function operationalEvent(notification: ChannelNotification): {
+  eventType: OperationalType;
+  data: string;
+} {
+  const { id, projectId, project, subject, name, url, createdAt, isRecovery } = notification;
+  const kind = notification.kind as ProjectKind;
+  const { error, resumes_at: resumesAt, ...facts } = notification.facts;
+  const [raised, ended] = TYPES[kind];
+  const eventType =
+    resumesAt !== undefined ? 'gateway.source.paused' : (isRecovery && ended) || raised;
+  const [thing] = kind.split('_') as [string];
+  const data = {
+    type: eventType,
+    id,
+    raised_at: createdAt.toISOString(),
+    project: { uid: projectId, name: project },
+    [thing]: {
+      uid: subject.split(' ')[0],
+      name,
+      ...(url !== null && { url: maskUrls(url) }),
+    },
+    ...facts,
+    ...(resumesAt !== undefined && { resumes_at: new Date(resumesAt).toISOString() }),
+    ...(error !== undefined && { error: maskUrls(error) }),
+  };
+  return { eventType, data: JSON.stringify(data) };
+}

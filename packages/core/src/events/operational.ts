@@ -1,0 +1,24 @@
+/** The types of operational events, which report on the endpoints and sources of a project. */
+export const OPERATIONAL_TYPES = [
+  'gateway.endpoint.disabled',
+  'gateway.endpoint.activated',
+  'gateway.endpoint.disabling',
+  'gateway.endpoint.failing',
+  'gateway.endpoint.recovered',
+  'gateway.endpoint.breaker_opened',
+  'gateway.endpoint.breaker_closed',
+  'gateway.delivery.exhausted',
+  'gateway.source.failing',
+  'gateway.source.recovered',
+  'gateway.source.paused',
+  'gateway.source.lost',
+  'gateway.channel.test',
+] as const;
+export type OperationalType = (typeof OPERATIONAL_TYPES)[number];
+
+const types: ReadonlySet<string> = new Set(OPERATIONAL_TYPES);
+
+/** Whether an event type is one of operational events. */
+export function isOperational(eventType: string): boolean {
+  return types.has(eventType);
+}
