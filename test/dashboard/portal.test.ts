@@ -142,6 +142,10 @@ portal(
     await page.getByRole('link', { name: 'Send a test event' }).click();
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.getByText('It was not accepted').waitFor();
+    await page
+      .getByText('Your server answered 500 Internal Server Error. Look for the error')
+      .first()
+      .waitFor();
     await page.getByRole('link', { name: 'The delivery' }).click();
     await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
     await page.getByLabel('Request data', { exact: true }).getByText('This is a test').waitFor();
@@ -162,7 +166,7 @@ portal(
     await page.getByText('Copy the secret now').waitFor();
     await page.getByRole('button', { name: 'Close' }).last().click();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('You paused this endpoint.').waitFor();
+    await page.getByText('This endpoint is paused.').waitFor();
     await page.getByRole('button', { name: 'Activate' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     await close();

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import kafkajs, { Partitioners } from 'kafkajs';
 import { suite } from 'uvu';
@@ -394,6 +395,18 @@ const mistakes: Record<string, { connection: Partial<Connection>; message: RegEx
       fix: /auth\.tls/,
     },
   };
+
+source('check waits a moment for a topic that is only just created', async () => {
+  const topic_name = randomName('new');
+  const connection = { brokers: [listeners.plaintext], topic_name };
+  const checked = plugin.check(connection, { signal: new AbortController().signal, settings: {} });
+  const admin = broker.client().admin();
+  await admin.connect();
+  await delay(300);
+  await admin.createTopics({ topics: [{ topic: topic_name }] });
+  await admin.disconnect();
+  await checked;
+});
 
 for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
   source(`check tells of ${name}, and what to change`, async () => {

@@ -132,7 +132,7 @@ dashboard(
         false,
         path,
       );
-    assert.is((await get(`${api.url}/`)).status, 404);
+    assert.is((await get(`${api.url}/projects`)).status, 404);
     assert.is((await get(`${api.url}/`, { accept: 'application/json' })).status, 404);
     assert.is((await get(`${api.url}/`, HTML, 'POST')).status, 404);
     assert.is((await get(`${api.url}/assets/missing.js`, HTML)).status, 404);
@@ -141,6 +141,16 @@ dashboard(
     assert.equal([head.status, head.body.length], [200, 0]);
   },
 );
+
+dashboard('a client that accepts anything gets the page at the start', async () => {
+  for (const headers of [{}, { accept: '*/*' }]) {
+    for (const url of [`${api.url}/`, `${below.url}/gateway`]) {
+      const { status, headers: sent } = await get(url, headers);
+      assert.is(status, 200, url);
+      assert.match(sent['content-type'] ?? '', 'text/html');
+    }
+  }
+});
 
 dashboard('below a root path it is there alone, and its files are too', async () => {
   assert.is((await get(`${below.url}/`, HTML)).status, 404);

@@ -48,8 +48,9 @@ function brandOf(file: string): { readonly name: string; readonly css: Buffer } 
 
 /**
  * Serves the files in `<rootPath>/assets`, and the dashboard page for every other path outside the
- * API if the client accepts HTML. A style sheet of the operator is loaded after the others. Other requests, and all if the dashboard is not built, go to the
- * next middleware. Only portal pages can be framed, and only by the origins in `frameAncestors`.
+ * API if the client names HTML in `Accept`; the start page also without `Accept`. A style sheet of
+ * the operator is loaded after the others. Other requests, and all if the dashboard is not built, go
+ * to the next middleware. Only portal pages can be framed, and only by the origins in `frameAncestors`.
  */
 export function serveDashboard(
   rootPath: string,
@@ -80,7 +81,7 @@ export function serveDashboard(
       const name = path.slice(assets.length);
       return names.has(name) ? sendAsset(ctx, name, names) : next();
     }
-    if (!isPage(path, rootPath) || !/\btext\/html\b/.test(ctx.get('accept'))) return next();
+    if (!isPage(path, rootPath) || !wantsPage(ctx, rootPath)) return next();
     ctx.status = 200;
     ctx.type = 'text/html';
     ctx.etag = etag;
@@ -96,6 +97,15 @@ export function serveDashboard(
     else ctx.body = page;
     return undefined;
   };
+}
+
+/**
+ * Returns whether the client accepts HTML. Only the start page is also for clients that accept
+ * anything: other paths belong to routes that are not pages.
+ */
+function wantsPage(ctx: Context, rootPath: string): boolean {
+  const isStart = ctx.path === rootPath || ctx.path === `${rootPath}/`;
+  return isStart ? ctx.accepts('html') !== false : /\btext\/html\b/.test(ctx.get('accept'));
 }
 
 function isPage(path: string, rootPath: string): boolean {

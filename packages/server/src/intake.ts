@@ -1,8 +1,8 @@
+import { linksOf } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { createApp } from './api/app.js';
 import { openContext } from './context.js';
-import { linksOf } from './http/links.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, listenerOptions } from './listener.js';
 import { routes } from './routes/index.js';

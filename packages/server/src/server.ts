@@ -1,4 +1,4 @@
-import type { Config } from '@gateway/core/config';
+import { linksOf, type Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
@@ -21,7 +21,6 @@ import { startBilling } from './billing.js';
 import { openContext } from './context.js';
 import { serveDashboard } from './dashboard.js';
 import { serveDocs } from './docs.js';
-import { linksOf } from './http/links.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  ErrorChain,
   PluginError,
   settles,
   whenAborted,
@@ -35,6 +37,21 @@ export default plugin;
  */
 const CHECK_MS = 8_500;
 const CHECK_CLOSE_MS = 1_000;
+/** How long a check is repeated whose error is normal while a cluster or topic is new. */
+const STARTING_MS = 3_000;
+const STARTING_EVERY_MS = 250;
+const STARTING: readonly (string | RegExp)[] = [
+  'ECONNREFUSED',
+  'BROKER_NOT_AVAILABLE',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'GROUP_LOAD_IN_PROGRESS',
+  'KafkaJSNoBrokerAvailableError',
+  'KafkaJSGroupCoordinatorNotFound',
+  /^There is no topic/m,
+];
 /**
  * The largest response that `check` accepts. The metadata of a large cluster takes a few megabytes.
  */
@@ -48,8 +65,8 @@ const LEAVE_MS = 5_000;
 const JOIN_AT_ONCE = 16;
 
 /**
- * Looks up the topic and the configured consumer group. Resolves with advice if members would be
- * idle.
+ * Looks up the topic and the configured consumer group, for a few seconds if the cluster or the topic
+ * may be new. Resolves with advice if members would be idle.
  * @throws PluginError if the topic cannot be read
  */
 async function check(
@@ -66,7 +83,7 @@ async function check(
   const admin = client.kafka.admin();
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_MS)]);
   try {
-    const found = lookUp(admin, connection);
+    const found = lookUpOnceStarted(admin, connection, signal);
     found.catch(() => {});
     const partitions = await Promise.race([found, whenAborted(signal)]);
     signal.throwIfAborted();
@@ -83,6 +100,22 @@ async function check(
   } finally {
     await settles(admin.disconnect(), CHECK_CLOSE_MS);
     client.destroy();
+  }
+}
+
+async function lookUpOnceStarted(
+  admin: Admin,
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<number> {
+  const endMs = performance.now() + STARTING_MS;
+  for (;;) {
+    try {
+      return await lookUp(admin, connection);
+    } catch (error) {
+      if (performance.now() > endMs || !new ErrorChain(error).has(...STARTING)) throw error;
+      await sleep(STARTING_EVERY_MS, undefined, { signal });
+    }
   }
 }
 

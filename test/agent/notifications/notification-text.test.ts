@@ -1,11 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { resolveConfig } from '#core/config/config';
 import { notificationText as textOf } from '#agent/notifications/notification-text';
 import type { ClaimedNotification } from '#store/config/notifications';
 
 const text = suite('agent/notifications/notification-text');
 
-const CONFIG = { host: 'gateway.example.com', root_path: '/gw', env: 'production' };
+const { config: CONFIG } = resolveConfig({
+  env: {},
+  file: { host: 'https://gateway.example.com', root_path: '/gw', env: 'production' },
+});
 
 const notificationText = (one: ClaimedNotification, config: Parameters<typeof textOf>[1]) =>
   textOf([one], config);

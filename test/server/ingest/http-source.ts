@@ -20,7 +20,8 @@ export async function httpSource(
     ...fields,
   });
   if (made.status !== 201) throw new Error(`the source was refused: ${made.text}`);
-  const { uid, url } = made.body.data as { uid: string; url: string };
+  const { uid, url: absolute } = made.body.data as { uid: string; url: string };
+  const url = new URL(absolute).pathname;
   const post = async (
     body: string | Uint8Array<ArrayBuffer>,
     headers: Record<string, string> = {},

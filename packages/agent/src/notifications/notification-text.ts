@@ -1,4 +1,4 @@
-import type { Config } from '@gateway/core/config';
+import { linksOf, type Config } from '@gateway/core/config';
 import { maskUrls } from '@gateway/core/logging';
 import type { ClaimedNotification } from '@gateway/store/config';
 
@@ -41,7 +41,7 @@ const SEVERAL: Readonly<
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
-type TextConfig = Pick<Config, 'host' | 'root_path' | 'env'>;
+type TextConfig = Pick<Config, 'host' | 'root_path' | 'server' | 'env'>;
 
 /**
  * Returns the parts of a message about notifications of one kind and organisation, without event
@@ -93,7 +93,7 @@ export type Fact = readonly [name: string, value: string];
 
 function contentOf(
   it: ClaimedNotification,
-  config: Pick<Config, 'host' | 'root_path'>,
+  config: TextConfig,
 ): { subject: string; opening: string; facts: readonly Fact[]; advice: readonly string[] } {
   const { facts, kind, projectId } = it;
   const [id = ''] = it.subject.split(' ');
@@ -264,13 +264,8 @@ function factLines(facts: readonly Fact[]): string {
   return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${value}`).join('\n');
 }
 
-function linkTo(
-  { host, root_path: root }: Pick<Config, 'host' | 'root_path'>,
-  path: string,
-): Fact[] {
-  if (host === undefined) return [];
-  const scheme = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host) ? 'http' : 'https';
-  return [['Link', `${scheme}://${host}${root}${path}`]];
+function linkTo(config: TextConfig, path: string): Fact[] {
+  return config.host === undefined ? [] : [['Link', linksOf(config).base + path]];
 }
 
 function time(iso: string): string {

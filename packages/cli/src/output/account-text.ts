@@ -1,4 +1,4 @@
-import type { Config } from '@gateway/core/config';
+import { linksOf, type Config } from '@gateway/core/config';
 import type { BootstrappedUser } from '@gateway/store/people';
 import { recordText } from './table.js';
 
@@ -21,7 +21,10 @@ export function accountText({
 ${facts.replaceAll(/^/gm, '  ')}`;
 }
 
-/** Returns the URL of the server, without a slash at the end. */
-export function serverUrl({ host, root_path: rootPath, server }: Config): string {
-  return `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}`;
+/**
+ * Returns the URL of the server, without a slash at the end. Throws `host_invalid` if `host` is
+ * invalid.
+ */
+export function serverUrl(config: Config): string {
+  return linksOf(config).url(config.server.http.port);
 }

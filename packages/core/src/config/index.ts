@@ -22,3 +22,4 @@ export {
   type Config,
 } from './settings.js';
 export { formats } from './parse-value.js';
+export { linksOf, type Links } from './links.js';

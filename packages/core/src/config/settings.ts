@@ -138,7 +138,7 @@ export const settings = {
   env: { type: 'string', default: 'development', flag: 'env', on: ['server'],
     summary: 'Environment name. Appears in health, logs and traces.' },
   host: { type: 'string', format: 'login', flag: 'host', on: ['server'],
-    summary: 'Public host name of the control plane. Links start with it; a port is allowed: gateway.example.com:8443.' },
+    summary: 'Public host name of the control plane. Links start with it, with the scheme of the listener unless it has one: https://gateway.example.com:8443.' },
   root_path: { type: 'string', default: '', format: 'prefix', flag: 'root-path', on: ['server'],
     summary: 'Path prefix behind a reverse proxy. Applies to the control plane; for example /gateway.' },
   instance_ingest_rate: { type: 'integer', default: 1000, min: 0, flag: 'instance-ingest-rate',

@@ -3,6 +3,8 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Resource } from '../api/read.js';
 import { capital } from '../format/text.js';
+import { errorSentence } from '../portal/errors.js';
+import { isPortal } from '../router/location.js';
 import { Button } from './layout.js';
 
 /** Replaces an empty list. States why it is empty and what to do. */
@@ -58,7 +60,11 @@ export function Problem({
   children?: ComponentChildren;
 }) {
   const isOfApi = error instanceof GatewayApiError;
-  const sentence = isOfApi ? sentenceWithoutFix(error) : unreachable(error);
+  const sentence = isPortal.value
+    ? errorSentence(error)
+    : isOfApi
+      ? sentenceWithoutFix(error)
+      : unreachable(error);
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">{capital(sentence)}</p>
@@ -71,7 +77,7 @@ export function Problem({
           ))}
         </ul>
       )}
-      {isOfApi && <p>{capital(error.fix)}</p>}
+      {isOfApi && !isPortal.value && <p>{capital(error.fix)}</p>}
       {isOfApi && error.requestId && <p class="muted mono">request_id {error.requestId}</p>}
       {children}
       {retry && <Button onPress={retry}>Try again</Button>}
@@ -91,6 +97,7 @@ function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): st
 
 /** Returns the message of an error as one sentence, for toasts. */
 function sentenceOf(error: Error): string {
+  if (isPortal.value) return errorSentence(error);
   return error instanceof GatewayApiError ? capital(error.message) : unreachable(error);
 }
 

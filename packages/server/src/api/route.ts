@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
-import type { Config } from '@gateway/core/config';
+import type { Config, Links } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
@@ -28,7 +28,6 @@ import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-quer
 import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
 import type { ReceiveBody } from '../http/body-room.js';
-import type { Links } from '../http/links.js';
 import type { ApiAnswer } from '../http/response.js';
 import { camel } from './resources.js';
 

@@ -5,7 +5,7 @@ import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
 import { silentLog, type Log } from '#core/logging/log';
 import { openOidc } from '#server/auth/oidc/provider';
-import { linksOf } from '#server/http/links';
+import { linksOf } from '#core/config/links';
 import { freePort } from '../../../support/ports.js';
 import {
   oidcProvider,

@@ -2,13 +2,13 @@ import type { DeliveryAttempt } from '@gateway/client';
 import { Badge, Code, Time } from '../../components/data.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
+import { failureWords } from '../../portal/attempts.js';
+import { isPortal } from '../../router/location.js';
 
 /** Summarises the response, such as `200` or `connection refused`. */
-export function answerOf({
-  http_status: status,
-  error,
-  error_class: kind,
-}: DeliveryAttempt): string {
+export function answerOf(attempt: DeliveryAttempt): string {
+  const { http_status: status, error, error_class: kind } = attempt;
+  if (isPortal.value && kind !== null) return failureWords(attempt).label;
   if (kind === 'function') return 'function failed';
   return status === null ? (error ?? 'no response') : String(status);
 }
@@ -18,14 +18,11 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
   const {
     number,
     status,
-    url,
     requested_at: at,
     duration_ms: ms,
     response_headers: headers,
     response_body: body,
-    error,
   } = attempt;
-  const isSent = attempt.error_class !== 'function';
   const isBodyEmpty = body === null || body === '';
   return (
     <details class="attempt" open={isOpen}>
@@ -37,17 +34,7 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
           <Time at={at} />
         </span>
       </summary>
-      {error && isSent && attempt.http_status !== null && <p class="attempt-error">{error}</p>}
-      {!isSent && (
-        <p class="attempt-error">
-          No request was sent because the function of the subscription failed. {error}
-        </p>
-      )}
-      {isSent && headers === null && (
-        <p class="attempt-error">
-          No response from <span class="mono">{url}</span>: {error ?? 'unknown reason'}.
-        </p>
-      )}
+      {isPortal.value ? <OwnerProblem attempt={attempt} /> : <AttemptProblem attempt={attempt} />}
       {headers !== null && (
         <div class="attempt-sides">
           {isBodyEmpty ? (
@@ -63,5 +50,40 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
         </div>
       )}
     </details>
+  );
+}
+
+/** Says why nothing was sent, why there was no response, or what was wrong with it. */
+function AttemptProblem({ attempt }: { attempt: DeliveryAttempt }) {
+  const { url, error, error_class: kind, response_headers: headers } = attempt;
+  if (kind === 'function') {
+    return (
+      <p class="attempt-error">
+        No request was sent because the function of the subscription failed. {error}
+      </p>
+    );
+  }
+  if (headers === null) {
+    return (
+      <p class="attempt-error">
+        No response from <span class="mono">{url}</span>: {error ?? 'unknown reason'}.
+      </p>
+    );
+  }
+  return error ? <p class="attempt-error">{error}</p> : null;
+}
+
+/** The same for the owner of the endpoint, with what to do. */
+export function OwnerProblem({ attempt }: { attempt: DeliveryAttempt }) {
+  if (attempt.error_class === null) {
+    return attempt.error ? (
+      <p class="attempt-error">Your server accepted the message, but did not finish its answer.</p>
+    ) : null;
+  }
+  const { sentence, remedy } = failureWords(attempt);
+  return (
+    <p class="attempt-error">
+      {sentence} {remedy}
+    </p>
   );
 }

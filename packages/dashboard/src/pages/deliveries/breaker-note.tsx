@@ -3,6 +3,7 @@ import { api } from '../../api/client.js';
 import { Time } from '../../components/data.js';
 import { toast } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
+import { isPortal } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 
 /** An endpoint whose open circuit breaker holds deliveries back. */
@@ -20,6 +21,23 @@ export async function behindBreaker(endpointId: string): Promise<HeldBack | unde
     : undefined;
 }
 
+/** Said after a breaker was closed. */
+export const CLOSED = {
+  project: 'Circuit breaker closed. Waiting deliveries are being sent.',
+  owner: 'Waiting messages are being sent.',
+};
+
+function openSentence([name = '', ...others]: readonly string[]): string {
+  const count = others.length + 1;
+  if (isPortal.value) {
+    const where = count === 1 ? name : `${count} endpoints`;
+    return `We paused sending to ${where}, because your server did not accept our requests`;
+  }
+  return count === 1
+    ? `The circuit breaker of ${name} is open`
+    : `The circuit breakers of ${count} endpoints are open`;
+}
+
 /** Says which breakers queued deliveries wait for, with a button that closes them. */
 export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
   const [isClosed, setClosed] = useState(false);
@@ -28,9 +46,7 @@ export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
   return (
     <>
       <p>
-        {behind.length === 1
-          ? `The circuit breaker of ${first.endpoint_name ?? 'the endpoint'} is open`
-          : `The circuit breakers of ${behind.length} endpoints are open`}
+        {openSentence(behind.map((it) => it.endpoint_name ?? 'the endpoint'))}
         {behind.length === 1 && first.until && (
           <>
             {' '}
@@ -44,10 +60,10 @@ export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
           work={async () => {
             for (const { endpoint_id: id } of behind) await api().endpoints.resetCircuitBreaker(id);
             setClosed(true);
-            toast('Circuit breaker closed. Waiting deliveries are being sent.');
+            toast(CLOSED[isPortal.value ? 'owner' : 'project']);
           }}
         >
-          {behind.length === 1 ? 'Close breaker' : 'Close breakers'}
+          {isPortal.value ? 'Send now' : behind.length === 1 ? 'Close breaker' : 'Close breakers'}
         </ActionButton>
       )}
     </>

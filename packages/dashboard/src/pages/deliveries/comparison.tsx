@@ -4,6 +4,8 @@ import { Table, type TableColumn } from '../../components/data.js';
 import { Select } from '../../components/field.js';
 import { headerLines } from '../../format/json.js';
 import { localTime, milliseconds } from '../../format/time.js';
+import { failureWords } from '../../portal/attempts.js';
+import { isPortal } from '../../router/location.js';
 import { answerOf } from './attempt.js';
 
 interface Row {
@@ -57,11 +59,17 @@ function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   );
 }
 
+function errorOf(attempt: DeliveryAttempt): string {
+  const isFailure = attempt.error_class !== null;
+  if (isPortal.value) return isFailure ? failureWords(attempt).sentence : '–';
+  return attempt.error ?? '–';
+}
+
 /** Returns what differs. The request differs only in its time and URL. */
 function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt): Row[] {
   const facts: readonly (readonly [string, (it: DeliveryAttempt) => string])[] = [
     ['Response', answerOf],
-    ['Error', ({ error }) => error ?? '–'],
+    ['Error', errorOf],
     ['Sent', ({ requested_at: at }) => localTime(at)],
     ['Duration', ({ duration_ms: ms }) => milliseconds(ms)],
     ['URL', ({ url }) => url],

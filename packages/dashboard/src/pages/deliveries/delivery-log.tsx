@@ -7,6 +7,8 @@ import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
 import { LiveLog } from '../../components/log/live-log.js';
 import type { LogColumn } from '../../components/log/log.js';
 import { milliseconds, rowTime } from '../../format/time.js';
+import { failureLabel } from '../../portal/attempts.js';
+import { deliveryWords } from '../../portal/states.js';
 import { isPortal, projectHref } from '../../router/location.js';
 import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
@@ -32,11 +34,19 @@ export default function DeliveryLog() {
         hrefOf={({ uid }) => projectHref(`/deliveries/${uid}`)}
         rowKey={{ key: 'r', label: 'Resend the selected delivery', run: resendNow }}
       >
-        <p>
-          Each event creates a delivery for every matching endpoint. Deliveries appear here as they
-          happen.
-        </p>
-        {!isPortal.value && <ButtonLink href={projectHref('/events')}>View events</ButtonLink>}
+        {isPortal.value ? (
+          <p>
+            Each message to one of your endpoints appears here, with the response of your server.
+          </p>
+        ) : (
+          <>
+            <p>
+              Each event creates a delivery for every matching endpoint. Deliveries appear here as
+              they happen.
+            </p>
+            <ButtonLink href={projectHref('/events')}>View events</ButtonLink>
+          </>
+        )}
       </LiveLog>
     </Page>
   );
@@ -44,6 +54,7 @@ export default function DeliveryLog() {
 
 /** Returns why a delivery waits or has ended, in a few words. */
 function Remark({ row }: { row: EventDelivery }) {
+  if (isPortal.value) return <OwnerRemark row={row} />;
   const { reason, next_attempt_at: next, status, endpoint_metadata: endpoint } = row;
   if (status === 'scheduled' && endpoint.status === 'paused') return <>endpoint paused</>;
   if (reason?.startsWith('The circuit breaker'))
@@ -57,6 +68,20 @@ function Remark({ row }: { row: EventDelivery }) {
   }
   if (reason?.startsWith('No retry is left')) return <>no retry left</>;
   return <>{reason}</>;
+}
+
+function OwnerRemark({ row }: { row: EventDelivery }) {
+  const { remark } = deliveryWords(row);
+  return (
+    <>
+      {remark}
+      {remark && row.next_attempt_at && (
+        <>
+          , <Time at={row.next_attempt_at} look="relative" />
+        </>
+      )}
+    </>
+  );
 }
 
 const columns: readonly LogColumn<EventDelivery>[] = [
@@ -77,7 +102,10 @@ const columns: readonly LogColumn<EventDelivery>[] = [
     width: 'minmax(4rem, 0.6fr)',
     narrow: 'hidden',
     cell: ({ last_attempt: last }) =>
-      last && (last.http_status ?? (last.error_class ?? 'none').replaceAll('_', ' ')),
+      last &&
+      (isPortal.value
+        ? failureLabel(last.error_class, last.http_status)
+        : (last.http_status ?? (last.error_class ?? 'none').replaceAll('_', ' '))),
   },
   {
     name: 'Duration',
@@ -98,7 +126,10 @@ const columns: readonly LogColumn<EventDelivery>[] = [
     width: 'minmax(8rem, 1.6fr)',
     narrow: 'hidden',
     cell: (row) => (
-      <span class="muted" title={row.reason ?? undefined}>
+      <span
+        class="muted"
+        title={isPortal.value ? deliveryWords(row).sentence : (row.reason ?? undefined)}
+      >
         <Remark row={row} />
       </span>
     ),

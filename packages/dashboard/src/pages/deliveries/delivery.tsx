@@ -8,6 +8,7 @@ import { Page, Panel } from '../../components/layout.js';
 import { Payload, Tree } from '../../components/payload.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
+import { deliveryWords } from '../../portal/states.js';
 import { isPortal, projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { Attempt } from './attempt.js';
@@ -89,7 +90,11 @@ function SentPayload({
   const headers = requestHeaders(delivery, event, attempt);
   if (event.data === null)
     return (
-      <p class="muted">The function of the subscription has not run yet, so there is no payload.</p>
+      <p class="muted">
+        {isPortal.value
+          ? 'The message is not ready yet.'
+          : 'The function of the subscription has not run yet, so there is no payload.'}
+      </p>
     );
   const body = JSON.stringify(event.data);
   return (
@@ -119,10 +124,14 @@ function DeliveryFacts({ delivery }: { delivery: EventDelivery }) {
   const rows: (readonly [string, ComponentChildren])[] = [
     ['Endpoint', <EndpointLink delivery={delivery} />],
     ['URL', endpoint.url && <span class="mono">{endpoint.url}</span>],
-    ['Reason', reason],
+    isPortal.value ? ['State', deliveryWords(delivery).sentence] : ['Reason', reason],
     [
       'Next attempt',
-      next ? <FullTime at={next} /> : ENDED.includes(status) ? null : waiting(delivery),
+      next ? (
+        <FullTime at={next} />
+      ) : ENDED.includes(status) || isPortal.value ? null : (
+        waiting(delivery)
+      ),
     ],
     [
       'Event',
@@ -132,13 +141,19 @@ function DeliveryFacts({ delivery }: { delivery: EventDelivery }) {
         <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>
       ),
     ],
-    ['Function', delivery.is_transformed && <Transformed delivery={delivery} />],
+    ['Function', delivery.is_transformed && !isPortal.value && <Transformed delivery={delivery} />],
     ['Delivery ID', <Copyable text={delivery.uid} what="delivery ID" />],
     ['Message time', <FullTime at={delivery.occurred_at} />],
     ['Last updated', <FullTime at={delivery.updated_at} />],
     [
+      'Repeated',
+      recovered > 0 && isPortal.value
+        ? 'Your server may have received it more than once, with the same webhook-id.'
+        : null,
+    ],
+    [
       'Recovered',
-      recovered > 0
+      recovered > 0 && !isPortal.value
         ? `${recovered} ${recovered === 1 ? 'time' : 'times'} after an agent died; the endpoint may have received duplicates`
         : null,
     ],
@@ -163,7 +178,6 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
 
 /** Explains that requests show the output of the function and not the event data. */
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
-  if (isPortal.value) return <>The data was transformed. The payload shows the result.</>;
   return (
     <>
       <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a>{' '}

@@ -7,7 +7,7 @@ import { Dialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { BatchButton } from '../../components/log/batch-dialog.js';
 import { closedRange, rangeWords } from '../../components/log/time-range.js';
-import { param } from '../../router/location.js';
+import { isPortal, param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
 import { BreakerNote, behindBreaker, type HeldBack } from './breaker-note.js';
 import { deliveryFilter } from './delivery-filter.js';
@@ -32,7 +32,11 @@ export function resendNow(delivery: EventDelivery): void {
     .then(() => behindBreaker(endpointId))
     .then((behind) => {
       if (!behind) return toast(`${isWaiting(delivery) ? 'Retrying' : 'Resending'} ${name}.`);
-      toast(`Queued ${name} to probe the open circuit breaker of ${behind.endpoint_name}.`);
+      toast(
+        isPortal.value
+          ? `Queued ${name} to try ${behind.endpoint_name} again.`
+          : `Queued ${name} to probe the open circuit breaker of ${behind.endpoint_name}.`,
+      );
     })
     .catch(toastError);
 }

@@ -50,7 +50,11 @@ export default function EndpointList() {
         load={read}
         hrefOf={({ uid }) => projectHref(`/endpoints/${uid}`)}
       >
-        <p>An endpoint is a URL that gets the events of its subscriptions, signed and retried.</p>
+        <p>
+          {isPortal.value
+            ? 'An endpoint is a URL of your server. We post a signed message to it when something happens that you subscribe to.'
+            : 'An endpoint is a URL that gets the events of its subscriptions, signed and retried.'}
+        </p>
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
             Create the first endpoint
@@ -129,15 +133,20 @@ function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
 }
 
 function Remark({ row }: { readonly row: ListedEndpoint }) {
-  const { until } = stateOf(row, row.attempts);
+  const { until, sentence } = stateOf(row, row.attempts);
+  const reason = isPortal.value
+    ? row.status === 'active'
+      ? undefined
+      : sentence
+    : (row.status_reason ?? undefined);
   return (
-    <span class="muted" title={row.status_reason ?? undefined}>
+    <span class="muted" title={reason}>
       {until ? (
         <>
           tried <Time at={until} look="relative" />
         </>
       ) : (
-        row.status_reason
+        reason
       )}
     </span>
   );

@@ -8,8 +8,9 @@ import { ButtonLink, Page, Panel } from '../../components/layout.js';
 import { TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import type { Value } from '../../components/schema-form/schema.js';
-import { projectHref } from '../../router/location.js';
+import { isPortal, projectHref } from '../../router/location.js';
 import { typesOf } from '../subscriptions/subscription-draft.js';
+import { VerifySample } from './verify.js';
 import { EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 
 interface Created {
@@ -81,10 +82,17 @@ function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
       <Panel title="The endpoint was created">
         <NewSecret what="secret" secret={secrets[0]?.value ?? ''}>
           <p>
-            The receiver verifies with it that requests come from here: <code>verify()</code> of the
-            client, or a library of Standard Webhooks.
+            {isPortal.value ? (
+              'Your server verifies with it that a request comes from us.'
+            ) : (
+              <>
+                The receiver verifies with it that requests come from here: <code>verify()</code> of
+                the client, or a library of Standard Webhooks.
+              </>
+            )}
           </p>
         </NewSecret>
+        {isPortal.value && <VerifySample />}
         {problem && (
           <Problem error={problem}>
             <p>

@@ -1,8 +1,11 @@
+import type { DeliveryAttempt, EventDelivery } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
 import { Time } from '../../components/data.js';
 import { capital } from '../../format/text.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { failureWords } from '../../portal/attempts.js';
+import { deliveryWords } from '../../portal/states.js';
+import { isPortal, projectHref, projectId } from '../../router/location.js';
 
 const LIVE_MS = 5_000;
 
@@ -26,10 +29,11 @@ export function LastError({ endpointId }: { readonly endpointId: string }) {
   );
   if (!data) return null;
   const { delivery, attempt } = data;
-  const why =
-    attempt?.error ??
-    delivery.reason ??
-    (attempt ? `It answered ${attempt.http_status}` : 'It was not sent');
+  const why = isPortal.value
+    ? ownerReason(delivery, attempt)
+    : (attempt?.error ??
+      delivery.reason ??
+      (attempt ? `It answered ${attempt.http_status}` : 'It was not sent'));
   return (
     <p>
       <strong>Last error:</strong> {capital(why)}{' '}
@@ -41,4 +45,10 @@ export function LastError({ endpointId }: { readonly endpointId: string }) {
       </span>
     </p>
   );
+}
+
+function ownerReason(delivery: EventDelivery, attempt: DeliveryAttempt | undefined): string {
+  if (!attempt) return deliveryWords(delivery).sentence;
+  const { sentence, remedy } = failureWords(attempt);
+  return `${sentence} ${remedy}`;
 }

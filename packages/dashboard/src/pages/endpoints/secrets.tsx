@@ -7,6 +7,7 @@ import { fieldError, Select, TextField } from '../../components/field.js';
 import { Dialog, FormDialog } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
 import { mayManage } from '../../session/session.js';
+import { VerifySample } from './verify.js';
 
 type Secret = Endpoint['secrets'][number];
 
@@ -37,6 +38,7 @@ export function Secrets({
         it.
       </p>
       <Table<Secret> label="Secrets" rows={secrets} columns={columns} />
+      <VerifySample />
       {isOpen && <Rotate endpointId={uid} onRotated={onChange} onClose={() => setOpen(false)} />}
     </Panel>
   );

@@ -5,6 +5,7 @@ import { toast } from '../../components/feedback.js';
 import { ActionButton } from '../../components/form.js';
 import { isPortal } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
+import { CLOSED } from '../deliveries/breaker-note.js';
 import { stateOf, type Attempts } from './state.js';
 
 /** States whether the endpoint receives its deliveries and, if not, offers a remedy. */
@@ -39,7 +40,7 @@ export function StateLine({
           <ActionButton
             work={async () => {
               await api().endpoints.resetCircuitBreaker(endpoint.uid);
-              toast('The circuit breaker is closed: what waits is sent.');
+              toast(CLOSED[isPortal.value ? 'owner' : 'project']);
               onChange();
             }}
           >

@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
 import type { Tone } from '../../components/data.js';
+import { inactiveSentence } from '../../portal/states.js';
 import { isPortal } from '../../router/location.js';
 
 export interface Attempts {
@@ -22,7 +23,8 @@ const FAILING = 0.5;
 const WORDS = {
   project: {
     paused: 'Its deliveries are held until it is activated.',
-    inactive: (reason: string) => `${reason} Events for it are not delivered.`,
+    inactive: ({ status_reason: reason }: Endpoint) =>
+      `${reason ?? 'It was deactivated.'} Events for it are not delivered.`,
     open: (failures: number, requests: number) =>
       `Its circuit breaker is open: ${failures} of ${requests} requests failed, so its deliveries wait. One request tries it`,
     probing: 'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
@@ -30,27 +32,24 @@ const WORDS = {
     active: 'Deliveries to it are sent.',
   },
   owner: {
-    paused: 'You paused this endpoint. We keep its messages, and send them when you activate it.',
-    inactive: (reason: string) => `${reason} We do not send messages to it.`,
+    paused: 'This endpoint is paused. We keep its messages, and send them when it is activated.',
+    inactive: inactiveSentence,
     open: (failures: number, requests: number) =>
       `We paused sending because your server did not accept our requests: ${failures} of ${requests} failed. No message is lost. We try again`,
     probing: 'We paused sending, and are now trying one request. If it works, the others follow.',
-    failing: 'Your server did not accept most of our requests of the last day.',
+    failing:
+      'Your server did not accept most of our requests of the last day. See its last error below.',
     active: 'We send messages to this endpoint.',
   },
 } as const;
 
 /** Describes whether an endpoint receives its deliveries: a label, a tone and a sentence. */
-export function stateOf(
-  { status, status_reason: reason, circuit_breaker: breaker }: Endpoint,
-  attempts?: Attempts,
-): EndpointState {
+export function stateOf(endpoint: Endpoint, attempts?: Attempts): EndpointState {
+  const { status, circuit_breaker: breaker } = endpoint;
   const words = WORDS[isPortal.value ? 'owner' : 'project'];
   if (status === 'paused') return { label: 'paused', tone: 'warn', sentence: words.paused };
-  if (status === 'inactive') {
-    const sentence = words.inactive(reason ?? 'It was deactivated.');
-    return { label: 'inactive', tone: 'bad', sentence };
-  }
+  if (status === 'inactive')
+    return { label: 'inactive', tone: 'bad', sentence: words.inactive(endpoint) };
   if (breaker?.state === 'open') {
     const { failures, requests, until } = breaker;
     const label = isPortal.value ? 'sending paused' : 'breaker open';

@@ -4,7 +4,7 @@ import { useResource } from '../../api/read.js';
 import { Badge, Table } from '../../components/data.js';
 import { Loaded } from '../../components/feedback.js';
 import { ButtonLink, Panel } from '../../components/layout.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { isPortal, projectHref, projectId } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 import { filterWords } from '../subscriptions/filter-words.js';
 
@@ -29,7 +29,9 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
         {({ content, pagination }) =>
           content.length === 0 ? (
             <p class="muted">
-              It is subscribed to nothing: only events that name it or its owner come here.
+              {isPortal.value
+                ? 'This endpoint has no subscription: it receives only messages that we address to you.'
+                : 'It is subscribed to nothing: only events that name it or its owner come here.'}
             </p>
           ) : (
             <>

@@ -15,8 +15,8 @@ import { Dialog } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
-import { projectHref, projectId } from '../../router/location.js';
-import { answerOf } from '../deliveries/attempt.js';
+import { isPortal, projectHref, projectId } from '../../router/location.js';
+import { answerOf, OwnerProblem } from '../deliveries/attempt.js';
 
 const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
@@ -140,7 +140,9 @@ function Outcome({ deliveryId }: { readonly deliveryId: string }) {
         )}
         {delivery && <a href={projectHref(`/deliveries/${deliveryId}`)}>The delivery</a>}
       </p>
-      {delivery?.reason && <p>{delivery.reason}</p>}
+      {isPortal.value
+        ? attempt && <OwnerProblem attempt={attempt} />
+        : delivery?.reason && <p>{delivery.reason}</p>}
       {attempt?.response_body && <Code label="Response body" text={attempt.response_body} />}
     </section>
   );

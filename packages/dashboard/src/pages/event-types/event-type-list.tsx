@@ -11,7 +11,7 @@ import { LiveLog } from '../../components/log/live-log.js';
 import type { LogColumn } from '../../components/log/log.js';
 import { objectOf } from '../../format/json.js';
 import { count } from '../../format/number.js';
-import { param, projectHref } from '../../router/location.js';
+import { isPortal, param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { pathOf } from './path.js';
 
@@ -32,6 +32,12 @@ export default function EventTypeList() {
         )
       }
     >
+      {isPortal.value && (
+        <p class="muted">
+          Each message has an event type, which says what happened and what its data holds. An
+          endpoint receives the types that it subscribes to.
+        </p>
+      )}
       <FilterBar searchHint="Name or description" hasTime={false} />
       <LiveLog<EventType>
         key={round}
@@ -45,7 +51,11 @@ export default function EventTypeList() {
         }
         hrefOf={(type) => projectHref(pathOf(type))}
       >
-        <p>Event types tell receivers what they get: description, schema and example.</p>
+        <p>
+          {isPortal.value
+            ? 'No event types are described yet. Endpoints that subscribe to * receive all messages.'
+            : 'Event types tell receivers what they get: description, schema and example.'}
+        </p>
         {mayCreate && <p>Create them here, or import the webhooks of an OpenAPI document.</p>}
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/event-types/new')}>

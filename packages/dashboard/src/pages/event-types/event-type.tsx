@@ -59,7 +59,9 @@ function Unknown({ name }: { name: string }) {
   return (
     <Empty title={`There is no event type ${name}`}>
       <p>
-        Events may have it all the same, unless the project rejects types that it does not know.
+        {isPortal.value
+          ? 'It may have been renamed or deleted.'
+          : 'Events may have it all the same, unless the project rejects types that it does not know.'}
       </p>
       {!isPortal.value && (
         <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>

@@ -1,10 +1,9 @@
 import type * as Client from 'openid-client';
-import { signInChecks, type Config } from '@gateway/core/config';
+import { signInChecks, type Config, type Links } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
-import type { Links } from '../../http/links.js';
 import { discover } from './discovery.js';
 import { discoveryFailure, failed, signInFailure } from './failure.js';
 import { personOf, type OidcPerson } from './person.js';

@@ -122,11 +122,12 @@ function viewWithToken(
   token: string,
   { config, links, request, project }: ProjectCall,
 ) {
-  const base = links.url(request.socket.localPort ?? config.server.http.port);
   return {
     ...view(row),
     token,
-    url: config.dashboard.enabled ? `${base}/portal/${project.id}#token=${token}` : null,
+    url: config.dashboard.enabled
+      ? `${links.ofRequest(request)}/portal/${project.id}#token=${token}`
+      : null,
   };
 }
 

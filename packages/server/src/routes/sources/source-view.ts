@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { findSource, type SourceRow } from '@gateway/store/config';
-import { found, type ProjectCall, type ServerContext } from '../../api/route.js';
+import { found, type ProjectCall } from '../../api/route.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 import { httpView, httpViewOf } from './http-source.js';
 import { pubSubView, PubSubSchema } from './pub-sub.js';
@@ -33,14 +33,14 @@ export const Source = named(
   }),
 );
 
-export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
+export function sourceView({ id, pub_sub, ...row }: SourceRow, call: ProjectCall): unknown {
   const { http, mask_id, ...plain } = row;
-  const broker = row.type === 'http' ? null : pubSubView(pub_sub, context);
+  const broker = row.type === 'http' ? null : pubSubView(pub_sub, call);
   return {
     uid: id,
     ...plain,
     pub_sub: broker,
-    ...(httpViewOf({ http, mask_id }, context.links.base) as object),
+    ...(httpViewOf({ http, mask_id }, call.links.ofRequest(call.request)) as object),
   };
 }
 

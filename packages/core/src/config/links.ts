@@ -1,25 +1,42 @@
-import type { Config } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { GatewayError } from '../errors/errors.js';
+import type { Config } from './settings.js';
 
 export interface Links {
   /** The prefix of every link: the origin, if `host` is set, then `root_path`. */
   readonly base: string;
   /** Whether clients use HTTPS according to the settings. */
   readonly isHttps: boolean;
+  /** Returns the base URL with the public name, or else the address of a listener. */
   url(port: number): string;
+  /** Returns the base URL with the public name, or else the address that the client has used. */
+  ofRequest(request: ClientRequest): string;
+}
+
+/** The parts of a request that give the address used by the client. */
+interface ClientRequest {
+  readonly headers: { readonly host?: string | undefined };
+  readonly socket: { readonly localPort?: number | undefined };
 }
 
 /**
  * Returns the base URL of the server's links, with the scheme of `host` or, if it has none, of the
  * listener. Throws `host_invalid` if `host` is invalid.
  */
-export function linksOf({ host, root_path: rootPath, server: { http } }: Config): Links {
+export function linksOf({
+  host,
+  root_path: rootPath,
+  server: { http },
+}: Pick<Config, 'host' | 'root_path' | 'server'>): Links {
   const scheme = http.ssl ? 'https' : 'http';
   const origin = host === undefined || host === '' ? undefined : originOf(host, scheme);
   return {
     base: (origin ?? '') + rootPath,
     isHttps: origin === undefined ? http.ssl : origin.startsWith('https:'),
     url: (port) => (origin ?? `${scheme}://${localName(http.bind)}:${port}`) + rootPath,
+    ofRequest({ headers, socket }) {
+      const name = headers.host || `${localName(http.bind)}:${socket.localPort ?? http.port}`;
+      return (origin ?? `${scheme}://${name}`) + rootPath;
+    },
   };
 }
 

@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { isGatewayError } from '#core/errors/errors';
-import { linksOf } from '#server/http/links';
+import { linksOf } from '#core/config/links';
 
-const links = suite('server/http/links');
+const links = suite('core/config/links');
 
 const of = (file: Record<string, unknown>) => linksOf(resolveConfig({ env: {}, file }).config);
 
@@ -37,6 +37,16 @@ links('the URL is that of the public name, or the address of the process', () =>
     'https://[::1]:1/gateway',
   );
   assert.is(of({ host: 'gateway.example.com' }).url(5005), 'http://gateway.example.com');
+});
+
+links('without a public name, an answer names the address that its client has used', () => {
+  const request = { headers: { host: 'internal:8080' }, socket: { localPort: 5005 } };
+  assert.is(of({ root_path: '/gateway' }).ofRequest(request), 'http://internal:8080/gateway');
+  assert.is(of({}).ofRequest({ ...request, headers: {} }), 'http://localhost:5005');
+  assert.is(
+    of({ host: 'https://gateway.example.com' }).ofRequest(request),
+    'https://gateway.example.com',
+  );
 });
 
 links('what is no public name is refused with what is wrong about it', () => {
