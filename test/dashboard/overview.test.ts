@@ -46,7 +46,7 @@ overview(
     scene.shop.answer({ status: 410 });
     await scene.client.events.create({ event_type: 'order.paid', data: {} });
     const health = page.getByRole('region', { name: 'Health' });
-    await health.getByText('Something is wrong.').waitFor();
+    await health.getByText('1 endpoint is inactive.').waitFor();
     await health.getByText(/shop/).first().waitFor();
     await health.getByRole('link').first().click();
     await page.getByRole('heading', { level: 1 }).waitFor();
@@ -63,7 +63,9 @@ overview('an endpoint behind an open breaker is told with what waits and until w
   const { page, close } = await scene.open('/overview');
   const health = page.getByRole('region', { name: 'Health' });
   await health
-    .getByText(/Deliveries to shop fail: \d+ waiting, breaker open until \d\d:\d\d UTC\./)
+    .getByText(
+      /Deliveries to shop have failed since \d\d:\d\d UTC: \d+ waiting, breaker open until \d\d:\d\d UTC\./,
+    )
     .waitFor();
   const failing = page.getByRole('group', { name: 'Failing endpoints' });
   await failing.getByText('breaker open', { exact: true }).waitFor();

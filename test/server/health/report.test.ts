@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { countRequests } from '#agent/flow-control/breaker-record';
+import { findingRows } from '#server/health/findings';
 import { readHealthReport, type HealthReport } from '#server/health/report';
 import { healthProbe } from '#server/health/healthz';
 import { insertSource, pauseSourceByPerson } from '#store/config/sources';
@@ -104,6 +105,8 @@ const minutesAgo = (minutes: number) => `now() - interval '${minutes} minutes'`;
 
 interface Fault {
   readonly code: string;
+  /** Opens the report if this is the worst finding. */
+  readonly verdict: string;
   readonly sentence: RegExp;
   readonly page: RegExp;
   /** Faults that cannot be seen while this one lasts. */
@@ -115,6 +118,7 @@ interface Fault {
 const faults: readonly Fault[] = [
   {
     code: 'postgres_away',
+    verdict: 'Postgres does not answer',
     sentence:
       /^Postgres has not answered since \d\d:\d\d UTC: nothing is accepted or delivered, and other states are unknown\.$/,
     page: /^\/instance$/,
@@ -122,6 +126,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'postgres_read_only',
+    verdict: 'Postgres accepts no writes',
     sentence:
       /^Postgres has accepted no writes since \d\d:\d\d UTC: nothing is accepted or delivered\.$/,
     page: /^\/instance$/,
@@ -140,6 +145,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'migrations_pending',
+    verdict: 'The database lacks migrations',
     sentence: /^The database lacks migrations: .*gateway migrate up/,
     page: /^\/instance$/,
     async inject(place) {
@@ -160,6 +166,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'agents_gone',
+    verdict: 'No agent is running',
     sentence: /^No agent is running since \d\d:\d\d UTC: nothing is routed or delivered\.$/,
     page: /^\/instance$/,
     hides: ['sources_failing', 'sources_unknown'],
@@ -174,6 +181,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'events_waiting',
+    verdict: '1 event waits to be routed',
     sentence: /^1 event waits to be routed, the oldest for 3 min\.$/,
     page: /^\/events\?status=pending$/,
     async inject({ id }) {
@@ -186,6 +194,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'deliveries_late',
+    verdict: '2 deliveries are late',
     sentence: /^2 deliveries are due and not sent, the oldest for 4 min\.$/,
     page: /^\/deliveries\?status=waiting$/,
     inject: async ({ id }) =>
@@ -193,7 +202,9 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'breakers_open',
-    sentence: /^Deliveries to billing fail: 200 waiting, breaker open until \d\d:\d\d UTC\.$/,
+    verdict: '1 endpoint is failing',
+    sentence:
+      /^Deliveries to billing have failed since \d\d:\d\d UTC: 200 waiting, breaker open until \d\d:\d\d UTC\.$/,
     page: /^\/endpoints\/[0-9a-f-]{36}$/,
     async inject({ id }) {
       const { id: endpointId } = await makeEndpoint(api.db, id, { name: 'billing' });
@@ -219,7 +230,8 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'endpoints_inactive',
-    sentence: /^crm is inactive, and events for it are not delivered\. It answered 410\.$/,
+    verdict: '1 endpoint is inactive',
+    sentence: /^crm has been inactive since \d\d:\d\d UTC, and gets no events\. It answered 410\.$/,
     page: /^\/endpoints\/[0-9a-f-]{36}$/,
     async inject({ id }) {
       const endpoint = await makeEndpoint(api.db, id, { name: 'crm' });
@@ -231,13 +243,16 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'endpoints_failing',
+    verdict: '1 endpoint is failing',
     sentence: /^Requests to shop fail: 30 of 32 since \d\d:\d\d UTC\.$/,
     page: /^\/endpoints\/[0-9a-f-]{36}$/,
     inject: ({ id }) => requested(id, 'shop', 2, 30),
   },
   {
     code: 'sources_failing',
-    sentence: /^The source orders cannot be read\. The broker refused the password\.$/,
+    verdict: '1 source cannot be read',
+    sentence:
+      /^The source orders has been failing since \d\d:\d\d UTC\. The broker refused the password\.$/,
     page: /^\/sources\/[0-9a-f-]{36}$/,
     async inject(place) {
       const { id: sourceId } = await source(place, 'orders');
@@ -255,6 +270,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'sources_unread',
+    verdict: 'No agent reads sources',
     sentence: /^No agent reads .*returns.*: messages wait with the broker\.$/,
     page: /^\/sources/,
     hides: ['sources_failing', 'sources_unknown'],
@@ -270,6 +286,7 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'kv_away',
+    verdict: 'Redis does not answer',
     sentence:
       /^Redis has not answered since \d\d:\d\d UTC: the states of circuit breakers.* are unknown\.$/,
     page: /^\/instance$/,
@@ -278,19 +295,23 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'sources_unknown',
+    verdict: 'The state of 1 source is unknown',
     sentence: /^Whether stock can be read is unknown: no agent has reported it for 30 s\.$/,
     page: /^\/sources\/[0-9a-f-]{36}$/,
     inject: (place) => source(place, 'stock'),
   },
   {
     code: 'endpoints_failing_partly',
+    verdict: 'Some requests to 1 endpoint fail',
     sentence: /^Some requests to mail fail: 3 of 32 since \d\d:\d\d UTC\.$/,
     page: /^\/endpoints\/[0-9a-f-]{36}$/,
     inject: ({ id }) => requested(id, 'mail', 29, 3),
   },
   {
     code: 'sources_paused',
-    sentence: /^The source stocktake is paused: messages wait with the broker\.$/,
+    verdict: '1 source is paused',
+    sentence:
+      /^The source stocktake has been paused since \d\d:\d\d UTC: messages wait with the broker\.$/,
     page: /^\/sources\/[0-9a-f-]{36}$/,
     async inject(place) {
       const { id } = await source(place, 'stocktake');
@@ -299,13 +320,15 @@ const faults: readonly Fault[] = [
   },
   {
     code: 'messages_quarantined',
-    sentence: /^1 message could not be accepted and is in quarantine\.$/,
+    verdict: '1 message is in quarantine',
+    sentence: /^1 message could not be accepted: in quarantine since \d\d:\d\d UTC\.$/,
     page: /^\/quarantine$/,
     inject: ({ id }) => quarantineMessages(api.db.pool, [quarantinedMessage({ projectId: id })]),
   },
   {
     code: 'deliveries_held',
-    sentence: /^1 delivery is held for paused endpoints\.$/,
+    verdict: '1 delivery is held',
+    sentence: /^1 delivery is held for endpoints paused since \d\d:\d\d UTC\.$/,
     page: /^\/endpoints\?status=paused$/,
     async inject({ id }) {
       const endpoint = await makeEndpoint(api.db, id, { name: 'paused' });
@@ -338,9 +361,17 @@ report('a project in use with no fault is healthy, and one without traffic says 
   assert.equal([idle.state, idle.sentence], ['idle', 'No traffic yet.']);
 });
 
+report('the faults are those that can be found, in order of harm', () => {
+  assert.equal(
+    faults.map(({ code }) => code),
+    findingRows.map(([code]) => code),
+  );
+});
+
 for (const fault of faults)
   report(`${fault.code} is found, with its sentence, age and page`, async () => {
-    const { findings, state } = await withFaults([fault]);
+    const { findings, state, sentence: verdict } = await withFaults([fault]);
+    assert.is(verdict, `${fault.verdict}.`);
     assert.equal(
       findings.map(({ code }) => code),
       [fault.code],
@@ -359,12 +390,16 @@ report('of each two faults the more harmful one is told first', async () => {
       const hides = upper.code === 'postgres_away' ? faults.map(({ code }) => code) : upper.hides;
       const isHidden = hides?.includes(lower.code) && lower.code !== 'kv_away';
       const isUpperHidden = lower.hides?.includes(upper.code);
-      const { findings } = await withFaults([upper, lower]);
+      const { findings, sentence: verdict } = await withFaults([upper, lower]);
       const expected = [...(isUpperHidden ? [] : [upper.code]), ...(isHidden ? [] : [lower.code])];
       const codes = findings.map(({ code }) => code);
       const pair = `${upper.code} and ${lower.code}: ${codes.join(', ')}`;
       assert.is(codes[0], expected[0], pair);
       for (const code of expected) assert.ok(codes.includes(code), pair);
+      const rest = findings.length - 1;
+      const more = rest === 0 ? '' : `, and ${rest} more problem${rest === 1 ? '' : 's'}`;
+      const start = isUpperHidden ? lower.verdict : upper.verdict;
+      assert.is(verdict, `${start}${more}.`, pair);
       assert.match(findings[0]!.sentence, isUpperHidden ? lower.sentence : upper.sentence, pair);
     }
 });
@@ -393,7 +428,7 @@ report('the API answers with the report of one project', async () => {
   const place = await inUse();
   await requested(place.id, 'shop', 1, 2);
   const { status, body } = await api.call('GET', `/projects/${place.id}/health`);
-  assert.equal([status, body.message, body.data.state], [200, 'Something is wrong.', 'bad']);
+  assert.equal([status, body.message, body.data.state], [200, '1 endpoint is failing.', 'bad']);
   assert.equal(
     body.data.findings.map(({ code }: { code: string }) => code),
     ['endpoints_failing'],

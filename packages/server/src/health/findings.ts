@@ -1,5 +1,4 @@
 import type { HealthComponent } from '@gateway/core/process';
-import { SUMMARY_MAX } from '@gateway/store/counts/activity';
 import {
   WAITING_MAX,
   type EndpointTrouble,
@@ -8,6 +7,7 @@ import {
 } from '@gateway/store/counts/health';
 import type { BreakerView } from '@gateway/store/kv';
 import type { NamedCondition } from './source-conditions.js';
+import { clock, figure, namesOf, sinceOf, span, things, upTo } from './wording.js';
 
 /** The worst of these in this order determines the state of a project. */
 export const SEVERITIES = ['bad', 'unknown', 'warn'] as const;
@@ -49,18 +49,20 @@ export interface Finding extends Found {
 type FindingRow = readonly [
   code: string,
   severity: Finding['severity'],
+  /** The finding in a few words, for the verdict about the project. */
+  headline: (count: number) => string,
   find: (facts: HealthFacts) => Found | false | undefined,
 ];
 
 /** Work that waits for longer than this has no agent that takes it. */
 const LATE_SECONDS = 30;
-const NAMED = 3;
 
 /** The findings in order of harm. */
-const rows: readonly FindingRow[] = [
+export const findingRows: readonly FindingRow[] = [
   [
     'postgres_away',
     'bad',
+    () => 'Postgres does not answer',
     ({ components: { postgres }, now }) =>
       postgres?.state === 'down' && {
         ...once(postgres.since),
@@ -71,6 +73,7 @@ const rows: readonly FindingRow[] = [
   [
     'postgres_read_only',
     'bad',
+    () => 'Postgres accepts no writes',
     ({ components: { postgres }, now }) =>
       postgres?.state === 'degraded' && {
         ...once(postgres.since),
@@ -81,6 +84,7 @@ const rows: readonly FindingRow[] = [
   [
     'migrations_pending',
     'bad',
+    () => 'The database lacks migrations',
     ({ components: { migrations, postgres } }) =>
       migrations?.state === 'down' &&
       postgres?.state !== 'down' && {
@@ -92,6 +96,7 @@ const rows: readonly FindingRow[] = [
   [
     'agents_gone',
     'bad',
+    () => 'No agent is running',
     ({ states, now }) =>
       states?.agents === 0 && {
         ...once(states.agents_until),
@@ -102,6 +107,7 @@ const rows: readonly FindingRow[] = [
   [
     'events_waiting',
     'bad',
+    (count) => things(count, 'event waits to be routed', 'events wait to be routed'),
     ({ states, now }) =>
       late(states?.oldest_pending_seconds) && {
         count: states!.pending_events,
@@ -114,6 +120,7 @@ const rows: readonly FindingRow[] = [
   [
     'deliveries_late',
     'bad',
+    (count) => things(count, 'delivery is late', 'deliveries are late'),
     ({ states, now }) =>
       late(states?.oldest_due_seconds) && {
         count: states!.due_deliveries,
@@ -126,16 +133,18 @@ const rows: readonly FindingRow[] = [
   [
     'breakers_open',
     'bad',
+    endpointsFail,
     ({ endpoints, now }) => {
       const open = endpoints.content.filter(({ kind }) => kind === 'open');
       const count = endpoints.count.open;
       const [first] = open;
       if (!first?.breaker) return undefined;
       const waiting = `${upTo(sum(open, 'waiting'), WAITING_MAX * open.length)} waiting`;
+      const since = earliest(open.map(({ breaker }) => breaker?.since ?? null));
       return {
         count,
-        since: earliest(open.map(({ breaker }) => breaker?.since ?? null)),
-        sentence: `Deliveries to ${namesOf(open, count)} fail: ${waiting}, ${count === 1 ? `breaker ${untilOf(first.breaker, now)}` : 'breakers open'}.`,
+        since,
+        sentence: `Deliveries to ${namesOf(open, count)} have failed${sinceOf(since, now)}: ${waiting}, ${count === 1 ? `breaker ${untilOf(first.breaker, now)}` : 'breakers open'}.`,
         ...endpointPage(open, count, '/endpoints?breaker=open'),
       };
     },
@@ -143,34 +152,38 @@ const rows: readonly FindingRow[] = [
   [
     'endpoints_inactive',
     'bad',
-    ({ states }) => {
+    (count) => things(count, 'endpoint is inactive', 'endpoints are inactive'),
+    ({ states, now }) => {
       const { inactive_endpoints: count = 0, inactive_endpoint: it } = states ?? {};
       if (count === 0 || !it) return undefined;
+      const since = states!.inactive_since;
       return {
         count,
-        since: states!.inactive_since,
+        since,
         sentence:
           count === 1
-            ? `${it.name} is inactive, and events for it are not delivered. ${it.reason ?? ''}`.trim()
-            : `${count} endpoints are inactive, and events for them are not delivered.`,
+            ? `${it.name} has been inactive${sinceOf(since, now)}, and gets no events. ${it.reason ?? ''}`.trim()
+            : `${count} endpoints are inactive and get no events, the first${sinceOf(since, now)}.`,
         ...endpointPage([it], count, '/endpoints?status=inactive'),
       };
     },
   ],
-  ['endpoints_failing', 'bad', (facts) => requestsFail(facts, 'failing')],
+  ['endpoints_failing', 'bad', endpointsFail, (facts) => requestsFail(facts, 'failing')],
   [
     'sources_failing',
     'bad',
-    ({ sources }) => {
+    (count) => things(count, 'source cannot be read', 'sources cannot be read'),
+    ({ sources, now }) => {
       const failing = sources.filter(({ state }) => state === 'failing');
+      const since = earliest(failing.map((it) => it.since));
       return (
         failing.length > 0 && {
           count: failing.length,
-          since: earliest(failing.map(({ since }) => since)),
+          since,
           sentence:
             failing.length === 1
-              ? `The source ${failing[0]!.name} cannot be read. ${failing[0]!.reason ?? ''}`.trim()
-              : `${failing.length} sources cannot be read: ${namesOf(failing)}.`,
+              ? `The source ${failing[0]!.name} has been failing${sinceOf(since, now)}. ${failing[0]!.reason ?? ''}`.trim()
+              : `${failing.length} sources cannot be read, the first${sinceOf(since, now)}: ${namesOf(failing)}.`,
           ...sourcePage(failing, 'failing'),
         }
       );
@@ -179,6 +192,7 @@ const rows: readonly FindingRow[] = [
   [
     'sources_unread',
     'bad',
+    () => 'No agent reads sources',
     ({ sources, states, now }) => {
       const unread = sources.filter(({ state }) => state === 'unknown');
       return (
@@ -195,6 +209,7 @@ const rows: readonly FindingRow[] = [
   [
     'kv_away',
     'unknown',
+    () => 'Redis does not answer',
     ({ components: { kv }, sources, now }) => {
       if (!kv || kv.state === 'ok') return undefined;
       const unknown = sources.filter(({ state }) => state === 'unknown').length;
@@ -208,6 +223,7 @@ const rows: readonly FindingRow[] = [
   [
     'sources_unknown',
     'unknown',
+    (count) => `The state of ${things(count, 'source', 'sources')} is unknown`,
     ({ sources, states, components: { kv } }) => {
       const unknown = sources.filter(({ state }) => state === 'unknown');
       return (
@@ -222,17 +238,24 @@ const rows: readonly FindingRow[] = [
       );
     },
   ],
-  ['endpoints_failing_partly', 'warn', (facts) => requestsFail(facts, 'partly')],
+  [
+    'endpoints_failing_partly',
+    'warn',
+    (count) => `Some requests to ${things(count, 'endpoint', 'endpoints')} fail`,
+    (facts) => requestsFail(facts, 'partly'),
+  ],
   [
     'sources_paused',
     'warn',
-    ({ sources }) => {
+    (count) => things(count, 'source is paused', 'sources are paused'),
+    ({ sources, now }) => {
       const paused = sources.filter(({ state }) => state === 'paused');
+      const since = earliest(paused.map((it) => it.since));
       return (
         paused.length > 0 && {
           count: paused.length,
-          since: earliest(paused.map(({ since }) => since)),
-          sentence: `${paused.length === 1 ? `The source ${paused[0]!.name} is` : `${paused.length} sources are`} paused: messages wait with the broker.`,
+          since,
+          sentence: `${paused.length === 1 ? `The source ${paused[0]!.name} has been paused` : `${paused.length} sources are paused, the first`}${sinceOf(since, now)}: messages wait with the broker.`,
           ...sourcePage(paused, 'paused'),
         }
       );
@@ -241,13 +264,14 @@ const rows: readonly FindingRow[] = [
   [
     'messages_quarantined',
     'warn',
-    ({ states }) => {
+    (count) => things(count, 'message is in quarantine', 'messages are in quarantine'),
+    ({ states, now }) => {
       const count = states?.quarantined_messages ?? 0;
       return (
         count > 0 && {
           count,
           since: states!.quarantined_since,
-          sentence: `${things(count, 'message', 'messages')} could not be accepted and ${count === 1 ? 'is' : 'are'} in quarantine.`,
+          sentence: `${things(count, 'message', 'messages')} could not be accepted: in quarantine${count === 1 ? '' : ', the first'}${sinceOf(states!.quarantined_since, now)}.`,
           page: '/quarantine',
           action: 'Quarantine',
         }
@@ -257,13 +281,14 @@ const rows: readonly FindingRow[] = [
   [
     'deliveries_held',
     'warn',
-    ({ states }) => {
+    (count) => things(count, 'delivery is held', 'deliveries are held'),
+    ({ states, now }) => {
       const count = states?.held_deliveries ?? 0;
       return (
         count > 0 && {
           count,
           since: states!.paused_since,
-          sentence: `${things(count, 'delivery is', 'deliveries are')} held for paused endpoints.`,
+          sentence: `${things(count, 'delivery is', 'deliveries are')} held for endpoints paused${sinceOf(states!.paused_since, now)}.`,
           page: '/endpoints?status=paused',
           action: 'Paused endpoints',
         }
@@ -274,14 +299,26 @@ const rows: readonly FindingRow[] = [
 
 /** Returns what is wrong or unknown, in order of harm. */
 export function findingsOf(facts: HealthFacts): Finding[] {
-  return rows.flatMap(([code, severity, find]) => {
+  return findingRows.flatMap(([code, severity, , find]) => {
     const found = find(facts);
     return found ? [{ code, severity, ...found }] : [];
   });
 }
 
+/** Returns the verdict about a project: its worst finding, and how many more there are. */
+export function verdictOf([worst, ...others]: readonly [Finding, ...Finding[]]): string {
+  const [, , headline] = findingRows.find(([code]) => code === worst.code)!;
+  const more =
+    others.length === 0 ? '' : `, and ${things(others.length, 'more problem', 'more problems')}`;
+  return `${headline(worst.count)}${more}.`;
+}
+
 const INSTANCE = { page: '/instance', action: 'Instance' } as const;
 const once = (since: Date | null) => ({ count: 1, since });
+
+function endpointsFail(count: number): string {
+  return things(count, 'endpoint is failing', 'endpoints are failing');
+}
 
 function requestsFail(
   { endpoints, now }: HealthFacts,
@@ -319,23 +356,8 @@ const sourcePage = (those: readonly Named[], state: string) =>
     ? { page: `/sources/${those[0]!.id}`, action: `Open ${those[0]!.name}` }
     : { page: `/sources?state=${state}`, action: 'Sources' };
 
-/** Returns the first names, and how many more there are of `count`. */
-function namesOf(those: readonly Named[], count = those.length): string {
-  const names = those.slice(0, NAMED).map(({ name }) => name);
-  const others = count - names.length;
-  const listed = others > 0 ? [...names, `${figure(others)} more`] : names;
-  return listed.length === 1
-    ? listed[0]!
-    : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1)}`;
-}
-
-const figure = (count: number) => count.toLocaleString('en-US');
-const upTo = (count: number, max: number) => `${figure(count)}${count >= max ? '+' : ''}`;
-const things = (count: number, one: string, many: string) =>
-  `${upTo(count, SUMMARY_MAX)} ${count === 1 ? one : many}`;
 const late = (seconds: number | null | undefined) => (seconds ?? 0) > LATE_SECONDS;
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
-const sinceOf = (since: Date | null, now: Date) => (since ? ` since ${clock(since, now)}` : '');
 
 function sum<Key extends string>(those: readonly Readonly<Record<Key, number>>[], key: Key) {
   return those.reduce((all, it) => all + it[key], 0);
@@ -350,25 +372,4 @@ function untilOf({ state, until }: BreakerView, now: Date): string {
 function earliest(times: readonly (Date | null)[]): Date | null {
   const known = times.flatMap((it) => (it ? [it.getTime()] : []));
   return known.length === 0 ? null : new Date(Math.min(...known));
-}
-
-const DAY_MS = 86_400_000;
-
-/** Returns a time in UTC, such as `12:04 UTC`, with the date unless it is within a day of `now`. */
-export function clock(at: Date, now: Date): string {
-  const iso = at.toISOString();
-  const isNear = Math.abs(at.getTime() - now.getTime()) < DAY_MS;
-  return `${isNear ? iso.slice(11, 16) : iso.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const;
-
-/** Returns seconds in the largest unit that fits, such as `45 s` or `3 min`. */
-function span(seconds: number): string {
-  const [name, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
-  return `${Math.floor(seconds / size)} ${name}`;
 }

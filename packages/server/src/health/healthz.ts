@@ -13,8 +13,8 @@ const PROBE_MS = 3_000;
 interface Probed {
   readonly config: Config;
   readonly database: Database;
-  readonly kv: Kv;
-  readonly plugins: ActivatedPlugins;
+  /** Undefined if it is in the memory of another process. */
+  readonly kv: Kv | undefined;
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
@@ -26,7 +26,8 @@ export function healthProbe(probed: Probed): HealthProbe {
   const { billing } = probed;
   let probing: Promise<Health> | undefined;
   const probe = async () => {
-    await Promise.all([reportDatabase(health, probed), reportKv(health, probed)]);
+    const { kv } = probed;
+    await Promise.all([reportDatabase(health, probed), kv && reportKv(health, { ...probed, kv })]);
     if (billing)
       health.report(
         'billing',
@@ -48,7 +49,11 @@ export function healthAnswer(
     config,
     plugins,
     probeHealth,
-  }: Pick<Probed, 'config' | 'plugins'> & { readonly probeHealth: HealthProbe },
+  }: {
+    readonly config: Config;
+    readonly plugins: ActivatedPlugins;
+    readonly probeHealth: HealthProbe;
+  },
   isClosing: () => boolean,
 ): (ctx: Context) => Promise<void> {
   const seesDetails = admitsToDetails(config);
@@ -122,7 +127,10 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
 }
 
 /** Reports the state of KV. An outage only degrades the server: signals to agents are slower. */
-async function reportKv(health: Health, { kv, config }: Probed): Promise<void> {
+async function reportKv(
+  health: Health,
+  { kv, config }: Probed & { readonly kv: Kv },
+): Promise<void> {
   try {
     await withTimeout(kv.ping(), PROBE_MS);
     health.report('kv', 'ok');

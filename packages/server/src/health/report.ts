@@ -3,7 +3,7 @@ import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/h
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
 import {
   findingsOf,
-  SEVERITIES,
+  verdictOf,
   type FailingEndpoint,
   type Finding,
   type HealthFacts,
@@ -21,20 +21,12 @@ export interface HealthReport {
   readonly failingEndpoints: readonly FailingEndpoint[];
 }
 
-const VERDICTS: Readonly<Record<HealthReport['state'], string>> = {
-  bad: 'Something is wrong.',
-  unknown: 'Parts cannot be seen.',
-  warn: 'Working, with something to look at.',
-  idle: 'No traffic yet.',
-  ok: 'Healthy: messages are accepted, routed and delivered.',
-};
-
 type Parts = Parameters<typeof readConditions>[0] & { readonly probeHealth: HealthProbe };
 
 /**
  * Returns what is wrong in a project, derived from states: two statements on Postgres, the sources,
  * the agents, and the breakers in KV. Without Postgres or KV, it says what is unknown and since
- * when.
+ * when. Does not tell what another process has in memory: without `kv`, nothing that KV knows.
  */
 export async function readHealthReport(parts: Parts): Promise<HealthReport> {
   const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
@@ -62,15 +54,22 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
     sources: read?.sources ?? [],
   };
   const findings = findingsOf(facts);
-  const worst = SEVERITIES.find((it) => findings.some(({ severity }) => severity === it));
-  const state = worst ?? (facts.states?.has_traffic ? 'ok' : 'idle');
   return {
-    state,
-    sentence: VERDICTS[state],
+    ...verdict(findings, facts),
     at: now,
     findings,
     failingEndpoints: facts.endpoints.content,
   };
+}
+
+function verdict(
+  [worst, ...others]: readonly Finding[],
+  { states }: HealthFacts,
+): Pick<HealthReport, 'state' | 'sentence'> {
+  if (worst) return { state: worst.severity, sentence: verdictOf([worst, ...others]) };
+  return states?.has_traffic
+    ? { state: 'ok', sentence: 'Healthy: messages are accepted, routed and delivered.' }
+    : { state: 'idle', sentence: 'No traffic yet.' };
 }
 
 /** Returns the breakers of a project that are not closed, by endpoint. Undefined without KV. */
@@ -78,7 +77,7 @@ async function openBreakers({
   kv,
   project,
 }: Parts): Promise<ReadonlyMap<string, BreakerView> | undefined> {
-  const records = await withTimeout(readBreakers(kv), READ_MS).catch(() => undefined);
+  const records = kv && (await withTimeout(readBreakers(kv), READ_MS).catch(() => undefined));
   if (!records) return undefined;
   return new Map(
     [...records].flatMap(([id, record]) =>

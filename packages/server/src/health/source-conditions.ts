@@ -33,7 +33,8 @@ export async function readConditions({
   project,
 }: {
   readonly database: Pick<Database, 'knex' | 'pool'>;
-  readonly kv: Kv;
+  /** Undefined if it is in the memory of another process. */
+  readonly kv: Kv | undefined;
   readonly project: Pick<ProjectRow, 'id'>;
 }): Promise<SourceConditions> {
   const page = { perPage: SOURCES_MAX, sort: 'DESC', direction: 'next' } as const;
@@ -42,10 +43,12 @@ export async function readConditions({
     findReaders(database.pool),
   ]);
   const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
-  const known = await withTimeout(
-    readSourceStates(kv, { projectId: project.id, sourceIds, agentIds: readers.ids }),
-    READ_MS,
-  ).catch(() => undefined);
+  const known =
+    kv &&
+    (await withTimeout(
+      readSourceStates(kv, { projectId: project.id, sourceIds, agentIds: readers.ids }),
+      READ_MS,
+    ).catch(() => undefined));
   const absence = whyUnreported(readers, { isAway: !known, since: null });
   return {
     isKvAway: !known,

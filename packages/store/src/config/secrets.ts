@@ -187,8 +187,8 @@ interface ResealCount {
 }
 
 /**
- * Opens one stored secret: of the endpoint or, if there is none, of the source that was changed
- * last. Returns false if no secret is stored.
+ * Opens one stored secret: of the endpoint, source or notification channel that was changed last, in
+ * this order. Returns false if no secret is stored.
  * @throws GatewayError `not_unsealable` if it was sealed with another key
  */
 export async function openOneSecret(
@@ -204,7 +204,10 @@ export async function openOneSecret(
      union all
      (select json_build_array('sources', id), pub_sub->(pub_sub->>'type'), 2 from sources
       where deleted_at is null and pub_sub::text like '%"sealed:%' order by updated_at desc limit 1)
-     order by rank`,
+     union all
+     (select json_build_array('notification_channels', id), settings, 3 from notification_channels
+      where deleted_at is null and settings::text like '%"sealed:%' order by updated_at desc limit 1)
+     order by rank limit 1`,
   );
   const [secret] = rows;
   if (!secret) return false;

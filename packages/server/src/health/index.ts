@@ -1,0 +1,2 @@
+export { healthProbe } from './healthz.js';
+export { readHealthReport, type HealthReport } from './report.js';
