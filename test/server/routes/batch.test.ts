@@ -198,9 +198,10 @@ batch(
       .map('breakers')
       .change([{ field: down.id, from: undefined, to: encodeValue('breaker', breaker) }]);
     const { body } = await api.call('POST', `${path}/eventdeliveries/batchretry?${since(1)}`);
+    const clock = new Date(breaker.until_ms).toISOString().slice(11, 16);
     assert.is(
       body.message,
-      '4 event deliveries are queued; 2 of them wait for an open circuit breaker',
+      `4 event deliveries are queued; 2 of them wait for the circuit breaker of down, open until ${clock} UTC`,
     );
     assert.equal(body.data.behind_breakers, [
       {

@@ -4,12 +4,14 @@ import { apiKeyRoutes } from './people/api-keys.js';
 import { auditLogRoutes } from './people/audit-log.js';
 import { authRoutes } from './people/auth.js';
 import { oidcRoutes } from './people/oidc.js';
-import { batchRoutes } from './batch.js';
+import { eventDeliveryRoutes } from './deliveries/event-deliveries.js';
+import { resendRoutes } from './deliveries/resend.js';
+import { retryRoutes } from './deliveries/retry.js';
 import { endpointTestRoutes } from './endpoints/endpoint-test.js';
 import { endpointRoutes } from './endpoints/endpoints.js';
-import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events/events.js';
+import { replayRoutes } from './events/replay.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { issueRoutes } from './issues.js';
@@ -42,7 +44,9 @@ export const routes: readonly Route[] = [
   ...eventRoutes,
   ...explainRoutes,
   ...eventDeliveryRoutes,
-  ...batchRoutes,
+  ...replayRoutes,
+  ...retryRoutes,
+  ...resendRoutes,
   ...issueRoutes,
   ...quarantineRoutes,
   ...quarantineBatchRoutes,

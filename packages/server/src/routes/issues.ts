@@ -17,6 +17,7 @@ import {
   type ProjectCall,
   type Route,
 } from '../api/route.js';
+import { stepQuery } from '../http/batch.js';
 import { pageQuery } from '../http/list-query.js';
 import {
   described,
@@ -28,7 +29,7 @@ import {
   optional,
   Timestamp,
 } from '../http/schema.js';
-import { Retry, retryFor10s } from './batch.js';
+import { Retry, retryFor10s } from './deliveries/retry.js';
 
 const Issue = named(
   'Issue',
@@ -59,12 +60,6 @@ const ListQuery = object({
   ...pageQuery,
   ...optional({ state: Type.Array(oneOf(ISSUE_STATES)), endpointId: Id }),
 });
-const RetryQuery = object(
-  optional({
-    dry_run: Type.Boolean({ description: 'Counts, and changes nothing.' }),
-    after: described(Id, '`next` of the last answer, to go on from there.'),
-  }),
-);
 
 const item = { thing: 'issue', data: Issue } as const;
 
@@ -81,7 +76,7 @@ export const issueRoutes: readonly Route[] = [
   projectRoute(
     'POST /issues/:id/retry',
     'Sends what failed or waits at the endpoint of the issue since it was first seen. One delivery probes an open circuit breaker. Works for up to 10 s; `next` says where to go on.',
-    { query: RetryQuery, data: Retry, name: 'retry', isAudited: false },
+    { query: object(stepQuery), data: Retry, name: 'retry', isAudited: false },
     async (call) => {
       const { project, query } = call;
       const { endpoint_id: endpointId, first_seen_at: changedSince } = found(
@@ -97,12 +92,7 @@ export const issueRoutes: readonly Route[] = [
         after: query.after,
         projects: [project],
       };
-      const data = await retryFor10s(call, selection, { dryRun: query.dry_run === true });
-      const count = data.due + data.held;
-      return {
-        message: `${count} event deliveries ${data.dry_run ? 'would be' : 'are'} sent now`,
-        data,
-      };
+      return retryFor10s(call, selection, { dryRun: query.dry_run === true });
     },
   ),
   projectItem(

@@ -12,7 +12,7 @@ import { progressAt } from '@gateway/store/pagination';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
-import { batchQuery, Next, WORK_MS } from './batch.js';
+import { batchQuery, Next, WORK_MS } from '../http/batch.js';
 
 /** The number of messages replayed concurrently, each on its own connection. */
 const AT_ONCE = 4;

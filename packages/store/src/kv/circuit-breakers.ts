@@ -63,6 +63,37 @@ export function breakerView(record: BreakerRecord | undefined): BreakerView {
   return { state, since: time(since), until: time(until), requests, failures };
 }
 
+export interface BehindBreaker {
+  readonly endpoint_id: string;
+  readonly endpoint_name: string | null;
+  readonly count: number;
+  /** The earliest next request to the endpoint. */
+  readonly until: Date | null;
+}
+
+/** Returns the breakers that are not closed, with how many of the due deliveries wait for each. */
+export function behindBreakers(
+  due: readonly {
+    readonly endpointId: string;
+    readonly endpointName: string | null;
+    readonly count: number;
+  }[],
+  breakerOf: (endpointId: string) => BreakerView | null,
+): BehindBreaker[] {
+  const found = new Map<string, BehindBreaker>();
+  for (const { endpointId, endpointName, count } of due) {
+    const breaker = breakerOf(endpointId);
+    if (!breaker || breaker.state === 'closed') continue;
+    found.set(endpointId, {
+      endpoint_id: endpointId,
+      endpoint_name: endpointName,
+      count: (found.get(endpointId)?.count ?? 0) + count,
+      until: breaker.until,
+    });
+  }
+  return [...found.values()];
+}
+
 /** The longest time in which agents notice a changed record, apart from one millisecond a record. */
 const NOTICED_MS = 1_500;
 

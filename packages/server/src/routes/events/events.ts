@@ -36,7 +36,7 @@ import {
   Timestamp,
   Word,
 } from '../../http/schema.js';
-import { assertAlone, Outcomes } from '../batch.js';
+import { assertAlone, Outcomes } from './replay.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;

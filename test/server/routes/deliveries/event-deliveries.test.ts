@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { insertSubscription } from '#store/config/subscriptions';
-import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
-import { makeProject, startApi, type Api } from '../api.js';
+import { makeDelivery, makeEndpoint, makeEvents } from '../../../store/made.js';
+import { makeProject, startApi, type Api } from '../../api.js';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 import { decodeValue, KV_VERSIONS } from '#store/kv/versions';
 
-const deliveries = suite('server/routes/event-deliveries');
+const deliveries = suite('server/routes/deliveries/event-deliveries');
 
 let api: Api;
 deliveries.before(async () => {

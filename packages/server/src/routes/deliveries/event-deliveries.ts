@@ -17,9 +17,9 @@ import {
   projectRoute,
   type ProjectCall,
   type Route,
-} from '../api/route.js';
-import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
-import { RawJson } from '../http/response.js';
+} from '../../api/route.js';
+import { idQuery, pageQuery, timeQuery, timeRange } from '../../http/list-query.js';
+import { RawJson } from '../../http/response.js';
 import {
   described,
   Id,
@@ -31,8 +31,8 @@ import {
   optional,
   Timestamp,
   Word,
-} from '../http/schema.js';
-import { CHANGED, refusal, RESENT, sendNow } from './batch.js';
+} from '../../http/schema.js';
+import { CHANGED, refusal, RESENT, sendNow } from './resend.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 

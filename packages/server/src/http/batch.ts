@@ -1,0 +1,21 @@
+import { Type } from '@sinclair/typebox';
+import { Time } from './list-query.js';
+import { described, Id, nullable, optional } from './schema.js';
+
+/**
+ * The time that a request works before it returns the position where the next one continues.
+ * Shorter than proxy timeouts.
+ */
+export const WORK_MS = 10_000;
+
+/** The query parameters of requests that work in steps, to which routes add filters. */
+export const stepQuery = optional({
+  dry_run: Type.Boolean({ description: 'Counts, and changes nothing.' }),
+  after: described(Id, '`next` of the last answer, to go on from there.'),
+});
+
+export const batchQuery = { startDate: Time, ...optional({ endDate: Time }), ...stepQuery };
+
+export const Next = nullable(
+  Type.String({ description: 'Give it as `after` to go on; null when all is done.' }),
+);

@@ -1,0 +1,108 @@
+import { Type } from '@sinclair/typebox';
+import {
+  findEventDelivery,
+  resendEventDelivery,
+  type EventDeliveryRow,
+  type EventDeliveryStatus,
+} from '@gateway/store/deliveries';
+import { behindBreakers } from '@gateway/store/kv';
+import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import { Id, named, nullable, object } from '../../http/schema.js';
+import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
+import { BehindBreakers, waitWords } from './retry.js';
+
+const RESEND_MAX = 200;
+
+const Resend = named(
+  'Resend',
+  object({ ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }) }),
+);
+const Resent = named(
+  'Resent',
+  object({
+    resent: Type.Integer(),
+    behind_breakers: BehindBreakers,
+    content: Type.Array(
+      object({
+        uid: Id,
+        error: nullable(Type.String({ description: 'Why it is not sent again.' })),
+      }),
+    ),
+  }),
+);
+
+export const resendRoutes: readonly Route[] = [
+  projectRoute(
+    'POST /eventdeliveries/forceresend',
+    `Sends up to ${RESEND_MAX} deliveries now, delivered and waiting ones included, with a result for each.`,
+    { body: Resend, data: Resent, name: 'forceResend' },
+    async (call) => {
+      const { database, project, body } = call;
+      const content: { uid: string; error: string | null }[] = [];
+      const due: Parameters<typeof behindBreakers>[0][number][] = [];
+      for (const uid of new Set(body.ids)) {
+        const delivery = await findEventDelivery(database.pool, project.id, uid);
+        const error = refusal(delivery, true);
+        const isResent = !error && (await sendNow(call, delivery!, RESENT)).isDue;
+        content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
+        if (!isResent) continue;
+        const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!;
+        due.push({ endpointId, endpointName, count: 1 });
+      }
+      const behind = behindBreakers(due, (await readBreakersNow(call.kv)).of);
+      return {
+        message: `${due.length} of ${content.length} event deliveries are queued${waitWords(behind)}`,
+        data: { resent: due.length, content, behind_breakers: behind },
+      };
+    },
+  ),
+];
+
+/**
+ * The statuses in which a delivery can be sent now, `success` only if forced. In the last two it
+ * waits for its next attempt.
+ */
+export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] as const;
+
+/**
+ * Makes a delivery due, unless it has just left the statuses in `from`. If the circuit breaker of
+ * its endpoint is open, the delivery is its probe.
+ */
+export async function sendNow(
+  call: ProjectCall,
+  { id, project_id, endpoint_id }: EventDeliveryRow,
+  from: readonly EventDeliveryStatus[],
+): Promise<{ readonly isDue: boolean; readonly isProbe: boolean }> {
+  const dueInMs = await probeNow(call, endpoint_id);
+  const isDue = await resendEventDelivery(call.database.pool, project_id, id, from, dueInMs);
+  return { isDue, isProbe: dueInMs > 0 };
+}
+
+export const CHANGED = 'the event delivery has just changed its status';
+
+/** Returns why a delivery cannot be sent now, with a fix, or undefined if it can. */
+export function refusal(
+  delivery: EventDeliveryRow | undefined,
+  isForced: boolean,
+): { sentence: string; fix: string } | undefined {
+  if (!delivery)
+    return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
+  const { status, endpoint_status } = delivery;
+  if (endpoint_status === 'deleted')
+    return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
+  if (endpoint_status === 'inactive')
+    return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
+  if (status === 'processing')
+    return { sentence: 'an agent is sending the event delivery', fix: 'wait for the attempt' };
+  if (endpoint_status === 'paused' && (status === 'scheduled' || status === 'retry'))
+    return {
+      sentence: 'its endpoint is paused, and holds it',
+      fix: 'activate the endpoint: what is held is sent then',
+    };
+  return isForced || status !== 'success'
+    ? undefined
+    : {
+        sentence: 'the event delivery was delivered already',
+        fix: 'add ?force=true to send it again',
+      };
+}

@@ -1,0 +1,139 @@
+import { Type } from '@sinclair/typebox';
+import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
+import { behindBreakers, type BehindBreaker } from '@gateway/store/kv';
+import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import { clock } from '../../health/wording.js';
+import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
+import { timeRange } from '../../http/list-query.js';
+import {
+  Id,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+  Word,
+} from '../../http/schema.js';
+import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
+
+const RetryQuery = object({
+  ...batchQuery,
+  ...optional({
+    status: oneOf(['failure', 'discarded', 'success', 'retry', 'scheduled'], {
+      default: 'failure',
+    }),
+    endpointId: Id,
+    eventId: Id,
+    event_type: Word,
+  }),
+});
+export const BehindBreakers = Type.Array(
+  object({
+    endpoint_id: Id,
+    endpoint_name: nullable(Type.String()),
+    count: Type.Integer(),
+    until: nullable(Timestamp, 'The earliest next request to it.'),
+  }),
+  {
+    description:
+      'Endpoints whose circuit breaker is open, with how many of the due deliveries wait for it.',
+  },
+);
+export const Retry = named(
+  'BatchRetry',
+  object({
+    due: Type.Integer({ description: 'Sent now.' }),
+    held: Type.Integer({ description: 'Sent again when their paused endpoint is activated.' }),
+    left: Type.Integer({
+      description:
+        'Left alone: their endpoint is inactive or deleted, or they are due or held already.',
+    }),
+    behind_breakers: BehindBreakers,
+    progress: Type.Number({ description: 'From 0 to 1, by time.' }),
+    dry_run: Type.Boolean(),
+    next: Next,
+  }),
+);
+
+export const retryRoutes: readonly Route[] = [
+  projectRoute(
+    'POST /eventdeliveries/batchretry',
+    'Sends the selected deliveries now: those that failed, or of another status, such as those that wait for their next attempt. With `endpointId`, one probes an open circuit breaker. Works for up to 10 s; `next` says where to go on.',
+    { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
+    async (call) => {
+      const { project, query, ownerId } = call;
+      const {
+        status = 'failure',
+        endpointId,
+        eventId,
+        event_type: eventType,
+        after,
+        dry_run: dryRun = false,
+      } = query;
+      const { from = new Date(0), to } = timeRange(query);
+      const selection = {
+        status,
+        from,
+        to,
+        after,
+        endpointId,
+        ownerId,
+        eventId,
+        eventType,
+        projects: [project],
+      };
+      return retryFor10s(call, selection, { dryRun });
+    },
+  ),
+];
+
+/** Returns the end of a sentence about queued deliveries: how many wait for open breakers. */
+export function waitWords(behind: readonly BehindBreaker[], now = new Date()): string {
+  const waiting = behind.reduce((sum, { count }) => sum + count, 0);
+  const [first] = behind;
+  if (!first) return '';
+  const { endpoint_name: name, endpoint_id: id, until } = first;
+  const next =
+    until && until > now ? `open until ${clock(until, now)}` : 'which one of them tries now';
+  return `; ${waiting} of them wait for ${behind.length > 1 ? `${behind.length} open circuit breakers` : `the circuit breaker of ${name ?? id}, ${next}`}`;
+}
+
+/**
+ * Makes selected deliveries due for up to 10 s. Returns a response with counts of the outcomes. With an endpoint, one
+ * of them probes an open circuit breaker.
+ */
+export async function retryFor10s(
+  call: ProjectCall,
+  selection: RetrySelection,
+  { dryRun }: { dryRun: boolean },
+) {
+  const { endpointId } = selection;
+  const dueInMs = dryRun || endpointId === undefined ? 0 : await probeNow(call, endpointId);
+  const data = {
+    due: 0,
+    held: 0,
+    left: 0,
+    behind_breakers: [] as BehindBreaker[],
+    progress: 0,
+    dry_run: dryRun,
+    next: null as string | null,
+  };
+  const due: RetryTally[] = [];
+  const until = performance.now() + WORK_MS;
+  const steps = retryDeliveries(call.database.pool, selection, { dryRun, dueInMs });
+  for await (const { tallies, done, next } of steps) {
+    for (const tally of tallies) {
+      const { outcome, count } = tally;
+      data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
+      if (outcome === 'due') due.push(tally);
+    }
+    data.progress = done;
+    if (next === undefined) continue;
+    data.next = next;
+    if (performance.now() > until) break;
+  }
+  data.behind_breakers = behindBreakers(due, (await readBreakersNow(call.kv)).of);
+  const message = `${data.due + data.held} event deliveries ${dryRun ? 'would be' : 'are'} queued${waitWords(data.behind_breakers)}`;
+  return { message, data };
+}

@@ -1,0 +1,107 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
+import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
+import { found, projectRoute, type Route } from '../../api/route.js';
+import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
+import { searchOf, textQuery, timeRange } from '../../http/list-query.js';
+import { Id, invalid, named, object, oneOf, optional, Word } from '../../http/schema.js';
+
+const force = Type.Optional(
+  Type.Boolean({
+    description:
+      'Endpoints that have a delivery get another one by each matching subscription that has made none.',
+  }),
+);
+const UNROUTED = (Object.keys(routingOutcomes) as RoutingOutcome[]).filter((it) => it !== 'routed');
+export const Outcomes = Type.Array(oneOf(UNROUTED), {
+  description:
+    'Selects events that reached no endpoint, by why. Not beside sourceId, event_type or status.',
+});
+
+/** Requires that `outcome` is the only filter beside the time, because its index has no other. */
+export function assertAlone(query: {
+  readonly outcome?: readonly RoutingOutcome[];
+  readonly sourceId?: string;
+  readonly event_type?: string;
+  readonly status?: string;
+}): void {
+  const other = (['sourceId', 'event_type', 'status'] as const).find((it) => query[it]);
+  if (query.outcome?.length && other)
+    throw invalid('outcome', `does not belong beside ${other}: select by one of them`);
+}
+
+const ReplayQuery = object({
+  ...batchQuery,
+  force,
+  ...textQuery,
+  ...optional({
+    event_type: Word,
+    sourceId: Id,
+    status: oneOf(['processed', 'failed']),
+    outcome: Outcomes,
+  }),
+});
+const Replay = named(
+  'BatchReplay',
+  object({ count: Type.Integer(), dry_run: Type.Boolean(), next: Next }),
+);
+const Replayed = named('ReplayedEvent', object({ uid: Id }));
+
+export const replayRoutes: readonly Route[] = [
+  projectRoute(
+    'PUT /events/:id/replay',
+    'Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one.',
+    { query: object({ force }), data: Replayed },
+    async ({ database: { pool }, project, id, query, signalPending }) => {
+      const events = await replayEvents(pool, project.id, [id], query);
+      if (events.length === 0) {
+        found(await findEvent(pool, project.id, id), 'event', id);
+        throw new GatewayError('conflict', {
+          sentence: 'the event is pending: it is routed without this',
+          fix: 'wait for it to be routed',
+        });
+      }
+      signalPending(events);
+      return { message: 'event is routed again', data: { uid: id } };
+    },
+  ),
+  projectRoute(
+    'POST /events/batchreplay',
+    'Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on.',
+    { query: ReplayQuery, data: Replay, name: 'batchReplay' },
+    async ({ database: { pool }, project, query, signalPending }) => {
+      const {
+        event_type: eventType,
+        sourceId,
+        status,
+        outcome: outcomes,
+        after,
+        dry_run: dryRun = false,
+        force,
+      } = query;
+      assertAlone(query);
+      const filter = {
+        ...timeRange(query),
+        eventType,
+        sourceId,
+        status,
+        outcomes,
+        after,
+        search: searchOf(query),
+      };
+      let [count, next] = [0, null as string | null];
+      const until = performance.now() + WORK_MS;
+      for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {
+        count += step.count;
+        next = step.next;
+        signalPending(step.replayed);
+        if (performance.now() > until) break;
+      }
+      return {
+        message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`,
+        data: { count, dry_run: dryRun, next },
+      };
+    },
+  ),
+];
