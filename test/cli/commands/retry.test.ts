@@ -1,17 +1,25 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { decodeValue, encodeValue } from '#store/kv/versions';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { gateway, runGateway } from '../../support/gateway.js';
 import { connectionOf } from '../../support/database.js';
 import { lockAwaited } from '../../store/batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { openRedisKv } from '../../store/redis-kv.js';
+import { freePort } from '../../support/ports.js';
+import { redis } from '../../support/redis.js';
+import { runHere } from '../run-here.js';
 
 const retry = suite('cli/commands/retry');
 
-const db = await migratedDatabase();
-const config = { database: connectionOf(db.url) };
-retry.after(() => db.close());
+const [db, kv] = await Promise.all([migratedDatabase(), redis()]);
+const config = { database: connectionOf(db.url), kv: kv.connection };
+retry.after(async () => {
+  await kv.close();
+  await db.close();
+});
 
 async function failures(count: number, status = 'failure') {
   const { id: projectId } = await makeProject(db);
@@ -157,6 +165,56 @@ retry('--status takes every status in any case, and only success asks for --forc
     );
     assert.is(code, 0, stderr);
     assert.is(stdout, 're-queued 1 event delivery\n', status);
+  }
+});
+
+retry('what waits for an open breaker says until when, and how to close it', async () => {
+  const { projectId, endpointId } = await failures(3);
+  const untilMs = Date.now() + 600_000;
+  const open = {
+    project_id: projectId,
+    state: 'open',
+    since_ms: 0,
+    until_ms: untilMs,
+    requests: 9,
+  };
+  const shared = await openRedisKv(kv.connection);
+  try {
+    await shared
+      .map('breakers')
+      .change([{ field: endpointId, from: undefined, to: encodeValue('breaker', open) }]);
+    const here = (args: readonly string[], settings: object = config) =>
+      runHere('retry', ['--time', '1h', '--project-id', projectId, ...args], settings);
+    const until = new Date(untilMs).toISOString();
+    const { stdout, stderr } = await here(['--status', 'failure']);
+    assert.is(stdout, 're-queued 3 event deliveries\n');
+    assert.is(
+      stderr,
+      `3 event deliveries wait: the circuit breaker of shop is open until ${until}\n  close it: gateway utils circuit-breakers --endpoint-id ${endpointId} --reset\n`,
+    );
+    await db.rows(
+      `update event_deliveries set next_attempt_at = now() + interval '1 hour' where project_id = $1`,
+      [projectId],
+    );
+    const waiting = ['--status', 'scheduled', '--endpoint-id', endpointId];
+    const away = { ...config, kv: { ...kv.connection, port: await freePort() } };
+    assert.match(
+      (await here([...waiting, '--dry-run'], away)).stderr,
+      'whether circuit breakers hold them back is unknown: KV cannot be read',
+    );
+    const { requeued, behind_breakers: behind } = JSON.parse(
+      (await here([...waiting, '--json', '--dry-run'])).stdout,
+    ) as Record<string, unknown>;
+    assert.equal(
+      [requeued, behind],
+      [3, [{ endpoint_id: endpointId, endpoint_name: 'shop', count: 3, until }]],
+    );
+    assert.match((await here(waiting)).stderr, 'is open; the next delivery tries the endpoint');
+    const { entries, nowMs } = await shared.map('breakers').all();
+    const probed = decodeValue<{ until_ms: number }>('breaker', entries.get(endpointId));
+    assert.ok(probed!.until_ms <= nowMs, 'of one endpoint, a delivery probes the breaker now');
+  } finally {
+    await shared.close();
   }
 });
 

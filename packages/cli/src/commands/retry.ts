@@ -1,4 +1,5 @@
 import type { EventDeliveryStatus, RetryOutcome } from '@gateway/store/deliveries';
+import { breakerLines, findBehindBreakers, probeBreaker } from '../app/breakers.js';
 import {
   Flags,
   GatewayCommand,
@@ -49,7 +50,7 @@ export default class Retry extends GatewayCommand {
     'For recovery after an outage; it does not replace the retry policy of an endpoint. --time goes by the time of the messages, ' +
     'so reach further back for messages that waited in a topic or queue. Each delivery gets one attempt at once; if its policy is ' +
     'used up and the attempt fails, the delivery fails again. Deliveries to paused endpoints wait until the endpoint is active; ' +
-    'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. The command can be interrupted and repeated at any time.';
+    'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. With --endpoint-id, one delivery tries an endpoint whose circuit breaker is open; the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
     '<%= config.bin %> retry --status failure --time 2h --dry-run',
     '<%= config.bin %> retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
@@ -91,11 +92,14 @@ export default class Retry extends GatewayCommand {
     const interruption = noteInterruption();
     await withDatabase(config, async ({ pool }) => {
       const projects = await findRetryProjects(pool, request);
+      const { endpointId } = request;
+      const dueInMs =
+        dryRun || endpointId === undefined ? 0 : await probeBreaker(config, endpointId);
       const names = new Map(projects.map(({ id, name }) => [id, name]));
       for await (const { tallies, done } of retryDeliveries(
         pool,
         { ...request, projects },
-        { dryRun },
+        { dryRun, dueInMs },
       )) {
         for (const { projectId, endpointId, endpointName, outcome, count: deliveries } of tallies) {
           const key = `${projectId} ${endpointId} ${outcome}`;
@@ -125,12 +129,21 @@ export default class Retry extends GatewayCommand {
       });
     const stopped = interruption.status !== 0;
     const endpoints = [...results.values()].sort((a, b) => b.deliveries - a.deliveries);
+    const behind = await findBehindBreakers(
+      config,
+      endpoints.filter(({ outcome }) => outcome === 'due'),
+    );
     if (json) {
       const { status, from } = request;
       const skipped = Object.fromEntries(
         (['inactive', 'deleted', 'sending', 'waiting'] as const).map((it) => [it, count(it)]),
       );
-      const sums = { requeued: count('due', 'held'), held: count('held'), skipped };
+      const sums = {
+        requeued: count('due', 'held'),
+        held: count('held'),
+        skipped,
+        behind_breakers: behind,
+      };
       this.log(
         JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2),
       );
@@ -142,6 +155,7 @@ export default class Retry extends GatewayCommand {
       if (dryRun && endpoints.length > 1) this.logEndpoints(endpoints);
       this.log(dryRun ? `${requeued()} would be re-queued` : `re-queued ${requeued()}`);
     }
+    if (!json) for (const line of breakerLines(behind)) this.logToStderr(line);
     for (const [outcome, remark] of Object.entries(OUTCOMES) as [RetryOutcome, string][])
       if (outcome !== 'due' && count(outcome) > 0)
         this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);

@@ -25,6 +25,7 @@ import {
   checkSmtp,
 } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
+import { checkProjects } from './projects.js';
 import { checkSources } from './sources.js';
 import { checkAgents, checkClock, checkDatabase, checkKv, checkPartitions } from './stores.js';
 
@@ -65,6 +66,7 @@ const checks = [
   ['kv', checkKv],
   ['plugins', checkPlugins],
   ['sources', onTables(checkSources)],
+  ['projects', onTables(checkProjects)],
   ['ports', checkPorts],
   ['sandbox', checkSandbox],
   ['open files', checkOpenFiles],

@@ -4,9 +4,13 @@ import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import type { CheckedConfig } from '../config/check.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
+import { textTable } from '../output/table.js';
 
-/** `skipped` means that nothing was checked, for the reason in the sentence. */
-type DoctorState = 'ok' | 'warning' | 'failed' | 'skipped';
+/**
+ * `unknown` means that the state cannot be read, and `skipped` that nothing was checked, for the
+ * reason in the sentence.
+ */
+type DoctorState = 'ok' | 'warning' | 'unknown' | 'failed' | 'skipped';
 
 export interface DoctorResult {
   readonly state: DoctorState;
@@ -55,6 +59,11 @@ export const warning = (sentence: string, fix: string): DoctorResult => ({
   sentence,
   fix,
 });
+export const unknown = (sentence: string, fix: string): DoctorResult => ({
+  state: 'unknown',
+  sentence,
+  fix,
+});
 export const failed = (sentence: string, fix: string): DoctorResult => ({
   state: 'failed',
   sentence,
@@ -73,21 +82,28 @@ export function failedBy(
 const STYLES: Readonly<Record<DoctorState, Parameters<typeof paint>[0]>> = {
   ok: 'green',
   warning: 'yellow',
+  unknown: 'yellow',
   failed: 'red',
   skipped: 'gray',
 };
 const STATE_CHARS = 9;
-const CHECK_CHARS = 20;
+const CHECK_CHARS = 32;
 
 /**
- * Formats a finding, with the fix on a second line. The text is escaped, because it can come from
- * servers and plugins.
+ * Formats a finding, with the fix on a second line, wrapped to the width. The text is escaped,
+ * because it can come from servers and plugins. A long name is cut, so that the columns stay
+ * aligned.
  */
-export function findingLines({ check, state, sentence, fix }: DoctorFinding): string {
-  const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
-  return fix === undefined
-    ? line
-    : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
+export function findingLines(
+  { check, state, sentence, fix }: DoctorFinding,
+  width = process.stdout.columns ?? Infinity,
+): string {
+  const name = escapeLine(check, CHECK_CHARS - 2).padEnd(CHECK_CHARS - 2);
+  const start = state.padEnd(STATE_CHARS - 2);
+  const rows = [[start, name, escapeLine(sentence)]];
+  if (fix !== undefined) rows.push(['', '', `fix: ${escapeLine(fix)}`]);
+  const text = textTable(rows, width);
+  return paint(STYLES[state], state) + text.slice(state.length);
 }
 
 /** Returns the number of findings per state on one line. */

@@ -44,7 +44,7 @@ export async function checkSources(
   const asked = all
     .slice(0, SOURCES_MAX)
     .map((source): DoctorCheck => [
-      `source ${escapeLine(source.name, 40)}`,
+      `source ${escapeLine(source.name)}`,
       () => checkSource(source, asking),
     ]);
   const left = all.length - asked.length;

@@ -5,6 +5,7 @@ import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { checkConfig } from '#cli/config/check';
+import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
 import { insertSource, type SourceRow } from '#store/config/sources';
 import { connectionOf, database } from '../../../support/database.js';
 import { gateway, runGateway } from '../../../support/gateway.js';
@@ -95,6 +96,7 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
     /^ok +plugin kafka +source/m,
     /^skipped +plugin apm +tracer, inactive: not selected/m,
     /^skipped +sources +there are none/m,
+    /^skipped +projects +there are none/m,
     /^ok +server port +\d+ on 127\.0\.0\.1 is free/m,
     /^ok +agent port /m,
     /^(ok|warning) +sandbox +a function answered after \d+ ms/m,
@@ -230,6 +232,69 @@ doctor('what servers say cannot steer the terminal', () => {
     fix: 'a\x1b[2J',
   });
   assert.match(told, /^failed +kv +Redis 7\\x1b\]0;owned\\x07 ok everything\n +fix: a\\x1b\[2J$/);
+});
+
+doctor('a long name is cut, and long sentences stay in their column', () => {
+  const long = {
+    check: `source ${'orders '.repeat(9)}`,
+    state: 'warning',
+    fix: 'resume it',
+  } as const;
+  const [first, second, third] = findingLines(
+    { ...long, sentence: 'it is paused: messages wait with the broker' },
+    72,
+  ).split('\n');
+  assert.is(first, 'warning  source orders orders orders o…  it is paused: messages wait');
+  assert.is(second, `${' '.repeat(41)}with the broker`);
+  assert.is(third, `${' '.repeat(41)}fix: resume it`);
+});
+
+doctor('the health of each project is told as on its Overview, with where to mend it', async () => {
+  const { id } = await makeProject(db, 'shop');
+  const { id: endpointId } = await makeEndpoint(db, id, { name: 'billing' });
+  const agentId = await registerAgent(db.pool, 'one', 60_000);
+  try {
+    const projects = async (settings: object = fine) => {
+      const { findings, code } = await examined(settings);
+      assert.is(code, 0);
+      return findings.filter(({ check }) => /^projects?\b/.test(check));
+    };
+    const [healthy] = await projects();
+    assert.equal([healthy!.state, healthy!.sentence], ['ok', '1 of 1 are healthy']);
+    await db.rows(`update endpoints set status = 'inactive' where id = $1`, [endpointId]);
+    await insertSource(db.knex, id, {
+      name: 'stock',
+      type: 'pub_sub',
+      pub_sub: { type: 'kafka', kafka: {} },
+      body_function: null,
+      is_disabled: false,
+    });
+    const url = `http://localhost:${ports.port}/projects/${id}`;
+    const told = (await examined(fine)).findings.filter(({ check }) => check === 'project shop');
+    assert.equal(
+      told.map(({ state, sentence }) => `${state}: ${sentence.replace(/\d\d:\d\d/, '12:04')}`),
+      [
+        'warning: billing has been inactive since 12:04 UTC, and gets no events.',
+        'unknown: Whether stock can be read is unknown: no agent has reported it for 30 s.',
+      ],
+    );
+    assert.is(told[0]!.fix, `Open billing: ${url}/endpoints/${endpointId}`);
+    for (const [kv, why] of [
+      [{ host: '127.0.0.1', port: await freePort() }, 'Redis does not answer'],
+      [{ type: 'in-memory' }, 'kv.type is in-memory, which only the gateway itself can read'],
+    ] as const)
+      assert.equal(
+        (await examined({ ...fine, kv })).findings
+          .filter(({ state }) => state === 'unknown')
+          .map(({ check, sentence }) => [check, sentence]),
+        [['projects', `circuit breakers and sources: ${why}`]],
+      );
+  } finally {
+    await deregisterAgent(db.pool, agentId);
+    await db.rows('delete from sources');
+    await db.rows('delete from endpoints');
+    await db.rows('update projects set deleted_at = now()');
+  }
 });
 
 doctor(

@@ -1,11 +1,19 @@
 import { GatewayError } from '@gateway/core/errors';
-import { argument, Flags, GatewayCommand, idOf, jsonFlag } from '../../../app/gateway-command.js';
+import { breakerLines, findBehindBreakers, probeBreaker } from '../../../app/breakers.js';
+import {
+  argument,
+  Flags,
+  GatewayCommand,
+  idOf,
+  jsonFlag,
+  withDatabase,
+} from '../../../app/gateway-command.js';
 import { counted } from '../../../output/table.js';
 
 export default class UtilsIssuesRetry extends GatewayCommand {
   static override description =
     'Sends what failed or waits at the endpoint of the issue since the issue was first seen. A delivery that waits keeps the attempts that it has left. ' +
-    'If the circuit breaker of the endpoint is open, close it with `gateway utils circuit-breakers --reset`. The command can be interrupted and repeated at any time.';
+    'If the circuit breaker of the endpoint is open, one delivery tries the endpoint, and the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
     '<%= config.bin %> utils issues retry 019ab3c4-5d6e-7f70-9123-456789abcdef --dry-run',
   ];
@@ -23,10 +31,12 @@ export default class UtilsIssuesRetry extends GatewayCommand {
       import('@gateway/store/counts/issues'),
       import('@gateway/store/deliveries'),
     ]);
-    const sums = { requeued: 0, skipped: 0 };
-    await this.withDatabase(flags, async ({ pool }) => {
+    const sums = { due: 0, held: 0, skipped: 0 };
+    const { config } = this.resolve(flags);
+    const behind = await withDatabase(config, async ({ pool }) => {
       const issue = await findIssue(pool, id);
       if (!issue) throw new GatewayError('not_found', { thing: 'issue', id });
+      const dueInMs = dryRun ? 0 : await probeBreaker(config, issue.endpoint_id);
       const selection = {
         status: ['failure', 'retry', 'scheduled'] as const,
         from: new Date(0),
@@ -34,13 +44,23 @@ export default class UtilsIssuesRetry extends GatewayCommand {
         endpointId: issue.endpoint_id,
         projects: [{ id: issue.project_id, name: '' }],
       };
-      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun }))
+      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun, dueInMs }))
         for (const { outcome, count } of tallies)
-          sums[outcome === 'due' || outcome === 'held' ? 'requeued' : 'skipped'] += count;
+          sums[outcome === 'due' || outcome === 'held' ? outcome : 'skipped'] += count;
+      return findBehindBreakers(config, [{ ...issue, deliveries: sums.due }]);
     });
-    if (flags.json) return this.log(JSON.stringify({ dry_run: dryRun, ...sums }, null, 2));
-    const text = counted(sums.requeued, 'event delivery', 'event deliveries');
+    const requeued = sums.due + sums.held;
+    if (flags.json)
+      return this.log(
+        JSON.stringify(
+          { dry_run: dryRun, requeued, skipped: sums.skipped, behind_breakers: behind },
+          null,
+          2,
+        ),
+      );
+    const text = counted(requeued, 'event delivery', 'event deliveries');
     this.log(dryRun ? `${text} would be re-queued` : `re-queued ${text}`);
+    for (const line of breakerLines(behind)) this.logToStderr(line);
     if (sums.skipped > 0)
       this.logToStderr(
         `${counted(sums.skipped, 'event delivery', 'event deliveries')} left alone: due already, held by a paused endpoint, or at an inactive one`,
