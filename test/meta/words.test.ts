@@ -1,7 +1,8 @@
 import ts from 'typescript';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parse, sources } from './house.js';
+import { settings, type SettingsTable } from '#core/config/settings';
+import { parse, read, sources } from './house.js';
 
 const words = suite('meta/words');
 
@@ -98,6 +99,17 @@ words('the dashboard speaks in plain sentences', () => {
   const files = FOLDERS.flatMap((folder) => sources(`packages/dashboard/src/${folder}`));
   assert.ok(files.length > FOLDERS.length);
   assert.equal(faultsOf(files.flatMap(textsOf)), []);
+});
+
+words('settings, commands and flags are described in plain sentences', () => {
+  const rows: SettingsTable = settings;
+  const summaries = Object.entries(rows).map(([place, { summary }]) => ({ place, text: summary }));
+  const lines = read('docs/reference/cli.md').split('\n');
+  const help = lines.map((line, index) => ({
+    place: `docs/reference/cli.md:${index + 1}`,
+    text: line.replace(/^- `[^`]*`: /, ''),
+  }));
+  assert.equal(faultsOf([...summaries, ...help]), []);
 });
 
 words.run();

@@ -336,10 +336,7 @@ notify('a user who forgot the password gets a link, whose token is hashed in the
     await db.rows(`update users set password_hash = 'scrypt$'`);
     await requestPasswordReset(db.pool, email, 'https://example.com/#password-reset=');
     const [mail] = await server.received(1);
-    assert.equal(
-      [mail?.to, mail?.headers['subject']],
-      [[email], '[gateway] Choose another password'],
-    );
+    assert.equal([mail?.to, mail?.headers['subject']], [[email], '[gateway] Reset your password']);
     const [, token] = /#password-reset=(gw_\S+)/.exec(mail!.text)!;
     assert.is((await findPasswordReset(db.knex, token!))?.email, email);
     await until(

@@ -74,8 +74,8 @@ export class Outbox {
     const due = await claimPasswordResetMail(database.pool);
     if (!due) return false;
     const { id, email, link } = due;
-    const subject = '[gateway] Choose another password';
-    const text = `Somebody, most likely you, asked for another password of this account.\n\nChoose it within the hour, once, at\n\n  ${link}\n\nIf it was not you, do nothing: the password stays as it is.\n`;
+    const subject = '[gateway] Reset your password';
+    const text = `Someone requested a password reset for this account.\n\nTo choose a new password, open this link within one hour. It works once:\n\n  ${link}\n\nIf you did not request this, ignore this email. Your password stays the same.\n`;
     try {
       await mailer.send({ to: [email], subject, text });
     } catch (error) {
@@ -87,7 +87,7 @@ export class Outbox {
       return true;
     }
     await markPasswordResetMailed(database.pool, id);
-    log.info({ password_reset_id: id }, 'A link to choose another password was sent by e-mail.');
+    log.info({ password_reset_id: id }, 'A password reset link was sent by email.');
     return true;
   }
 

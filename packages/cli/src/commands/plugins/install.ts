@@ -3,9 +3,9 @@ import { installation, root } from '../../app/installation.js';
 
 export default class PluginsInstall extends GatewayCommand {
   static override description =
-    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. What its ' +
-    'gates let become active is imported, to see that it can be. A folder is linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. A package ' +
-    'that could never become active is removed again.';
+    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. If its ' +
+    'gates allow it, the package is imported as a check. A folder is linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. The package ' +
+    'is removed again if it can never become active.';
   static override examples = [
     '<%= config.bin %> plugins install gateway-source-nats',
     '<%= config.bin %> plugins install gateway-source-nats@^2.1.0',
@@ -18,7 +18,9 @@ export default class PluginsInstall extends GatewayCommand {
     }),
   };
   static override args = {
-    package: argument('What npm installs: a name with or without a version, a folder, a tarball.'),
+    package: argument(
+      'Package to install: a name with or without a version, a folder, or a tarball.',
+    ),
   };
 
   async run(): Promise<void> {
