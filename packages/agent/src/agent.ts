@@ -117,7 +117,6 @@ export async function startAgent({
 
     lifecycle.add('notifications', () => wiring.notifier.close());
     wiring.notifier.start();
-    lifecycle.add('channels', () => wiring.channelOutbox.close());
     wiring.channelOutbox.start();
     lifecycle.add('pipeline', () => wiring.drain());
     wiring.start();

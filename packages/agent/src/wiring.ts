@@ -178,8 +178,14 @@ export function wireAgent({
       Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
     );
     queues.abort();
-    // After these have stopped, no message, pending event or due delivery enters the agent.
-    await Promise.all([ingest.drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
+    // After these have stopped, no message, operational event, pending event or due delivery enters the agent.
+    await Promise.all([
+      ingest.drainSources(),
+      consuming,
+      claimer.stop(),
+      stopSweeps?.(),
+      channelOutbox.close(),
+    ]);
     await heartbeat.stop();
     await delivery.drainDeliveries();
     await usage.close();

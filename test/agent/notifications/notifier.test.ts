@@ -9,6 +9,7 @@ import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { listUsage } from '#store/usage/usage';
 import { Failures } from '#agent/notifications/failures';
 import { Notifier } from '#agent/notifications/notifier';
+import { Tallies } from '#agent/notifications/tallies';
 import { startAgent } from '@gateway/agent';
 import { PluginError } from '@gateway/plugin';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -531,6 +532,28 @@ notify('what is forgotten is not due any more', () => {
   for (const id of ['a', 'b']) it.needsNotification(it.fail('p', id, 'e'));
   it.forget('a');
   assert.equal([...it.due.keys()], ['b']);
+});
+
+notify('a tally keeps what happened since its notification, and a project has its share', () => {
+  const it = new Tallies('endpoint_exhausted', 'deliveries');
+  const add = (projectId: string, subject: string) =>
+    it.add({ projectId, subject, facts: { error: 'e' } }, 1);
+  assert.equal([add('p', 'a'), add('p', 'a'), add('p', 'b')], [true, false, true]);
+  const [a] = it.due();
+  assert.equal(a!.facts, { error: 'e', deliveries: 2 });
+  add('p', 'a');
+  it.reported(a!);
+  assert.equal(
+    it.due().map(({ subject, count }) => [subject, count]),
+    [
+      ['a', 1],
+      ['b', 1],
+    ],
+  );
+  for (let n = 0; n < 998; n++) assert.ok(add('p', `e${n}`));
+  assert.equal([add('p', 'more'), add('q', 'other')], [false, true]);
+  it.reported({ subject: 'b', count: 1 });
+  assert.ok(add('p', 'more'));
 });
 
 notify.run();

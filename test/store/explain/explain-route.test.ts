@@ -89,6 +89,26 @@ explain('the rule that applies is the one of routing', () => {
   );
 });
 
+explain('a subscription that gets no operational events says why', () => {
+  const subscriptions = [
+    subscription('ops', archive.id, { event_types: ['gateway.*'] }),
+    subscription('all', archive.id),
+    subscription('owned', shop.id, { event_types: ['gateway.*'] }),
+  ];
+  const { subscriptions: explained } = explainRoute(
+    records([shop, archive], subscriptions),
+    event({ eventType: 'gateway.endpoint.disabled' }),
+  );
+  assert.equal(
+    explained.map(({ mismatch }) => mismatch && 'sentence' in mismatch && mismatch.sentence),
+    [
+      null,
+      'its event type * does not match operational events',
+      'its endpoint has an owner, who gets no operational events',
+    ],
+  );
+});
+
 explain('each subscription that does not match says which part of it fails', () => {
   const gone = endpoint('gone');
   const subscriptions = [

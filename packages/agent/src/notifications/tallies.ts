@@ -5,6 +5,8 @@ import type { NewNotification, NotificationFacts } from '@gateway/store/config';
  * only in the log and the metrics.
  */
 const SUBJECTS_MAX = 4_000;
+/** The share of a project in `SUBJECTS_MAX`. */
+const PROJECT_SUBJECTS_MAX = 1_000;
 
 interface Tally {
   readonly projectId: string | null;
@@ -15,6 +17,7 @@ interface Tally {
 /** Counts what happened to each subject since its last notification. */
 export class Tallies {
   readonly #tallies = new Map<string, Tally>();
+  readonly #subjectsOf = new Map<string | null, number>();
 
   constructor(
     private readonly kind: NewNotification['kind'],
@@ -24,10 +27,15 @@ export class Tallies {
   /** Counts what happened. `facts` are of the first time. Returns whether the subject is new. */
   add({ projectId, subject, facts }: Omit<NewNotification, 'kind'>, count: number): boolean {
     const known = this.#tallies.get(subject);
-    if (known) known.count += count;
-    else if (this.#tallies.size < SUBJECTS_MAX)
-      this.#tallies.set(subject, { projectId, facts, count });
-    return !known;
+    if (known) {
+      known.count += count;
+      return false;
+    }
+    const ofProject = this.#subjectsOf.get(projectId) ?? 0;
+    if (this.#tallies.size >= SUBJECTS_MAX || ofProject >= PROJECT_SUBJECTS_MAX) return false;
+    this.#tallies.set(subject, { projectId, facts, count });
+    this.#subjectsOf.set(projectId, ofProject + 1);
+    return true;
   }
 
   due(): readonly (NewNotification & { readonly count: number })[] {
@@ -44,6 +52,11 @@ export class Tallies {
   reported({ subject, count }: { readonly subject: string; readonly count: number }): void {
     const tally = this.#tallies.get(subject)!;
     tally.count -= count;
-    if (tally.count === 0) this.#tallies.delete(subject);
+    if (tally.count > 0) return;
+    this.#tallies.delete(subject);
+    const { projectId } = tally;
+    const ofProject = this.#subjectsOf.get(projectId)! - 1;
+    if (ofProject > 0) this.#subjectsOf.set(projectId, ofProject);
+    else this.#subjectsOf.delete(projectId);
   }
 }

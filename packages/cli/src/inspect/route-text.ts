@@ -64,10 +64,11 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
     case 'disabled':
       return 'it is disabled';
     case 'endpoint':
-      return 'its endpoint was deleted';
+      return mismatch.sentence ?? 'its endpoint was deleted';
     case 'filter':
       return `its filter cannot be used, so it matches nothing: ${mismatch.sentence}`;
     case 'event_types':
+      if (mismatch.sentence) return mismatch.sentence;
       return `it wants the event types ${escapeLine(mismatch.wanted.join(', '), 200)}, and this is ${escapeLine(mismatch.found, 200)}`;
     case 'headers':
     case 'body': {

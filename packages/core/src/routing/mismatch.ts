@@ -7,7 +7,12 @@ export type SubscriptionMismatch =
   | { readonly part: 'deleted' }
   | { readonly part: 'disabled' }
   | { readonly part: 'endpoint'; readonly sentence?: string }
-  | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
+  | {
+      readonly part: 'event_types';
+      readonly wanted: readonly string[];
+      readonly found: string;
+      readonly sentence?: string;
+    }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
   /** The filter matches nothing, because it does not compile or exceeds the budget. */
   | { readonly part: 'filter'; readonly sentence: string };
@@ -47,7 +52,10 @@ export function subscriptionMismatch(
   if (deleted_at !== null) return { part: 'deleted' };
   if (is_disabled) return { part: 'disabled' };
   if (!patterns.some((pattern) => matchesType(pattern, event.eventType))) {
-    return { part: 'event_types', wanted: patterns, found: event.eventType };
+    const mismatch = { part: 'event_types', wanted: patterns, found: event.eventType } as const;
+    return patterns.includes('*')
+      ? { ...mismatch, sentence: 'its event type * does not match operational events' }
+      : mismatch;
   }
   try {
     const headers = filterMismatch(lowerNames(filter?.headers ?? {}), event.headers, { budget });

@@ -19,7 +19,7 @@ const Text = nullable(Type.String());
 export const Mismatch = object({
   part: oneOf(['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
     description:
-      'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
+      'What does not match; `endpoint`: its endpoint was deleted, or has an owner and gets no operational events; `filter`: its filter cannot be used.',
   }),
   ...optional({
     path: Type.String({ description: 'Where in the headers or the body, with dots.' }),

@@ -68,4 +68,15 @@ channels(
   },
 );
 
+channels('a channel of events has no settings', async () => {
+  const { path } = await makeProject(api);
+  const post = (settings: object) =>
+    api.call('POST', `${path}/notification-channels`, { name: 'ops', type: 'events', settings });
+  assert.equal(mistakes(await post({ url: 'https://example.com' })), [
+    'settings.url does not belong to the type events',
+  ]);
+  const { status, body } = await post({});
+  assert.equal([status, body.data.type, body.data.settings], [201, 'events', {}]);
+});
+
 channels.run();
