@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { root } from '../meta/house.js';
 import { database } from '../support/database.js';
 import { endpoint, type ReceivedRequest } from '../support/endpoint.js';
 import { freePort } from '../support/ports.js';
@@ -10,6 +8,7 @@ import { redis } from '../support/redis.js';
 import { forget, keep, tempFolder } from '../support/start/keep.js';
 import { installed } from '../support/start/packages.js';
 import { until } from '../support/until.js';
+import { blocksOf } from './page.js';
 
 /** A broker for the guides that name one. */
 interface Broker {
@@ -53,15 +52,15 @@ export async function follow(
     ['https://example.com/webhooks', inbox.url],
     ['kafka.example.com:9092', broker?.address ?? ''],
     ['"topic_name": "orders"', `"topic_name": "${broker?.topic}"`],
-    ['localhost:5005', `127.0.0.1:${server}`],
-    ['localhost:5008', `127.0.0.1:${agent}`],
+    ['127.0.0.1:5005', `127.0.0.1:${server}`],
+    ['127.0.0.1:5008', `127.0.0.1:${agent}`],
     ['--port 5009', `--port ${second}`],
   ];
-  const text = fs.readFileSync(path.join(root, page), 'utf8');
-  const part = section ? text.split(/^## /m).find((it) => it.startsWith(`${section}\n`))! : text;
-  const blocks = [...part.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) =>
-    table.reduce((done, [written, here]) => done.replaceAll(written, here), block),
-  );
+  const blocks = blocksOf(page)
+    .filter((block) => block.kind === 'sh' && (!section || block.section === section))
+    .map(({ text }) =>
+      table.reduce((done, [written, here]) => done.replaceAll(written, here), text),
+    );
   // Background processes end with the shell, which waits until its input is closed.
   const script = [
     'set -eo pipefail',

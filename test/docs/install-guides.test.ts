@@ -1,24 +1,11 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { root } from '../meta/house.js';
 import { kafka } from '../support/kafka.js';
-import { tempFolder } from '../support/start/keep.js';
 import { follow } from './follow.js';
+import { programs } from './page.js';
 
 /** The long form, `install-guides-installed`, installs the command, too. */
 const guides = suite('docs/install-guides');
-
-/** The built command; npm installs nothing. */
-function programs(): string {
-  const folder = tempFolder('programs');
-  const gateway = path.join(root, 'packages/cli/bin/gateway.js');
-  const scripts = { gateway: `exec '${process.execPath}' '${gateway}' "$@"`, npm: ':' };
-  for (const [name, script] of Object.entries(scripts))
-    fs.writeFileSync(path.join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  return folder;
-}
 
 guides('README, In production, leads to delivered messages of the API and of a topic', async () => {
   const broker = await kafka();

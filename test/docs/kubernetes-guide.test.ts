@@ -12,6 +12,7 @@ import { endpoint } from '../support/endpoint.js';
 import { production } from '../support/production.js';
 import { tempFolder } from '../support/start/keep.js';
 import { installed } from '../support/start/packages.js';
+import { blocksOf } from './page.js';
 
 /** docs/guides/kubernetes.md, word by word, as far as its lines go without a cluster. */
 const guide = suite('docs/kubernetes-guide');
@@ -21,9 +22,7 @@ installed('openssl', ['openssl'], 'for a certificate');
 
 const page = fs.readFileSync(path.join(root, 'docs/guides/kubernetes.md'), 'utf8');
 const blocks = (kind: string) =>
-  [...page.matchAll(new RegExp(`^\`\`\`${kind}\\n([^]*?)^\`\`\`$`, 'gm'))].map(
-    ([, text = '']) => text,
-  );
+  blocksOf('docs/guides/kubernetes.md').flatMap((it) => (it.kind === kind ? [it.text] : []));
 const inText = [
   ...page.replace(/^```[^]*?^```$/gm, '').matchAll(/`((?:kubectl|helm) [^`]+)`/g),
 ].map(([, line = '']) => line);
@@ -73,11 +72,11 @@ guide('its lines make what the chart refers to, name what it has, and deliver', 
     const uid = `$(node -p 'JSON.parse(fs.readFileSync("out", "utf8").split(/(?={"status")/).at(-1)).data.uid')`;
     const table = [
       ['gateway-<version>.tgz', chart],
-      ['http://localhost:5005', `http://127.0.0.1:${gateway.serverPort}`],
+      ['http://127.0.0.1:5005', `http://127.0.0.1:${gateway.serverPort}`],
       ['gw_…', gateway.apiKey],
       ['https://example.com/webhooks', inbox.url],
-      ['PROJECT=…', `PROJECT=${uid}`],
-      ['ENDPOINT=…', `ENDPOINT=${uid}`],
+      ['PROJECT_ID=…', `PROJECT_ID=${uid}`],
+      ['ENDPOINT_ID=…', `ENDPOINT_ID=${uid}`],
     ] as const;
     const script = ['set -eo pipefail; exec > out', ...blocks('sh'), ...inText, 'wait'].join('\n');
     const here = table.reduce((text, [from, to]) => text.replaceAll(from, to), script);
