@@ -55,7 +55,7 @@ endpoints(
     await page.getByText('Saved.', { exact: true }).waitFor();
     await panel(page, 'Settings').getByText(mended.url).waitFor();
     assert.not.match((await page.locator('main').textContent()) ?? '', /the-(old|new)-token/);
-    await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
+    await page.getByRole('link', { name: 'Resend failed deliveries…' }).click();
     await page.getByRole('button', { name: 'Resend…' }).click();
     await page.getByRole('button', { name: 'Resend 2' }).click();
     await page.getByText('2 queued.').waitFor();
@@ -112,14 +112,14 @@ endpoints(
     const secret = page.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const first = await secret.textContent();
     await inspect(page, 'endpoint-created');
-    await page.getByRole('link', { name: 'Open the endpoint' }).click();
+    await page.getByRole('link', { name: 'Open endpoint' }).click();
     await panel(page, 'Subscriptions').getByText('customer.*, contact.changed').waitFor();
     await panel(page, 'Secrets').getByText('whsec_********').waitFor();
     assert.is(await secret.count(), 0);
     await page.getByRole('button', { name: 'Rotate…' }).click();
-    await page.getByLabel('The present secret signs').selectOption('for an hour');
+    await page.getByLabel('Old secret expires').selectOption('In an hour');
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-    await page.getByText(/The old one signs until/).waitFor();
+    await page.getByText(/The old secret stays valid until/).waitFor();
     assert.is.not(await secret.textContent(), first);
     await inspect(page, 'endpoint-rotated');
     await page.getByRole('button', { name: 'Close' }).click();
@@ -128,7 +128,7 @@ endpoints(
       .waitFor();
     assert.is(await panel(page, 'Secrets').getByText('whsec_********').count(), 2);
     await page.reload();
-    await panel(page, 'Secrets').getByText('it is rotated').waitFor();
+    await panel(page, 'Secrets').getByText('Active').waitFor();
     assert.is(await secret.count(), 0);
     await close();
   },
@@ -149,13 +149,15 @@ endpoints('everything is done with the keyboard: find, pause, test, activate', a
   await press(page, 'j', 'Enter');
   await page.getByRole('heading', { name: 'shop' }).waitFor();
   await press(page, 'p');
-  await page.getByText('shop is paused: its deliveries are held.').waitFor();
-  await panel(page, 'State').getByText('Its deliveries are held until it is activated.').waitFor();
+  await page.getByText('shop is paused. Its deliveries are held.').waitFor();
+  await panel(page, 'State')
+    .getByText('Deliveries are held until the endpoint is activated.')
+    .waitFor();
   await press(page, 't');
-  await page.getByText('The endpoint is paused: the event is held').waitFor();
+  await page.getByText('The endpoint is paused. The event is held').waitFor();
   await press(page, 'Escape');
   await press(page, 'p');
-  await panel(page, 'State').getByText('Deliveries to it are sent.').waitFor();
+  await panel(page, 'State').getByText('Deliveries are being sent.').waitFor();
   await press(page, 't');
   await page.getByRole('dialog').waitFor();
   await page.getByLabel('Data').fill('{"hello": 1');
@@ -166,7 +168,7 @@ endpoints('everything is done with the keyboard: find, pause, test, activate', a
   await page.getByRole('button', { name: 'Send', exact: true }).focus();
   await press(page, 'Enter');
   const outcome = panel(page, 'Outcome');
-  await outcome.getByText('It was delivered after').waitFor();
+  await outcome.getByText('Delivered in').waitFor();
   await outcome.getByText('202').waitFor();
   await outcome.getByLabel('Response body', { exact: true }).getByText('noted').waitFor();
   await inspect(page, 'endpoint-test');
@@ -224,15 +226,15 @@ endpoints('an open breaker says when the endpoint is tried, and is closed on req
     },
   ]);
   const { page, close } = await scene.open('/endpoints', { theme: 'dark' });
-  const row = page.getByRole('row', { name: /parcels.*breaker open.*tried in 8 min/ });
+  const row = page.getByRole('row', { name: /parcels.*breaker open.*next try in 8 min/ });
   await row.waitFor();
   await inspect(page, 'endpoints-dark');
   await row.getByRole('link').click();
   await panel(page, 'State').getByText('10 of 12 requests failed').waitFor();
   await panel(page, 'State').getByText('in 8 min').waitFor();
   await inspect(page, 'endpoint-breaker-dark');
-  await page.getByRole('button', { name: 'Send now: close the breaker' }).click();
-  await panel(page, 'State').getByText('Deliveries to it are sent.').waitFor();
+  await page.getByRole('button', { name: 'Close breaker and send now' }).click();
+  await panel(page, 'State').getByText('Deliveries are being sent.').waitFor();
   await close();
 });
 
@@ -266,9 +268,9 @@ endpoints(
     );
     await page.getByLabel('Client certificate').fill('');
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('link', { name: 'Open the endpoint' }).click();
+    await page.getByRole('link', { name: 'Open endpoint' }).click();
     await page.getByRole('button', { name: 'Delete…' }).click();
-    await page.getByText('deliveries that wait for it are discarded').waitFor();
+    await page.getByText('discards its waiting deliveries').waitFor();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
     await page.getByRole('row', { name: /shop/ }).waitFor();

@@ -44,13 +44,13 @@ eventTypes('the fields of a schema are rows with their types, rules and referenc
       [uid, type, isRequired, rules].join(' | '),
     ),
     [
-      'number | string | true | like ^A-[0-9]+$',
+      'number | string | true | matches ^A-[0-9]+$',
       'total | number | true | at least 0',
       'currency | string | false | one of EUR, USD',
       'paid_at | string (date-time) | false | ',
       'items | list of object | false | at least one element',
       'items[].sku | string | true | ',
-      'items[].count | integer | false | 1 when it is left out',
+      'items[].count | integer | false | 1 by default',
     ],
   );
   const composed = {
@@ -114,7 +114,7 @@ eventTypes(
     const { page, close } = await scene.open('/event-types');
     await page.getByText('No event types yet').waitFor();
     await inspect(page);
-    await page.getByRole('link', { name: 'Create the first event type' }).click();
+    await page.getByRole('link', { name: 'Create event type' }).click();
     await page.getByLabel('Name').fill('order.paid');
     await page.getByLabel('Description').fill('The money has come in.');
     await page.getByLabel('Schema').fill('{"type": "money"}');
@@ -175,7 +175,7 @@ eventTypes(
     await page.getByText('Saved.', { exact: true }).waitFor();
     await page.locator('main').getByText('Paid in full.').waitFor();
     await push(page, 'Deprecate');
-    await page.getByText('its events are delivered as before, and receivers').waitFor();
+    await page.getByText('Events are still delivered, but receivers').waitFor();
     await inspect(page, 'event-type-deprecated-dark');
     await push(page, 'Make current');
     await page.getByRole('button', { name: 'Deprecate' }).waitFor();
@@ -226,7 +226,7 @@ eventTypes(
     await scene.client.eventTypes.create({ name: 'new' });
     await page.goBack();
     await page.getByRole('row', { name: /^new / }).getByRole('link').click();
-    await page.getByText('It has no schema').waitFor();
+    await page.getByText('No schema.').waitFor();
     await page.goto(`${scene.api.url}/projects/${scene.projectId}/event-types/order.gone`);
     await page.getByText('There is no event type order.gone').waitFor();
     await close();
@@ -240,7 +240,7 @@ eventTypes('a test event of a type sends its example', async () => {
   const before = scene.shop.requests.length;
   await page.getByLabel('Event type').fill('order.paid');
   await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.getByText('It was delivered after').waitFor();
+  await page.getByText('Delivered in').waitFor();
   assert.equal(JSON.parse(String(scene.shop.requests[before]!.body)), example);
   await picture(page, 'endpoint-test-phone');
   await close();

@@ -32,7 +32,9 @@ events(
     const { page, close } = await scene.open('/events');
     const row = page.getByRole('row', { name: /order\.paid.*no subscription matches/ });
     await row.getByRole('link').click();
-    await page.getByText('large its filter wants total to be at least 100; it is 12.5').waitFor();
+    await page
+      .getByText('large the filter requires total to be at least 100, but it is 12.5')
+      .waitFor();
     for await (const subscription of scene.client.subscriptions.list())
       await scene.client.subscriptions.update(subscription.uid, {
         filter_config: { event_types: ['order.*'], filter: { headers: {}, body: {} } },
@@ -113,7 +115,7 @@ events(
 
     await page.goto(page.url().replace(/events.*/, `sources/${sourceId}/function?event=${uid}`));
     await page.getByText('"total": 200').waitFor();
-    assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');
+    assert.match(await page.getByLabel('Message body').inputValue(), '"note":"<img');
     await page
       .getByLabel('Message', { exact: true })
       .selectOption({ value: `event ${before!.uid}` });

@@ -37,7 +37,7 @@ editor(
     const before = scene.shop.requests.length;
     const { page, close } = await scene.open(`/quarantine/${messageId}`);
     await page.getByRole('link', { name: 'Test the function with this message' }).click();
-    const outcome = page.getByRole('region', { name: 'What would become of it' });
+    const outcome = page.getByRole('region', { name: 'Result' });
     await outcome.getByText('would be quarantined').waitFor();
     await page.locator('.cm-mistake', { hasText: 'toLowerCase' }).waitFor();
     assert.match(
@@ -50,14 +50,14 @@ editor(
     await write(page, GOOD);
     await outcome.getByText('would be accepted').waitFor();
     assert.is(await page.locator('.cm-mistake').count(), 0);
-    await outcome.getByText('It would go to shop.').waitFor();
+    await outcome.getByText('The event would go to shop.').waitFor();
     await outcome.getByLabel('Console', { exact: true }).getByText('A-7').waitFor();
     await outcome.getByText('"event_type": "order.new"').waitFor();
     await page.keyboard.press('ControlOrMeta+s');
-    await page.getByText(/The function is saved/).waitFor();
+    await page.getByText(/Function saved/).waitFor();
     assert.is((await scene.client.sources.get(id)).body_function, GOOD);
     await picture(page, 'function');
-    await page.getByRole('link', { name: 'To the quarantined message, to replay it' }).click();
+    await page.getByRole('link', { name: 'Open and replay the message' }).click();
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
     await scene.shop.received(before + 1);
     await close();
@@ -71,19 +71,20 @@ editor(
     const { page, close } = await scene.open(`/sources/${id}/function`, { theme: 'dark' });
     await page.getByText('would be quarantined').waitFor();
     assert.match(page.url(), /message=/);
-    await page.getByRole('button', { name: 'Begin with an example' }).click();
-    await page.getByLabel('Message', { exact: true }).selectOption('A sample of my own');
-    await page.getByLabel('Its text').fill('{"id":"B-2","status":"paid"}');
+    await page.getByRole('button', { name: 'Insert example' }).click();
+    await page.getByLabel('Message', { exact: true }).selectOption('Custom');
+    await page.getByLabel('Message body').fill('{"id":"B-2","status":"paid"}');
     await page.getByText('would be accepted').waitFor();
     await page.getByText('"event_type": "order.paid"').waitFor();
-    await page.getByLabel('Its text').fill('{"id":"B-2","status":"lost","price":1.10}');
+    await page.getByLabel('Message body').fill('{"id":"B-2","status":"lost","price":1.10}');
     await page.getByText('"event_type": "order.lost"').waitFor();
     await page
       .getByLabel('Message', { exact: true })
       .selectOption({ label: 'Quarantined: Function threw, plain/0/0' });
     await until(
       'its text',
-      async () => (await page.getByLabel('Its text').inputValue()) === '{"id":"A-7","price":1.10}',
+      async () =>
+        (await page.getByLabel('Message body').inputValue()) === '{"id":"A-7","price":1.10}',
     );
     assert.match(page.url(), /message=/);
     await inspect(page, 'function-dark');
@@ -97,17 +98,17 @@ editor(
     const { sourceId: id } = await quarantined(scene, 'shared', MESSAGES);
     const { page, close } = await scene.open(`/sources/${id}/function`);
     await write(page, GOOD);
-    await page.getByText('Not saved').waitFor();
+    await page.getByText('Unsaved changes').waitFor();
     await scene.client.sources.update(id, { name: 'shared by two' });
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText(/The function is saved/).waitFor();
+    await page.getByText(/Function saved/).waitFor();
     await write(page, `${GOOD}\n// mine`);
     await scene.client.sources.update(id, { body_function: `${GOOD}\n// theirs` });
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Someone has saved another function meanwhile').waitFor();
-    await page.getByLabel('The function as it is now').getByText('// theirs').waitFor();
+    await page.getByText('Someone else saved this function').waitFor();
+    await page.getByLabel('Current function').getByText('// theirs').waitFor();
     await picture(page, 'function-conflict');
-    await page.getByRole('button', { name: 'Save mine over it' }).click();
+    await page.getByRole('button', { name: 'Overwrite with mine' }).click();
     await until('mine', async () =>
       (await scene.client.sources.get(id)).body_function?.endsWith('// mine'),
     );
@@ -128,17 +129,17 @@ editor(
     const { page, close } = await scene.open(`/subscriptions/${uid}`);
     await page.getByRole('link', { name: 'Function', exact: true }).click();
     await until('the data of the event', async () =>
-      (await page.getByLabel('Its data').inputValue()).includes('"A-8"'),
+      (await page.getByLabel('Event data').inputValue()).includes('"A-8"'),
     );
-    await page.getByRole('button', { name: 'Begin with an example' }).click();
-    const outcome = page.getByRole('region', { name: 'What would become of it' });
+    await page.getByRole('button', { name: 'Insert example' }).click();
+    const outcome = page.getByRole('region', { name: 'Result' });
     await outcome.getByText('"text": "Order A-8"').waitFor();
     await write(page, 'function transform(payload) {\n  return payload.missing.id;\n}');
     await outcome.getByText('the attempt would fail').waitFor();
     await page.locator('.cm-mistake', { hasText: 'on line 2' }).waitFor();
     await inspect(page, 'subscription-function-wrong');
     await page.keyboard.press('ControlOrMeta+s');
-    await page.getByText(/The function is saved/).waitFor();
+    await page.getByText(/Function saved/).waitFor();
 
     const { uid: eventId } = await client.events.create({
       event_type: 'chat.order',
@@ -188,7 +189,7 @@ editor(
     await press(page, 'g', 'o');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.goBack();
-    await page.getByText('Not saved').waitFor();
+    await page.getByText('Unsaved changes').waitFor();
     assert.match((await field.textContent()) ?? '', '// g s q');
     await page.getByRole('button', { name: 'Undo changes' }).click();
     await until(

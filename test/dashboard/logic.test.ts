@@ -121,15 +121,15 @@ logic('why a subscription does not match is a sentence', () => {
       { part: 'body', path: 'total', operator: '$gte', wanted: 100, found: 12 },
       'order.paid',
     ),
-    'its filter wants total to be at least 100; it is 12',
+    'the filter requires total to be at least 100, but it is 12',
   );
   assert.is(
     mismatchSentence({ part: 'headers', path: 'x-shop', wanted: 'berlin' }, 'order.paid'),
-    'its filter wants header x-shop to be "berlin"; it is missing',
+    'the filter requires header x-shop to be "berlin", but it is missing',
   );
   assert.is(
     mismatchSentence({ part: 'event_types', wanted: ['a', 'b.*'] }, 'order.paid'),
-    'it wants the event types a, b.*; this is order.paid',
+    'the event type order.paid does not match a, b.*',
   );
 });
 

@@ -70,7 +70,7 @@ overview('an endpoint behind an open breaker is told with what waits and until w
   const failing = page.getByRole('group', { name: 'Failing endpoints' });
   await failing.getByText('breaker open', { exact: true }).waitFor();
   await health.getByRole('link', { name: 'Open shop' }).click();
-  await page.getByRole('button', { name: 'Send now: close the breaker' }).waitFor();
+  await page.getByRole('button', { name: 'Close breaker and send now' }).waitFor();
   await close();
 });
 

@@ -213,7 +213,7 @@ people(
     await close();
 
     const dark = await scene.open(`/endpoints/${scene.endpointId}`, { theme: 'dark' });
-    await dark.page.getByRole('link', { name: 'Who changed what' }).click();
+    await dark.page.getByRole('link', { name: 'History' }).click();
     await until('its changes', async () => (await dark.page.locator('summary').count()) === 2);
     await dark.page.locator('summary').first().click();
     await inspect(dark.page, 'audit-dark');

@@ -87,7 +87,7 @@ portalLinks(
       .getByRole('row', { name: /acme hooks/ })
       .getByRole('link')
       .click();
-    await page.getByRole('link', { name: 'Portal link for acme' }).click();
+    await page.getByRole('link', { name: 'Create portal link' }).click();
     const dialog = page.getByRole('dialog');
     assert.equal(
       [

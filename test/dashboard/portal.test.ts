@@ -139,14 +139,14 @@ portal(
     const [{ uid: endpointId } = { uid: '' }] = content;
     const { content: subscribed } = await scene.client.subscriptions.list({ endpointId }).page();
     assert.equal(subscribed[0]?.filter_config.event_types, ['invoice.*']);
-    await page.getByRole('link', { name: 'Send a test event' }).click();
+    await page.getByRole('link', { name: 'Send test event' }).click();
     await page.getByRole('button', { name: 'Send', exact: true }).click();
-    await page.getByText('It was not accepted').waitFor();
+    await page.getByText('Failed after').waitFor();
     await page
       .getByText('Your server answered 500 Internal Server Error. Look for the error')
       .first()
       .waitFor();
-    await page.getByRole('link', { name: 'The delivery' }).click();
+    await page.getByRole('link', { name: 'View delivery' }).click();
     await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
     await page.getByLabel('Request data', { exact: true }).getByText('This is a test').waitFor();
     await inspect(page, 'portal-delivery');

@@ -34,12 +34,12 @@ quarantine(
     await page.getByLabel('Message', { exact: true }).getByText('"id":"A-1"').waitFor();
     await inspect(page, 'quarantine-message');
     await page.getByRole('button', { name: 'Edit and replay' }).click();
-    const outcome = page.getByRole('region', { name: 'What would become of it' });
+    const outcome = page.getByRole('region', { name: 'Result' });
     await outcome.getByText('would be quarantined').waitFor();
     await outcome.getByText(/toLowerCase/).waitFor();
     await page.getByLabel('Message body').fill('{"id":"A-1","status":"PAID","total":1}');
     await outcome.getByText('would be accepted').waitFor();
-    await outcome.getByText('It would go to shop.').waitFor();
+    await outcome.getByText('The event would go to shop.').waitFor();
     await outcome.getByText('"event_type": "order.paid"').waitFor();
     await inspect(page, 'quarantine-edit');
     await page.getByRole('button', { name: 'Save and replay' }).click();

@@ -25,7 +25,7 @@ subscriptions.before(async () => {
 subscriptions.after(() => scene.close());
 
 const verdict = (page: Page) =>
-  page.getByRole('region', { name: 'Does it match?' }).getByRole('status');
+  page.getByRole('region', { name: 'Filter test' }).getByRole('status');
 
 subscriptions(
   'why an event reached nobody leads to the filter, which is mended against that event',
@@ -41,16 +41,18 @@ subscriptions(
       .getByRole('row', { name: /order\.paid.*no subscription matches/ })
       .getByRole('link')
       .click();
-    await page.getByText('its filter wants total to be at least 100; it is 42').waitFor();
+    await page.getByText('the filter requires total to be at least 100, but it is 42').waitFor();
     await page.getByRole('link', { name: 'large orders' }).click();
-    await verdict(page).getByText('Its filter wants total to be at least 100; it is 42.').waitFor();
+    await verdict(page)
+      .getByText('The filter requires total to be at least 100, but it is 42.')
+      .waitFor();
     assert.is(await page.getByLabel('Sample').inputValue(), uid);
     await inspect(page, 'subscription-light');
-    await page.getByLabel('Filter on the data').fill('{"total": {"$gte": 40}}');
+    await page.getByLabel('Data filter').fill('{"total": {"$gte": 40}}');
     await verdict(page).getByText('The sample would be delivered.').waitFor();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved: events that come from now on').waitFor();
-    await page.getByRole('link', { name: 'Back to the event' }).click();
+    await page.getByText('Saved. The change applies to new events.').waitFor();
+    await page.getByRole('link', { name: 'Back to event' }).click();
     await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByText(/Delivered to shop/).waitFor();
     assert.equal((await scene.client.subscriptions.get(largeId)).filter_config, {
@@ -70,27 +72,27 @@ subscriptions(
     await page.getByLabel('Event types').fill('customer.*, *.closed');
     await page.getByText('Event types may have * alone or at the end after a dot').waitFor();
     await page.getByLabel('Event types').fill('customer.*, account.closed');
-    const filter = page.getByLabel('Filter on the data');
+    const filter = page.getByLabel('Data filter');
     await filter.fill('{"tier": {"$regex": "g.*"}}');
-    await page.getByText('Filter on the data $regex is not an operator').waitFor();
+    await page.getByText('Data filter $regex is not an operator').waitFor();
     await filter.fill('{"tier": "gold"');
-    await page.getByText(/Filter on the data is not JSON/).waitFor();
+    await page.getByText(/Data filter is not JSON/).waitFor();
     assert.is(await page.getByRole('button', { name: 'Create' }).isDisabled(), true);
     await filter.fill('{"tier": {"$in": ["gold", "platinum"]}}');
     await page.getByLabel('Event type', { exact: true }).fill('order.paid');
     await page.getByLabel('Data', { exact: true }).fill('{"tier": "silver"}');
     await verdict(page)
-      .getByText('It wants the event types customer.*, account.closed; this is order.paid.')
+      .getByText('The event type order.paid does not match customer.*, account.closed.')
       .waitFor();
     await verdict(page)
-      .getByText('Its filter wants tier to be one of ["gold","platinum"]; it is "silver".')
+      .getByText('The filter requires tier to be one of ["gold","platinum"], but it is "silver".')
       .waitFor();
     assert.is(await page.getByLabel('Sample').inputValue(), '');
     await inspect(page, 'subscription-new-dark');
     await page.getByLabel('Event type', { exact: true }).fill('customer.changed');
     await page.getByLabel('Data', { exact: true }).fill('{"tier": "gold"}');
     await page.getByLabel('Headers', { exact: true }).fill('X-Region: us');
-    await page.getByLabel('Filter on the headers').fill('{"x-REGION": "us"}');
+    await page.getByLabel('Header filter').fill('{"x-REGION": "us"}');
     await verdict(page).getByText('The sample would be delivered.').waitFor();
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name: 'gold customers' }).waitFor();
@@ -126,14 +128,14 @@ subscriptions(
     await press(page, 'j', 'Enter');
     await page.getByRole('heading', { name: 'gold customers' }).waitFor();
     await push(page, 'Disable');
-    await page.getByText('It matches nothing until it is enabled.').waitFor();
+    await page.getByText('This subscription matches no events until it is enabled.').waitFor();
     await page.goBack();
     await page.getByRole('row', { name: /gold customers.*disabled/ }).waitFor();
     await page.goForward();
     await push(page, 'Enable');
     await page.getByRole('button', { name: 'Disable' }).waitFor();
     await push(page, 'Delete…');
-    await page.getByRole('dialog').getByText('Events that it matches no longer go').waitFor();
+    await page.getByRole('dialog').getByText('Matching events are no longer sent').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
     await press(page, 'Enter');
     await page.getByText('gold customers was deleted.').waitFor();
@@ -152,7 +154,7 @@ subscriptions('of two who edit at once the second reads what the first has chang
   await page.getByText('owner@example.com changed this subscription').waitFor();
   await page.getByRole('button', { name: 'Discard mine' }).click();
   assert.is(await page.getByLabel('Event types').inputValue(), 'order.*');
-  assert.match(await page.getByLabel('Filter on the data').inputValue(), '"total": 1');
+  assert.match(await page.getByLabel('Data filter').inputValue(), '"total": 1');
   await close();
 });
 

@@ -97,7 +97,7 @@ task('Find why an event was not delivered', async (shown) => {
   await goTo(shown, 'Events');
   await follow(shown, /refund\.sent/);
   await panel(shown, 'Routing')
-    .getByText('it wants the event types other; this is refund.sent')
+    .getByText('the event type refund.sent does not match other')
     .waitFor();
 });
 
@@ -105,7 +105,9 @@ task('Pause an endpoint', async (shown) => {
   await goTo(shown, 'Endpoints');
   await follow(shown, 'billing');
   await click(shown, 'Pause');
-  await panel(shown, 'State').getByText('Its deliveries are held until it is activated.').waitFor();
+  await panel(shown, 'State')
+    .getByText('Deliveries are held until the endpoint is activated.')
+    .waitFor();
 });
 
 task('Rotate a secret', async (shown) => {

@@ -33,8 +33,8 @@ export function EndpointActions({
               await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
               toast(
                 isActive
-                  ? `${name} is paused: its deliveries are held.`
-                  : `${name} is active: what was held is sent.`,
+                  ? `${name} is paused. Its deliveries are held.`
+                  : `${name} is active. Held deliveries are being sent.`,
               );
               onChange();
             }}
@@ -52,11 +52,14 @@ export function EndpointActions({
             }}
           >
             <p>
-              Its subscriptions are deleted, and deliveries that wait for it are discarded. What was
-              delivered stays in the log.
+              This deletes the endpoint's subscriptions and discards its waiting deliveries. Past
+              deliveries stay in the log.
             </p>
             {isActive && (
-              <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>
+              <p>
+                To stop deliveries temporarily, pause the endpoint instead: its deliveries are held,
+                not lost.
+              </p>
             )}
           </ConfirmButton>
         </>

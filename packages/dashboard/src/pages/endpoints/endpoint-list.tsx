@@ -53,11 +53,11 @@ export default function EndpointList() {
         <p>
           {isPortal.value
             ? 'An endpoint is a URL of your server. We post a signed message to it when something happens that you subscribe to.'
-            : 'An endpoint is a URL that gets the events of its subscriptions, signed and retried.'}
+            : 'An endpoint is a URL that receives the events of its subscriptions. Requests are signed, and failed requests are retried.'}
         </p>
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
-            Create the first endpoint
+            Create endpoint
           </ButtonLink>
         )}
       </LiveLog>
@@ -143,7 +143,7 @@ function Remark({ row }: { readonly row: ListedEndpoint }) {
     <span class="muted" title={reason}>
       {until ? (
         <>
-          tried <Time at={until} look="relative" />
+          next try <Time at={until} look="relative" />
         </>
       ) : (
         reason

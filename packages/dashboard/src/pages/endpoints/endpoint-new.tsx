@@ -30,10 +30,10 @@ export default function EndpointNew() {
   if (created) return <CreatedPage {...created} />;
   return (
     <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
-      <Panel title="What is sent where">
+      <Panel title="Endpoint details">
         <Form
           action={create}
-          verb="Create"
+          verb="Create endpoint"
           actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}
         >
           <EndpointFields value={value} onChange={setValue} error={create.error}>
@@ -42,8 +42,8 @@ export default function EndpointNew() {
               isMono
               hint={
                 <>
-                  That it subscribes to. <code>*</code>: every type. <code>order.*</code>: every
-                  type below order. Several with commas; empty for none.
+                  Event types to receive. <code>*</code>: every type. <code>order.*</code>: every
+                  type below order. Separate types with commas; leave empty for none.
                 </>
               }
               value={typed}
@@ -79,15 +79,15 @@ async function subscribed(
 function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
   return (
     <Page title={name} above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
-      <Panel title="The endpoint was created">
+      <Panel title="Endpoint created">
         <NewSecret what="secret" secret={secrets[0]?.value ?? ''}>
           <p>
             {isPortal.value ? (
-              'Your server verifies with it that a request comes from us.'
+              'Your server uses this secret to verify that a request comes from us.'
             ) : (
               <>
-                The receiver verifies with it that requests come from here: <code>verify()</code> of
-                the client, or a library of Standard Webhooks.
+                The receiver verifies requests with this secret, by <code>verify()</code> of the
+                client or any Standard Webhooks library.
               </>
             )}
           </p>
@@ -96,16 +96,16 @@ function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
         {problem && (
           <Problem error={problem}>
             <p>
-              It is subscribed to nothing yet.{' '}
-              <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Subscribe it</a>
+              The endpoint has no subscription yet.{' '}
+              <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Add subscription</a>
             </p>
           </Problem>
         )}
         <div class="form-actions">
           <ButtonLink kind="main" href={projectHref(`/endpoints/${uid}?test=1`)}>
-            Send a test event
+            Send test event
           </ButtonLink>
-          <ButtonLink href={projectHref(`/endpoints/${uid}`)}>Open the endpoint</ButtonLink>
+          <ButtonLink href={projectHref(`/endpoints/${uid}`)}>Open endpoint</ButtonLink>
         </div>
       </Panel>
     </Page>

@@ -40,8 +40,14 @@ export default function EndpointPage({ params: { id = '' } }: PageProps) {
             <StateLine endpoint={endpoint} attempts={attempts} onChange={refresh} />
             <Health id={id} />
             <Subscriptions endpointId={id} />
-            <Secrets endpoint={endpoint} onChange={refresh} />
-            <Settings endpoint={endpoint} onChange={refresh} />
+            <div class="split">
+              <div>
+                <Settings endpoint={endpoint} onChange={refresh} />
+              </div>
+              <aside>
+                <Secrets endpoint={endpoint} onChange={refresh} />
+              </aside>
+            </div>
           </>
         )}
       </Loaded>

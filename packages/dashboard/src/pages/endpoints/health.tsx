@@ -31,7 +31,7 @@ export function Health({ id }: { readonly id: string }) {
   return (
     <Panel
       title="Health"
-      actions={<FilterSelect name="range" label="Time of the chart" options={RANGES} />}
+      actions={<FilterSelect name="range" label="Time range" options={RANGES} />}
     >
       <Loaded resource={activity} lines={6}>
         {(steps) => {
@@ -60,9 +60,9 @@ export function Health({ id }: { readonly id: string }) {
       <LastError endpointId={id} />
       <p class="panel-links">
         <a href={projectHref(`/deliveries?endpoint=${id}`)}>All deliveries</a>
-        <a href={failed}>Send failed deliveries again…</a>
+        <a href={failed}>Resend failed deliveries…</a>
         <a href={projectHref(`/deliveries?endpoint=${id}&status=retry`)}>
-          Deliveries that are retried
+          Deliveries waiting for a retry
         </a>
       </p>
     </Panel>
@@ -70,7 +70,7 @@ export function Health({ id }: { readonly id: string }) {
 }
 
 function titleOf({ stepSeconds }: Steps): string {
-  return `Requests in ${stepSeconds >= 3600 ? 'an hour' : '10 minutes'}`;
+  return `Requests per ${stepSeconds >= 3600 ? 'hour' : '10 minutes'}`;
 }
 
 function totals({ steps }: Steps) {

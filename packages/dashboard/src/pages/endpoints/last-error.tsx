@@ -33,13 +33,13 @@ export function LastError({ endpointId }: { readonly endpointId: string }) {
     ? ownerReason(delivery, attempt)
     : (attempt?.error ??
       delivery.reason ??
-      (attempt ? `It answered ${attempt.http_status}` : 'It was not sent'));
+      (attempt ? `The endpoint answered ${attempt.http_status}` : 'The request was not sent'));
   return (
     <p>
       <strong>Last error:</strong> {capital(why)}{' '}
       <span class="muted">
         <a href={projectHref(`/deliveries/${delivery.uid}`)}>
-          {delivery.event_metadata.event_type ?? 'The delivery'}
+          {delivery.event_metadata.event_type ?? 'Delivery'}
         </a>
         , <Time at={attempt?.requested_at ?? delivery.updated_at} look="relative" />
       </span>

@@ -13,11 +13,11 @@ type Secret = Endpoint['secrets'][number];
 
 /** The hours for which the old secrets remain valid, with labels. */
 const OVERLAPS = [
-  ['24', 'for a day'],
-  ['1', 'for an hour'],
-  ['168', 'for a week'],
-  ['720', 'for 30 days'],
-  ['0', 'no longer: they end now'],
+  ['24', 'In a day'],
+  ['1', 'In an hour'],
+  ['168', 'In a week'],
+  ['720', 'In 30 days'],
+  ['0', 'Now'],
 ] as const;
 
 export function Secrets({
@@ -34,8 +34,8 @@ export function Secrets({
       actions={mayManage() && <Button onPress={() => setOpen(true)}>Rotate…</Button>}
     >
       <p class="muted">
-        Every request is signed with each of them, so a receiver that knows one of them can verify
-        it.
+        Every request is signed with each of these secrets, so a receiver can verify it with any of
+        them.
       </p>
       <Table<Secret> label="Secrets" rows={secrets} columns={columns} />
       <VerifySample />
@@ -48,17 +48,17 @@ const columns = [
   { name: 'Secret', cell: ({ value }: Secret) => <span class="mono">{value}</span> },
   { name: 'Created', cell: ({ created_at: at }: Secret) => <Time at={at} /> },
   {
-    name: 'Signs until',
+    name: 'Status',
     cell: ({ expires_at: at }: Secret) =>
       at ? (
         <>
-          <Time at={at} />{' '}
+          Expires <Time at={at} />{' '}
           <span class="muted">
             (<Time at={at} look="relative" />)
           </span>
         </>
       ) : (
-        'it is rotated'
+        'Active'
       ),
   },
 ];
@@ -92,27 +92,27 @@ function Rotate({
     const old = rotated.secrets.filter(({ expires_at: end }) => end !== null).at(-1);
     return (
       <Dialog
-        title="The new secret"
+        title="New secret"
         onClose={onClose}
         actions={<Button onPress={onClose}>Close</Button>}
       >
         <NewSecret what="secret" secret={shown?.value ?? ''}>
           {old?.expires_at ? (
             <p>
-              The old one signs until <Time at={old.expires_at} />: give the receiver the new one
-              before.
+              The old secret stays valid until <Time at={old.expires_at} />; update the receiver
+              before then.
             </p>
           ) : (
-            <p>The old one does not sign any more: give the receiver the new one now.</p>
+            <p>The old secret is no longer valid; update the receiver now.</p>
           )}
         </NewSecret>
       </Dialog>
     );
   }
   return (
-    <FormDialog title="Rotate the secret" verb="Rotate" action={rotate} onClose={onClose}>
+    <FormDialog title="Rotate secret" verb="Rotate" action={rotate} onClose={onClose}>
       <Select
-        label="The present secret signs"
+        label="Old secret expires"
         value={values.hours}
         options={OVERLAPS}
         onChange={set('hours')}
@@ -120,7 +120,7 @@ function Rotate({
       <TextField
         label="New secret"
         isMono
-        hint="Leave it empty to have one made."
+        hint="Leave empty to generate one."
         value={values.secret}
         onChange={set('secret')}
         error={fieldError(rotate.error, 'secret')}

@@ -135,7 +135,7 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
       'Last change',
       <>
         <FullTime at={endpoint.updated_at} />{' '}
-        {may('admin') && <a href={href(`/audit?search=${endpoint.uid}`)}>Who changed what</a>}
+        {may('admin') && <a href={href(`/audit?search=${endpoint.uid}`)}>History</a>}
       </>,
     ],
   ];
@@ -147,7 +147,7 @@ function Owner({ id }: { readonly id: string }) {
       {id}{' '}
       {!isPortal.value && may('member') && (
         <a href={projectHref(`/portal-links?search=${encodeURIComponent(id)}&new=1`)}>
-          Portal link for {id}
+          Create portal link
         </a>
       )}
     </>
@@ -158,7 +158,7 @@ function CertificateEnd({ at }: { readonly at: string }) {
   return (
     <>
       valid until <Time at={at} />
-      {new Date(at) < new Date() && <strong>: it has expired, and the endpoint rejects it</strong>}
+      {new Date(at) < new Date() && <strong> (expired; the endpoint rejects it)</strong>}
     </>
   );
 }

@@ -44,7 +44,7 @@ export function StateLine({
               onChange();
             }}
           >
-            {isPortal.value ? 'Send now' : 'Send now: close the breaker'}
+            {isPortal.value ? 'Send now' : 'Close breaker and send now'}
           </ActionButton>
         </div>
       )}

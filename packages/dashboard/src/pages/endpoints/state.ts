@@ -22,23 +22,24 @@ const FAILING = 0.5;
 /** The sentences of the dashboard, and those of the portal, which speak to the endpoint's owner. */
 const WORDS = {
   project: {
-    paused: 'Its deliveries are held until it is activated.',
+    paused: 'Deliveries are held until the endpoint is activated.',
     inactive: ({ status_reason: reason }: Endpoint) =>
-      `${reason ?? 'It was deactivated.'} Events for it are not delivered.`,
+      `${reason ?? 'The endpoint was deactivated.'} Events for this endpoint are not delivered.`,
     open: (failures: number, requests: number) =>
-      `Its circuit breaker is open: ${failures} of ${requests} requests failed, so its deliveries wait. One request tries it`,
-    probing: 'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
-    failing: 'Most of the requests of the last day failed.',
-    active: 'Deliveries to it are sent.',
+      `The circuit breaker is open: ${failures} of ${requests} requests failed. Deliveries are waiting. Next try`,
+    probing:
+      'The circuit breaker is half-open: one request tests the endpoint, and the other deliveries wait.',
+    failing: 'Most requests in the last 24 hours failed.',
+    active: 'Deliveries are being sent.',
   },
   owner: {
-    paused: 'This endpoint is paused. We keep its messages, and send them when it is activated.',
+    paused: 'This endpoint is paused. We hold its messages and send them when it is activated.',
     inactive: inactiveSentence,
     open: (failures: number, requests: number) =>
       `We paused sending because your server did not accept our requests: ${failures} of ${requests} failed. No message is lost. We try again`,
-    probing: 'We paused sending, and are now trying one request. If it works, the others follow.',
+    probing: 'We paused sending and are now trying one request. If it succeeds, the others follow.',
     failing:
-      'Your server did not accept most of our requests of the last day. See its last error below.',
+      'Your server did not accept most of our requests in the last 24 hours. See its last error below.',
     active: 'We send messages to this endpoint.',
   },
 } as const;

@@ -20,7 +20,7 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
       actions={
         mayManage() && (
           <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>
-            Subscribe
+            Add subscription
           </ButtonLink>
         )
       }
@@ -31,12 +31,12 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
             <p class="muted">
               {isPortal.value
                 ? 'This endpoint has no subscription: it receives only messages that we address to you.'
-                : 'It is subscribed to nothing: only events that name it or its owner come here.'}
+                : 'No subscriptions. The endpoint receives only events that name it or its owner.'}
             </p>
           ) : (
             <>
               <Table<Subscription> label="Subscriptions" rows={content} columns={columns} />
-              {pagination.has_next_page && <p class="muted">The newest {MOST} are shown.</p>}
+              {pagination.has_next_page && <p class="muted">Showing the newest {MOST}.</p>}
             </>
           )
         }

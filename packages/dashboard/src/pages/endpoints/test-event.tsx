@@ -63,11 +63,11 @@ export function TestEvent({
       }
     >
       {status === 'paused' && (
-        <p>The endpoint is paused: the event is held until it is activated.</p>
+        <p>The endpoint is paused. The event is held until the endpoint is activated.</p>
       )}
       <Field
         label="Event type"
-        hint="Of one that has an example, the example is sent."
+        hint="If the event type has an example, the test sends it."
         error={fieldError(send.error, 'event_type')}
       >
         {(wiring) => (
@@ -89,7 +89,7 @@ export function TestEvent({
         label="Data"
         isMono
         rows={3}
-        hint="JSON; empty for the example, or a greeting."
+        hint="JSON. Leave empty to send the example, or a greeting."
         value={values.data}
         onChange={set('data')}
         error={data.problem ?? fieldError(send.error, 'data')}
@@ -132,13 +132,13 @@ function Outcome({ deliveryId }: { readonly deliveryId: string }) {
         {attempt ? (
           <>
             <Badge status={attempt.status ? 'success' : 'failure'} label={answerOf(attempt)} />{' '}
-            {attempt.status ? 'It was delivered' : 'It was not accepted'} after{' '}
-            {milliseconds(attempt.duration_ms)}.{' '}
+            {attempt.status ? 'Delivered in' : 'Failed after'} {milliseconds(attempt.duration_ms)}
+            .{' '}
           </>
         ) : (
-          <>{delivery ? 'Waiting for the answer… ' : 'Sent, and waiting to be routed… '}</>
+          <>{delivery ? 'Waiting for the response… ' : 'Sent. Waiting to be routed… '}</>
         )}
-        {delivery && <a href={projectHref(`/deliveries/${deliveryId}`)}>The delivery</a>}
+        {delivery && <a href={projectHref(`/deliveries/${deliveryId}`)}>View delivery</a>}
       </p>
       {isPortal.value
         ? attempt && <OwnerProblem attempt={attempt} />

@@ -37,21 +37,21 @@ export function EventTypeForm({
               isMono
               isRequired
               hasFocus
-              hint="As events have it, with dots: order.paid. It cannot be changed later."
+              hint="Dots separate levels, such as order.paid. The name cannot be changed later."
               {...text('name')}
             />
           )}
           <TextArea
             label="Description"
             rows={3}
-            hint="When such an event is sent, for those who receive it."
+            hint="Tells receivers when these events are sent."
             {...text('description')}
           />
           <TextArea
             label="Schema"
             isMono
             rows={12}
-            hint="JSON Schema 2020-12 of the data. Empty: unknown. It documents events and is not checked against them."
+            hint="JSON Schema 2020-12 of the data. For documentation only: events are not validated against the schema."
             {...text('schema')}
             error={schema.problem ?? errorBelow(error, 'json_schema')}
           />
@@ -59,18 +59,18 @@ export function EventTypeForm({
             label="Example"
             isMono
             rows={8}
-            hint="Data of such an event, in JSON. Test events send it."
+            hint="Example data in JSON. Test events send this data."
             {...text('example')}
             error={example.problem ?? errorBelow(error, 'example')}
           />
           {children}
         </Form>
       </Panel>
-      <Panel title="Fields, as readers see them">
+      <Panel title="Field preview">
         {schema.problem === undefined && schema.value !== null ? (
           <SchemaTable schema={schema.value} />
         ) : (
-          <p class="muted">They appear here while you type the schema.</p>
+          <p class="muted">Enter a schema to preview its fields.</p>
         )}
       </Panel>
     </div>

@@ -54,12 +54,14 @@ export default function EventTypeList() {
         <p>
           {isPortal.value
             ? 'No event types are described yet. Endpoints that subscribe to * receive all messages.'
-            : 'Event types tell receivers what they get: description, schema and example.'}
+            : 'Event types document events for receivers, with a description, schema and example.'}
         </p>
-        {mayCreate && <p>Create them here, or import the webhooks of an OpenAPI document.</p>}
+        {mayCreate && (
+          <p>Create event types here, or import the webhooks of an OpenAPI document.</p>
+        )}
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/event-types/new')}>
-            Create the first event type
+            Create event type
           </ButtonLink>
         )}
       </LiveLog>
@@ -91,7 +93,7 @@ const columns: readonly LogColumn<EventType>[] = [
     cell: ({ description }) => <span class="muted">{description}</span>,
   },
   {
-    name: 'Documented by',
+    name: 'Documentation',
     width: '9rem',
     narrow: 'hidden',
     cell: (type) => <span class="muted">{documented(type)}</span>,
@@ -102,7 +104,7 @@ const columns: readonly LogColumn<EventType>[] = [
 function documented({ json_schema: schema, example }: EventType): string {
   return (
     [schema !== null && 'schema', example !== null && 'example'].filter(Boolean).join(', ') ||
-    'its name alone'
+    'none'
   );
 }
 
@@ -119,10 +121,14 @@ function ImportDialog({ onClose }: { onClose: () => void }) {
   if (imported) {
     const { created, updated, unchanged, content } = imported;
     return (
-      <Dialog title="Imported" onClose={onClose} actions={<Button onPress={onClose}>Close</Button>}>
+      <Dialog
+        title="Import complete"
+        onClose={onClose}
+        actions={<Button onPress={onClose}>Close</Button>}
+      >
         <p role="status">
           {content.length === 0
-            ? 'The document has no webhooks and no callbacks: nothing was imported.'
+            ? 'The document has no webhooks or callbacks. Nothing was imported.'
             : `${count(created)} created, ${count(updated)} updated, ${count(unchanged)} unchanged.`}
         </p>
         <ul class="imported">
@@ -145,8 +151,8 @@ function ImportDialog({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <p>
-        The webhooks and callbacks of an OpenAPI 3 document become event types. Those that are there
-        are changed, all or nothing; none is removed.
+        The webhooks and callbacks of an OpenAPI 3 document become event types. Existing event types
+        are updated, and none is removed. Either all changes are made, or none.
       </p>
       <Field label="File">
         {(wiring) => (
@@ -162,7 +168,7 @@ function ImportDialog({ onClose }: { onClose: () => void }) {
         label="OpenAPI document"
         isMono
         rows={10}
-        hint="In JSON, with all that it refers to in it."
+        hint="JSON. All references must resolve within the document."
         value={text}
         onChange={setText}
         error={document.problem}

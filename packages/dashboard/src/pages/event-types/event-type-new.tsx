@@ -21,7 +21,7 @@ export default function EventTypeNew() {
         draft={draft}
         isNew
         action={create}
-        verb="Create"
+        verb="Create event type"
         isReady={fields !== undefined}
         actions={<ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>}
       />

@@ -60,12 +60,12 @@ function Unknown({ name }: { name: string }) {
     <Empty title={`There is no event type ${name}`}>
       <p>
         {isPortal.value
-          ? 'It may have been renamed or deleted.'
-          : 'Events may have it all the same, unless the project rejects types that it does not know.'}
+          ? 'The event type may have been renamed or deleted.'
+          : 'Events can still have this type, unless the project rejects unknown event types.'}
       </p>
       {!isPortal.value && (
         <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
-          Look for its events
+          Search events
         </ButtonLink>
       )}
     </Empty>
@@ -85,7 +85,7 @@ function Actions({
     <>
       {!isPortal.value && (
         <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
-          Its events
+          View events
         </ButtonLink>
       )}
       {mayManage() && (
@@ -101,7 +101,7 @@ function Actions({
               toast(
                 isDeprecated
                   ? `${name} is current again.`
-                  : `${name} is deprecated: its events are delivered as before.`,
+                  : `${name} is deprecated. Its events are still delivered.`,
               );
               onChange();
             }}
@@ -153,16 +153,16 @@ function Reference({ type }: { type: EventType }) {
     <>
       {deprecatedAt && (
         <p>
-          <Badge status="deprecated" tone="warn" /> since <Time at={deprecatedAt} />: its events are
-          delivered as before, and receivers should not rely on it any more.
+          <Badge status="deprecated" tone="warn" /> since <Time at={deprecatedAt} />. Events are
+          still delivered, but receivers should no longer rely on this type.
         </p>
       )}
       <p class="event-type-description">
-        {description || <span class="muted">It has no description.</span>}
+        {description || <span class="muted">No description.</span>}
       </p>
       <Panel title="Data">
         {schema === null ? (
-          <p class="muted">It has no schema: what its data holds is not known.</p>
+          <p class="muted">No schema.</p>
         ) : (
           <>
             <SchemaTable schema={schema} />
@@ -175,14 +175,14 @@ function Reference({ type }: { type: EventType }) {
       </Panel>
       <Panel title="Example">
         {example === null ? (
-          <p class="muted">It has no example: test events send a greeting.</p>
+          <p class="muted">No example. Test events send a greeting.</p>
         ) : (
           <Code label="Data" text={JSON.stringify(example)} />
         )}
         {!isPortal.value && (
           <>
             <p>
-              Send one, with an API key in <code>GATEWAY_KEY</code>:
+              Send an event, with an API key in <code>GATEWAY_KEY</code>:
             </p>
             <Code isRaw label="Command" text={eventCommand(name, example)} />
           </>

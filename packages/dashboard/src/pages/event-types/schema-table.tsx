@@ -4,7 +4,7 @@ import { own } from '../../format/text.js';
 
 export function SchemaTable({ schema }: { schema: unknown }) {
   const rows = schemaRows(schema);
-  if (rows.length === 0) return <p class="muted">The schema names no fields.</p>;
+  if (rows.length === 0) return <p class="muted">The schema defines no fields.</p>;
   return <Table label="Fields" rows={rows} columns={columns} />;
 }
 
@@ -19,7 +19,7 @@ const columns: readonly TableColumn<SchemaRow>[] = [
   },
   { name: 'Type', cell: ({ type }) => type },
   {
-    name: 'Meaning',
+    name: 'Description',
     cell: ({ description, rules }) => (
       <>
         {description} {rules && <span class="muted">{description ? `(${rules})` : rules}</span>}
@@ -173,8 +173,8 @@ const RULES: Readonly<Record<string, (value: unknown) => string>> = {
   maxLength: (value) => `at most ${many(value, 'character')}`,
   minItems: (value) => `at least ${many(value, 'element')}`,
   maxItems: (value) => `at most ${many(value, 'element')}`,
-  pattern: (value) => `like ${shown(value)}`,
-  default: (value) => `${shown(value)} when it is left out`,
+  pattern: (value) => `matches ${shown(value)}`,
+  default: (value) => `${shown(value)} by default`,
 };
 
 function rulesOf(it: JsonObject): string {

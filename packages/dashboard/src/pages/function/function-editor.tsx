@@ -40,7 +40,7 @@ export function FunctionEditor({
   }, [isChanged]);
   return (
     <div class="function">
-      <Panel title="Function" actions={isChanged && <span class="muted">Not saved</span>}>
+      <Panel title="Function" actions={isChanged && <span class="muted">Unsaved changes</span>}>
         <p class="muted">{about}</p>
         <CodeEditor
           label="Function"
@@ -66,18 +66,18 @@ export function FunctionEditor({
             </Button>
             {isChanged && <Button onPress={draft.undo}>Undo changes</Button>}
             {text.trim() === '' && (
-              <Button onPress={() => draft.replace(example)}>Begin with an example</Button>
+              <Button onPress={() => draft.replace(example)}>Insert example</Button>
             )}
           </div>
         )}
         {isMember && (
           <p class="muted">
-            <kbd>Ctrl</kbd>+<kbd>S</kbd> saves, <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it again,{' '}
-            <kbd>Ctrl</kbd>+<kbd>]</kbd> indents.
+            <kbd>Ctrl</kbd>+<kbd>S</kbd> saves, <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs the function
+            again, <kbd>Ctrl</kbd>+<kbd>]</kbd> indents.
           </p>
         )}
       </Panel>
-      {isMember && <Panel title="Runs on">{children}</Panel>}
+      {isMember && <Panel title="Test">{children}</Panel>}
     </div>
   );
 }
@@ -89,15 +89,13 @@ export function FunctionEditor({
 function Conflict({ draft, conflict }: { draft: FunctionDraft; conflict: string }) {
   return (
     <div class="problem" role="alert">
-      <p class="problem-sentence">
-        Someone has saved another function meanwhile. Yours is not saved.
-      </p>
+      <p class="problem-sentence">Someone else saved this function. Your changes are not saved.</p>
       <div class="function-theirs">
-        <Code isRaw label="The function as it is now" text={conflict} />
+        <Code isRaw label="Current function" text={conflict} />
       </div>
       <div class="form-actions">
-        <Button onPress={draft.takeTheirs}>Take theirs</Button>
-        <Button onPress={draft.saveMine}>Save mine over it</Button>
+        <Button onPress={draft.takeTheirs}>Use theirs</Button>
+        <Button onPress={draft.saveMine}>Overwrite with mine</Button>
       </div>
     </div>
   );

@@ -27,7 +27,7 @@ const place: FunctionPlace<Source> = {
   textOf: (source) => source.body_function,
   read: (uid) => api().sources.get(uid),
   write: (uid, text, options) => api().sources.update(uid, { body_function: text }, {}, options),
-  saved: 'The function is saved. Agents use it for the next message.',
+  saved: 'Function saved. Agents use it for the next message.',
 };
 
 export default function SourceFunction({ params: { id = '' } }: PageProps) {
@@ -58,9 +58,9 @@ function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
       example={EXAMPLE}
       about={
         <>
-          It gets each message and returns <code>event_type</code> and <code>data</code>, an array
-          of such objects, or null to drop the message. Without a function, messages must have that
-          form.
+          The function receives each message and returns <code>event_type</code> and{' '}
+          <code>data</code>, an array of such objects, or null to drop the message. Without a
+          function, messages must already have this form.
         </>
       }
     >
@@ -72,12 +72,16 @@ function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
         hint={sample.hint}
       />
       {sample.error && <Problem error={sample.error} />}
-      <TextArea label="Its text" rows={8} isMono value={sample.text} onChange={sample.setText} />
+      <TextArea
+        label="Message body"
+        rows={8}
+        isMono
+        value={sample.text}
+        onChange={sample.setText}
+      />
       <PreviewResult preview={preview} />
       {sample.quarantineId && (
-        <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>
-          To the quarantined message, to replay it
-        </a>
+        <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>Open and replay the message</a>
       )}
     </FunctionEditor>
   );
@@ -159,7 +163,7 @@ function useSample(source: Source): MessageSample {
     error: read.error ?? offered.error,
     hint:
       eventId && source.body_function && read.data && !read.data.stored
-        ? 'The message is not kept: this is the data of the event that the function made of it. A source can keep messages, see its settings.'
+        ? 'The original message was not kept. This is the event data that the function returned. To keep messages, change the settings of the source.'
         : undefined,
   };
 }
@@ -183,9 +187,9 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   ];
   const other =
     chosen && !known.some(([value]) => value === chosen)
-      ? [[chosen, 'The message of the link'] as const]
+      ? [[chosen, 'Linked message'] as const]
       : [];
-  return [['', 'A sample of my own'], ...other, ...known];
+  return [['', 'Custom'], ...other, ...known];
 }
 
 /** The text of a stored message, and its reference for a request. */

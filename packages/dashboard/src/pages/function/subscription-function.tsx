@@ -34,7 +34,7 @@ const place: FunctionPlace<Subscription> = {
   textOf: (subscription) => subscription.function,
   read: (uid) => api().subscriptions.get(uid),
   write: (uid, text, options) => api().subscriptions.update(uid, { function: text }, options),
-  saved: 'The function is saved. Deliveries that were not sent yet use it.',
+  saved: 'Function saved. Deliveries that are not sent yet use it.',
 };
 
 export default function SubscriptionFunction({ params: { id = '' } }: PageProps) {
@@ -70,7 +70,7 @@ function Editor({ subscription, onSaved }: { subscription: Subscription; onSaved
       draft={draft}
       preview={preview}
       example={EXAMPLE}
-      about="It gets the data of each event that this subscription matches, and returns what its endpoint gets, or null to send nothing. Without a function, the endpoint gets the data as it is."
+      about="The function receives the data of each matching event and returns the request body, or null to send nothing. Without a function, the data is sent unchanged."
     >
       <Select
         label="Event"
@@ -80,7 +80,7 @@ function Editor({ subscription, onSaved }: { subscription: Subscription; onSaved
       />
       {sample.error && <Problem error={sample.error} />}
       <TextArea
-        label="Its data"
+        label="Event data"
         rows={8}
         isMono
         value={sample.text}
@@ -132,11 +132,7 @@ function useEventSample(): EventSample {
   return {
     text,
     setText: (typed) => setSample({ event: '', text: typed }),
-    options: [
-      ['', 'My own'],
-      ...(isOther ? [[event, 'The event of the link'] as const] : []),
-      ...options,
-    ],
+    options: [['', 'Custom'], ...(isOther ? [[event, 'Linked event'] as const] : []), ...options],
     chosen: event,
     choose: (uid) => (uid === '' ? setSample({ event: '', text }) : take.run(uid)),
     error: take.error ?? recent.error,

@@ -18,7 +18,7 @@ function Json({ text }: { text: string }) {
   try {
     JSON.parse(text);
   } catch (error) {
-    return <p>It is not JSON: {(error as Error).message}.</p>;
+    return <p>The message is not JSON: {(error as Error).message}.</p>;
   }
   return <Code label="JSON" text={text} />;
 }

@@ -30,14 +30,14 @@ export function PreviewVerdict({
   children: ComponentChildren;
 }) {
   if (error && isCurrent) return <Problem error={error} retry={run} />;
-  if (!result || !outcome) return <p class="muted">Trying it…</p>;
+  if (!result || !outcome) return <p class="muted">Running…</p>;
   const { refusal, duration_ms: ms, log } = result;
   const [tone, words] = outcome;
   return (
-    <section class="preview" aria-label="What would become of it" aria-busy={!isCurrent}>
+    <section class="preview" aria-label="Result" aria-busy={!isCurrent}>
       <p class="preview-verdict" role="status">
         <Badge status={result.outcome} tone={tone} label={words} />
-        {!isCurrent && <span class="muted">trying it again…</span>}
+        {!isCurrent && <span class="muted">running again…</span>}
         {isCurrent && ms !== null && (
           <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>
         )}
@@ -69,7 +69,7 @@ export function PreviewResult({ preview }: { preview: PreviewState<FunctionTestR
           name={total === 1 ? 'Event' : `Event ${index + 1} of ${total}`}
         />
       ))}
-      {total > results.length && <p class="muted">The first {results.length} are shown.</p>}
+      {total > results.length && <p class="muted">Showing the first {results.length}.</p>}
     </PreviewVerdict>
   );
 }
@@ -87,7 +87,7 @@ function Result({
   return (
     <div class="preview-event">
       {refusal && <p class="preview-refusal">{refusal.reason}</p>}
-      {notes.length > 0 && <p class="muted">Left out: {notes.join('; ')}</p>}
+      {notes.length > 0 && <p class="muted">Omitted: {notes.join('; ')}</p>}
       {route && <PreviewedRoute route={route} eventType={typeof type === 'string' ? type : ''} />}
       <Code label={name} text={JSON.stringify(payload)} />
     </div>

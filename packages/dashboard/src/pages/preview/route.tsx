@@ -15,7 +15,7 @@ export function PreviewedRoute({ route, eventType }: { route: ShownRoute; eventT
         <p>{capital(sentence)}</p>
       ) : (
         <p>
-          It would go to{' '}
+          The event would go to{' '}
           {endpoints.map(({ uid, name }, index) => (
             <>
               {index > 0 && ', '}
@@ -76,22 +76,22 @@ export function mismatchSentence(
   if (sentence) return sentence;
   switch (part) {
     case 'deleted':
-      return 'it was deleted';
+      return 'the subscription was deleted';
     case 'disabled':
-      return 'it is disabled';
+      return 'the subscription is disabled';
     case 'endpoint':
-      return 'its endpoint was deleted';
+      return 'the endpoint was deleted';
     case 'filter':
-      return 'its filter cannot be used';
+      return 'the filter is invalid';
     case 'event_types': {
       const types = Array.isArray(wanted) ? wanted.map(String).join(', ') : String(wanted);
-      return `it wants the event types ${types}; this is ${eventType}`;
+      return `the event type ${eventType} does not match ${types}`;
     }
     case 'headers':
     case 'body': {
       const place = path ? `${part === 'headers' ? 'header ' : ''}${path}` : `the ${part}`;
       const asks = own(OPERATORS, operator) ?? `to match ${operator}`;
-      return `its filter wants ${place} ${asks} ${shown(wanted)}; ${found === undefined ? 'it is missing' : `it is ${shown(found)}`}`;
+      return `the filter requires ${place} ${asks} ${shown(wanted)}, but it is ${found === undefined ? 'missing' : shown(found)}`;
     }
   }
 }

@@ -56,7 +56,7 @@ function factsOf({
       'Last change',
       <>
         <FullTime at={updated} />{' '}
-        {may('admin') && <a href={href(`/audit?search=${uid}`)}>Who changed what</a>}
+        {may('admin') && <a href={href(`/audit?search=${uid}`)}>History</a>}
       </>,
     ],
   ] as const;

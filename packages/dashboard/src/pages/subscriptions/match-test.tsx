@@ -40,13 +40,13 @@ export function MatchTest({
   const edit = (field: 'type' | 'headers' | 'body') => (text: string) =>
     replace({ ...values, [field]: text, event: '' });
   return (
-    <Panel title="Does it match?">
+    <Panel title="Filter test">
       <Verdict match={match} type={values.type} />
       <Select
         label="Sample"
         value={values.event}
-        options={[['', 'My own'], ...options]}
-        other="The event of the link"
+        options={[['', 'Custom'], ...options]}
+        other="Linked event"
         onChange={(event) => (event === '' ? set('event')('') : take.run(event))}
       />
       {take.error && <Problem error={take.error} />}
@@ -63,7 +63,7 @@ export function MatchTest({
         label="Headers"
         isMono
         rows={2}
-        hint="One a line: x-region: eu"
+        hint="One per line, such as x-region: eu"
         value={values.headers}
         onChange={edit('headers')}
       />
@@ -80,7 +80,7 @@ function Verdict({
 }) {
   return (
     <div class="verdict" role="status">
-      {error && <p class="muted">It cannot be told: see the fields.</p>}
+      {error && <p class="muted">Not tested. Fix the errors in the form first.</p>}
       {isLoading && !data && <p class="muted">Testing…</p>}
       {data?.matches && (
         <p>

@@ -33,7 +33,7 @@ export function SubscriptionForm({
     fieldError(error, `filter_config.filter.${part}`);
   return (
     <div class="beside">
-      <Panel title="What it sends where">
+      <Panel title="Subscription details">
         <Form {...form}>
           <TextField
             label="Name"
@@ -55,8 +55,8 @@ export function SubscriptionForm({
             isMono
             hint={
               <>
-                <code>*</code>: every type. <code>order.*</code>: every type below order. Several
-                with commas.
+                <code>*</code>: every type. <code>order.*</code>: every type below order. Separate
+                types with commas.
               </>
             }
             value={values.types}
@@ -67,15 +67,15 @@ export function SubscriptionForm({
             }
           />
           <TextArea
-            label="Filter on the data"
+            label="Data filter"
             isMono
             rows={7}
             hint={
               <>
-                JSON, all of which must hold:{' '}
-                <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Empty: every
-                event of these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $exist,
-                $or, $and.
+                JSON. All conditions must match:{' '}
+                <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Leave empty to
+                match every event of these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in,
+                $nin, $exist, $or, $and.
               </>
             }
             value={values.body}
@@ -83,12 +83,12 @@ export function SubscriptionForm({
             error={filterError('body')}
           />
           <TextArea
-            label="Filter on the headers"
+            label="Header filter"
             isMono
             rows={2}
             hint={
               <>
-                The same on custom headers: <code>{'{"x-region": "eu"}'}</code>
+                The same for custom headers: <code>{'{"x-region": "eu"}'}</code>
               </>
             }
             value={values.headers}

@@ -33,11 +33,11 @@ export default function SubscriptionList() {
         hrefOf={({ uid }) => projectHref(`/subscriptions/${uid}`)}
       >
         <p>
-          A subscription sends the events of some types, and that a filter matches, to an endpoint.
+          A subscription sends events of the selected types that match its filter to an endpoint.
         </p>
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
-            Create the first subscription
+            Create subscription
           </ButtonLink>
         )}
       </LiveLog>
@@ -78,7 +78,7 @@ const columns: readonly LogColumn<ListedSubscription>[] = [
     cell: ({ filter_config: it }) => <span class="mono">{it.event_types.join(', ')}</span>,
   },
   {
-    name: 'Filter on',
+    name: 'Filter',
     width: 'minmax(6rem, 1fr)',
     narrow: 'hidden',
     cell: ({ filter_config: { filter } }) => <span class="muted">{filterWords(filter)}</span>,

@@ -19,7 +19,7 @@ export default function SubscriptionNew() {
   const create = useAction(async () => {
     if (!fields) return;
     const { uid, name } = await api().subscriptions.create(fields);
-    toast(`${name} was created: events that match are sent from now on.`);
+    toast(`${name} was created. Matching events are sent from now on.`);
     navigate(projectPath(`/subscriptions/${uid}`), { replace: true });
   });
   return (
@@ -31,7 +31,7 @@ export default function SubscriptionNew() {
         draft={draft}
         isNew
         action={create}
-        verb="Create"
+        verb="Create subscription"
         isReady={fields !== undefined}
         actions={<ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>}
       />

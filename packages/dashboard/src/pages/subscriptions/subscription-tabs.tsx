@@ -18,7 +18,7 @@ export function SubscriptionTabs({
 }) {
   if (isPortal.value) return null;
   return (
-    <nav class="tabs" aria-label="Parts of the subscription">
+    <nav class="tabs" aria-label="Subscription sections">
       {TABS.map(([name, label, place]) => (
         <a
           key={name}

@@ -31,7 +31,8 @@ export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
           <>
             {subscription.is_disabled && (
               <p>
-                <Badge status="disabled" tone="warn" /> It matches nothing until it is enabled.
+                <Badge status="disabled" tone="warn" /> This subscription matches no events until it
+                is enabled.
               </p>
             )}
             <EditForm
@@ -60,7 +61,7 @@ function Actions({
         kind={isOff ? 'main' : 'plain'}
         work={async () => {
           await api().subscriptions.toggleStatus(uid);
-          toast(isOff ? `${name} is enabled.` : `${name} is disabled: it matches nothing.`);
+          toast(isOff ? `${name} is enabled.` : `${name} is disabled and matches no events.`);
           onChange();
         }}
       >
@@ -76,7 +77,7 @@ function Actions({
           navigate(projectPath('/subscriptions'));
         }}
       >
-        <p>Events that it matches no longer go to its endpoint. Deliveries that were made stay.</p>
+        <p>Matching events are no longer sent to its endpoint. Existing deliveries are kept.</p>
       </ConfirmButton>
     </>
   );
@@ -95,7 +96,7 @@ function EditForm({
     write: (changes, options) => api().subscriptions.update(subscription.uid, changes, options),
     read: () => api().subscriptions.get(subscription.uid),
     onSaved: () => {
-      toast('Saved: events that come from now on are matched by it.');
+      toast('Saved. The change applies to new events.');
       onSaved();
     },
   });
@@ -109,11 +110,9 @@ function EditForm({
       actions={
         <>
           <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>
-            Open the endpoint
+            Open endpoint
           </ButtonLink>
-          {event && (
-            <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>
-          )}
+          {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to event</ButtonLink>}
         </>
       }
     >

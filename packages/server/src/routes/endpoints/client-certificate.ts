@@ -14,7 +14,7 @@ const FIELD = 'mtls_client_cert';
 const client_cert = Type.String({
   minLength: 1,
   maxLength: CERT_MAX,
-  description: 'PEM of the certificate, and behind it those that lead to its authority.',
+  description: 'PEM: the client certificate first, then its intermediate certificates.',
 });
 export const GivenCertificate = object({
   client_cert,
@@ -24,7 +24,7 @@ export const GivenCertificate = object({
       maxLength: KEY_MAX,
       'x-secret': true,
       description:
-        'PEM of its private key, without a passphrase. Left out or masked, the stored one stays.',
+        'PEM of the private key, without a passphrase. If omitted or masked, the stored key is kept.',
     }),
   ),
   expires_at: Type.Optional(

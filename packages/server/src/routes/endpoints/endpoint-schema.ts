@@ -45,16 +45,19 @@ const Authentication = object({
       url: Type.String({
         minLength: 1,
         maxLength: 2048,
-        description: 'The token server is asked for client credentials (RFC 6749, 4.4).',
+        description: 'URL that issues tokens for client credentials (RFC 6749, 4.4).',
         'x-label': 'Token URL',
       }),
       client_id: Type.String({ minLength: 1, maxLength: 1024 }),
       client_secret: Type.String({ minLength: 1, maxLength: 4096, ...SECRET }),
       scope: Type.Optional(
-        Type.String({ maxLength: 2048, description: 'If the token server wants one.' }),
+        Type.String({ maxLength: 2048, description: 'Scope, if the token server requires one.' }),
       ),
       audience: Type.Optional(
-        Type.String({ maxLength: 2048, description: 'If the token server wants one.' }),
+        Type.String({
+          maxLength: 2048,
+          description: 'Audience, if the token server requires one.',
+        }),
       ),
     }),
   ),
@@ -74,7 +77,7 @@ const needed = {
     maxLength: 2048,
     format: 'uri',
     examples: ['https://example.com/webhooks'],
-    description: '`https` or `http`, without credentials.',
+    description: 'An `https` or `http` URL without credentials.',
     'x-label': 'URL',
   }),
 };
@@ -85,7 +88,7 @@ const needed = {
 const others = {
   authentication: nullable({
     ...Authentication,
-    description: 'Sent beside the signature, which every request has.',
+    description: 'Sent in addition to the signature, which every request carries.',
     'x-unset': 'signature only',
   }),
   description: Type.String({ minLength: 0, maxLength: 2000 }),
@@ -98,20 +101,20 @@ const others = {
   mtls_client_cert: nullable({
     ...GivenCertificate,
     description:
-      'In PEM, with those that lead to its authority; for endpoints that require mutual TLS.',
+      'For endpoints that require mutual TLS. PEM: the client certificate first, then its intermediate certificates.',
     'x-label': 'Client certificate',
   }),
   http_timeout: Type.Number({
     minimum: 0.1,
     maximum: 120,
-    description: 'Seconds from connecting to the last byte of the answer; 10 unless given.',
+    description: 'From connecting to the last byte of the response. Default: 10.',
     'x-label': 'Timeout in seconds',
     'x-default': 10,
     ...OF_PROJECT,
   }),
   strategy: nullable({
     ...StrategySchema,
-    description: 'When failed requests are sent again.',
+    description: 'Number and timing of the retries of failed requests.',
     'x-label': 'Retries',
     ...AS_PROJECT,
   }),
@@ -119,24 +122,24 @@ const others = {
     ...integer(
       0,
       1_000_000,
-      "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
+      'Maximum requests per `rate_limit_duration`, over all agents. 0: no limit; null: project default.',
     ),
     ...AS_PROJECT,
   }),
   rate_limit_duration: nullable({
-    ...integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.'),
+    ...integer(1, 86_400, 'Period of `rate_limit` in seconds. Default: 1.'),
     ...OF_PROJECT,
   }),
   concurrency: nullable({
-    ...integer(1, 10_000, 'Requests under way at a time, per agent.'),
-    'x-unset': 'as the instance',
+    ...integer(1, 10_000, 'Maximum simultaneous requests per agent.'),
+    'x-unset': 'instance default',
     ...OF_PROJECT,
   }),
 };
 const Secret = Type.String({
   maxLength: 200,
   description:
-    'Signs requests: `whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out.',
+    'Signs requests. Leave empty to generate one. Otherwise `whsec_` and base64 of 24 to 64 bytes, or any text of at least 12 characters, whose UTF-8 bytes are the key.',
 });
 
 /**
@@ -178,7 +181,7 @@ export const NewSecret = named(
       Type.Number({
         minimum: 0,
         maximum: 720,
-        description: 'Hours for which the present secrets still sign; 0 ends them now.',
+        description: 'Hours for which the old secrets stay valid. 0 revokes them now.',
       }),
     ),
   }),

@@ -11,7 +11,7 @@ import {
 
 const NAMES = {
   api_key: 'Header',
-  basic: 'Username and password',
+  basic: 'User name and password',
   bearer: 'Bearer token',
   oauth2: 'OAuth 2.0 client credentials',
 } as const;
@@ -75,6 +75,6 @@ export function authenticationWords(authentication: Authentication): string | un
     api_key: `header ${header?.header_name}`,
     basic: `user ${basic?.username}`,
     bearer: NAMES.bearer.toLowerCase(),
-    oauth2: `OAuth 2.0 by ${oauth2?.url}`,
+    oauth2: `OAuth 2.0, token from ${oauth2?.url}`,
   }[type];
 }

@@ -31,9 +31,7 @@ export const CertificateFields: Widget = ({ schema, value, onChange, stored, err
           label="Private key"
           isMono
           hint={
-            isStored
-              ? 'One is stored, and not shown. Leave this empty to keep it.'
-              : 'Of the certificate, in PEM without a passphrase.'
+            isStored ? 'A key is stored. Leave empty to keep it.' : 'PEM, without a passphrase.'
           }
           value={key === MASK ? '' : ((key ?? '') as string)}
           onChange={(text) =>

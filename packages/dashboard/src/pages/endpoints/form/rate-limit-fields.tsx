@@ -24,16 +24,16 @@ export const RateLimitFields: Widget = ({ value, onChange, error }) => {
         label="Rate limit"
         value={limit === null ? 'project' : limit === 0 ? 'none' : 'own'}
         options={[
-          ['project', 'As the project'],
+          ['project', 'Project default'],
           ['none', 'No limit'],
-          ['own', 'Requests in a time'],
+          ['own', 'Requests per period'],
         ]}
         onChange={(kind) => onChange({ ...value, ...KINDS[kind as keyof typeof KINDS] })}
       />
       {limit !== null && limit !== 0 && (
         <div class="field-row">
           <TextField label="Requests" {...number('rate_limit', limit)} />
-          <TextField label="In seconds" {...number('rate_limit_duration', seconds ?? 1)} />
+          <TextField label="Period in seconds" {...number('rate_limit_duration', seconds ?? 1)} />
         </div>
       )}
     </>
@@ -41,7 +41,7 @@ export const RateLimitFields: Widget = ({ value, onChange, error }) => {
 };
 
 /**
- * Formats the endpoint's rate limit, such as `10 requests in 5 s`. Undefined if the project's limit
+ * Formats the endpoint's rate limit, such as `10 requests per 5 s`. Undefined if the project's limit
  * applies.
  */
 export function limitWords({
@@ -50,5 +50,5 @@ export function limitWords({
 }: Endpoint): string | undefined {
   if (limit === null) return undefined;
   if (limit === 0) return 'none';
-  return `${count(limit)} requests in ${seconds === null || seconds === 1 ? 'a second' : `${count(seconds)} s`}`;
+  return `${count(limit)} requests per ${seconds === null || seconds === 1 ? 'second' : `${count(seconds)} s`}`;
 }

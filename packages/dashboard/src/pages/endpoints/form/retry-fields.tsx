@@ -4,7 +4,7 @@ import type { Widget } from '../../../components/schema-form/schema-form.js';
 import { count } from '../../../format/number.js';
 
 const RETRIES = [
-  ['', 'As the project'],
+  ['', 'Project default'],
   ['exponential', 'Exponential: each wait doubles'],
   ['linear', 'Linear: the same wait each time'],
 ] as const;
@@ -60,6 +60,6 @@ export function retryWords(strategy: RetryStrategy | null): string | undefined {
   const waits =
     type === 'linear'
       ? `every ${count(duration)} s`
-      : `after ${count(duration)} s, then twice as long each time${max ? `, ${count(max)} s at most` : ''}`;
+      : `the first after ${count(duration)} s, each wait doubles${max ? `, up to ${count(max)} s` : ''}`;
   return `${count(n)}, ${waits}`;
 }
