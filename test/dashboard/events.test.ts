@@ -119,7 +119,7 @@ events(
     await page
       .getByLabel('Message', { exact: true })
       .selectOption({ value: `event ${before!.uid}` });
-    await page.getByText(/The message is not kept: this is the data of the event/).waitFor();
+    await page.getByText(/The original message was not kept. This is the event data/).waitFor();
     await close();
   },
 );
