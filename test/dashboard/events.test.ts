@@ -88,7 +88,7 @@ events(
     await what.getByRole('link', { name: 'Keep messages' }).click();
     await page.getByRole('checkbox', { name: 'Keep messages' }).check();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The source is changed.').waitFor();
+    await page.getByText('Source saved.').waitFor();
     await page.goto(page.url().replace('?tab=settings', ''));
     await page.getByText('messages, with their events').waitFor();
     await new Promise((resolve) => setTimeout(resolve, 1_100));

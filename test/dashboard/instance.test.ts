@@ -57,10 +57,10 @@ instance(
   async () => {
     const { page, close } = await scene.open('/settings');
     await page.getByLabel('Name', { exact: true }).fill('Orders, live');
-    await page.getByLabel('Days that events are kept').fill('0');
+    await page.getByLabel('Event retention in days').fill('0');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/Days that events are kept must be at least 1/).waitFor();
-    await page.getByLabel('Days that events are kept').fill('7');
+    await page.getByText(/Event retention in days must be at least 1/).waitFor();
+    await page.getByLabel('Event retention in days').fill('7');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('option', { name: 'Orders, live' }).waitFor({ state: 'attached' });
     const { name, config } = await scene.client.projects.get(scene.projectId);
@@ -80,9 +80,9 @@ instance(
 
     const { uid } = await scene.client.projects.create({ name: 'Old' });
     await page.goto(`${scene.api.url}/projects/${uid}/settings`);
-    await page.getByRole('button', { name: 'Delete the project…' }).click();
+    await page.getByRole('button', { name: 'Delete project…' }).click();
     assert.ok(await page.getByRole('button', { name: 'Delete', exact: true }).isDisabled());
-    await page.getByLabel('Type Old to delete it').fill('Old');
+    await page.getByLabel('Type Old to confirm').fill('Old');
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.not.match(page.url(), uid);

@@ -127,13 +127,13 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await go(page, 'API keys');
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('ci');
-  await page.getByLabel('It may').selectOption('viewer');
-  await page.getByLabel('Limit to some resources').check();
-  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByLabel('Permissions').selectOption('viewer');
+  await page.getByLabel('Limit to selected resources').check();
+  await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByText('Scopes must not be empty').waitFor();
   await page.getByLabel('Endpoints', { exact: true }).selectOption('read');
   await inspect(page, 'api-key-scopes-dark');
-  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const shown = page.getByRole('dialog').getByText(/^gw_[0-9a-f]{16}_[\w-]{43}$/);
   const key = await shown.innerText();
   const status = async (it: string, resource = 'endpoints') => {
@@ -150,14 +150,14 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await inspect(page, 'api-keys-dark');
 
   await page.getByRole('button', { name: 'Rotate ci' }).click();
-  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const next = await shown.innerText();
   assert.equal(
     [await status(key), await status(next), await status(next, 'events')],
     [200, 200, 403],
   );
   await picture(page, 'api-key-rotated-dark');
-  await page.getByRole('button', { name: 'Revoke the old key' }).click();
+  await page.getByRole('button', { name: 'Revoke old key' }).click();
   await until('the refusal', async () => (await status(key)) === 401);
   assert.is(await status(next), 200);
 
@@ -167,13 +167,13 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   );
   await page.getByRole('button', { name: 'Edit ci' }).click();
   await page.getByLabel('Events', { exact: true }).selectOption('write');
-  await page.getByRole('button', { name: 'Save the key' }).click();
+  await page.getByRole('button', { name: 'Save key' }).click();
   await page.getByText('endpoints:read, events:write').waitFor();
   assert.is(await status(next, 'events'), 200);
   await page.getByRole('button', { name: 'Revoke ci' }).click();
   await page.getByRole('button', { name: 'Revoke', exact: true }).click();
   await until('the refusal of the second', async () => (await status(next)) === 401);
-  await page.getByRole('button', { name: /Revoked and expired too/ }).click();
+  await page.getByRole('button', { name: /Show revoked and expired/ }).click();
   assert.match(page.url(), 'ended=1');
   await until(
     'the ended ones',

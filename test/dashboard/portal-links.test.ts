@@ -23,30 +23,30 @@ portalLinks(
     const { page, close } = await scene.open('/overview');
     const shown = page.getByRole('dialog').getByText('/portal/');
     await page.getByRole('link', { name: 'Portal links' }).click();
-    await page.getByText('No portal link is in use').waitFor();
+    await page.getByText('No active portal links').waitFor();
     await page.keyboard.press('n');
     await page.getByLabel('Name').fill('Acme');
     await page.getByRole('dialog').getByLabel('Owner id').fill('acme');
     await page.getByLabel('Expires').selectOption('custom');
     await page.getByLabel('Time').fill('2001-01-01T00:00');
-    await page.getByRole('button', { name: 'Create the link' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByText(/Expires must be/).waitFor();
     await page.getByLabel('Expires').selectOption('In 7 days');
-    await page.getByRole('button', { name: 'Create the link' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
     const url = await shown.innerText();
-    await page.getByText('It opens the portal of acme').waitFor();
+    await page.getByText('This link opens the portal of acme').waitFor();
     await page.getByRole('button', { name: 'Copy URL' }).click();
     assert.is(await page.evaluate('navigator.clipboard.readText()'), url);
     await inspect(page, 'portal-link-url-light');
     await page.getByRole('button', { name: 'Done' }).click();
-    await page.getByRole('row', { name: /Acme acme read and send again active/ }).waitFor();
+    await page.getByRole('row', { name: /Acme acme read and resend active/ }).waitFor();
 
     const owner = await visit(scene.browser, url);
     await owner.page.getByRole('row', { name: /acme hooks/ }).waitFor();
     assert.is(await owner.page.getByRole('row', { name: /shop/ }).count(), 0);
 
     await page.getByRole('button', { name: 'New URL for Acme' }).click();
-    await page.getByRole('button', { name: 'Make the URL' }).click();
+    await page.getByRole('button', { name: 'Create URL' }).click();
     const next = await shown.innerText();
     await page.getByRole('button', { name: 'Done' }).click();
     await owner.page.reload();
@@ -58,12 +58,12 @@ portalLinks(
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('button', { name: 'Revoke Acme' }).click();
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
-    await page.getByText('No portal link is in use').waitFor();
+    await page.getByText('No active portal links').waitFor();
     await owner.page.reload();
     await owner.page.getByText('This link is no longer valid').waitFor();
     assert.is(await owner.page.getByText('acme hooks').count(), 0);
 
-    await page.getByRole('button', { name: /Revoked and expired too/ }).click();
+    await page.getByRole('button', { name: /Show revoked and expired/ }).click();
     await page.getByRole('row', { name: /Acme acme .*revoked/ }).waitFor();
     await scene.client.portalLinks.create({
       name: 'Globex',
@@ -97,17 +97,17 @@ portalLinks(
       ['acme', 'acme'],
     );
     await inspect(page, 'portal-link-new-dark');
-    await dialog.getByRole('button', { name: 'Create the link' }).click();
+    await dialog.getByRole('button', { name: 'Create link' }).click();
     const owner = await visit(scene.browser, await dialog.getByText('/portal/').innerText());
     await owner.page.getByRole('row', { name: /acme hooks/ }).waitFor();
     assert.is(await owner.page.getByRole('link', { name: 'New endpoint' }).count(), 0);
     await dialog.getByRole('button', { name: 'Done' }).click();
-    await page.getByRole('row', { name: /acme acme read and send again active/ }).waitFor();
+    await page.getByRole('row', { name: /acme acme read and resend active/ }).waitFor();
     assert.is(await page.getByRole('row', { name: /Initech/ }).count(), 0);
 
     await page.getByRole('button', { name: 'Edit acme' }).click();
     await dialog.getByLabel('Name').fill('Acme Ltd');
-    await dialog.getByLabel('May manage endpoints').check();
+    await dialog.getByLabel('Manage endpoints').check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('row', { name: /Acme Ltd acme manage endpoints active/ }).waitFor();
     await owner.page.reload();
@@ -115,7 +115,7 @@ portalLinks(
 
     await page.getByRole('searchbox', { name: 'Owner id' }).fill('hooli');
     await page.keyboard.press('Enter');
-    await page.getByText('No portal link of hooli is in use').waitFor();
+    await page.getByText('No active portal links of hooli').waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('row', { name: /Initech/ }).waitFor();
     await page.getByRole('row', { name: /Acme Ltd/ }).waitFor();

@@ -67,10 +67,10 @@ sources(
     const topic = await broker.topic({ partitions: 2 });
     const { page, close } = await scene.open('/sources');
     await page.getByText('No sources yet').waitFor();
-    await page.getByRole('link', { name: 'Create a source' }).click();
-    await page.getByLabel('Where messages come from').selectOption('Kafka topic (kafka)');
+    await page.getByRole('link', { name: 'Create source' }).click();
+    await page.getByLabel('Source type').selectOption('Kafka topic (kafka)');
     await page.getByLabel('Name', { exact: true }).fill('orders');
-    await page.getByLabel('Cluster address').fill(broker.listeners.saslPlaintext);
+    await page.getByLabel('Brokers').fill(broker.listeners.saslPlaintext);
     await page.getByLabel('Topic name').fill(topic);
     assert.is(
       await page.getByLabel('Password').count(),
@@ -78,7 +78,7 @@ sources(
       'a field that belongs to an authentication type',
     );
     await page.getByLabel('Authentication type').selectOption('SASL/PLAIN');
-    assert.is(await page.getByLabel('Hash type').count(), 0);
+    assert.is(await page.getByLabel('Hash').count(), 0);
     await page.getByLabel('User name').fill(broker.users.plain.username);
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Create source' }).click();
@@ -105,7 +105,7 @@ sources(
     await inspect(page, 'source-status');
 
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('The source is paused. Its messages wait with their broker.').waitFor();
+    await page.getByText('Source paused. Messages wait in the broker.').waitFor();
     await page.getByText('It was paused over the management API.').waitFor();
     await page.goto(`${scene.api.url}/projects/${scene.projectId}/overview`);
     await page
@@ -113,14 +113,14 @@ sources(
       .getByRole('link', { name: 'Open orders' })
       .click();
     await page.getByRole('button', { name: 'Resume' }).click();
-    await page.getByText('The source is resumed.').waitFor();
+    await page.getByText('Source resumed.').waitFor();
 
     await page.getByRole('link', { name: 'Settings', exact: true }).click();
     assert.is(await page.getByLabel('Password').inputValue(), '', 'a stored secret is not shown');
     await page.getByPlaceholder('Stored; type to replace').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('orders of the shop');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('The source is changed.').waitFor();
+    await page.getByText('Source saved.').waitFor();
     await page.getByRole('heading', { name: 'orders of the shop' }).waitFor();
     await close();
   },
@@ -173,7 +173,7 @@ sources(
     await page.getByText('It cannot be read; the logs of the agents say why.').waitFor();
     await page.getByRole('button', { name: 'Delete…' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('files is deleted.').waitFor();
+    await page.getByText('files was deleted.').waitFor();
     await close();
   },
 );
@@ -187,7 +187,7 @@ sources(
     await page.getByRole('heading', { name: 'Sources' }).waitFor();
     await page.keyboard.press('n');
     await page.getByRole('heading', { name: 'New source' }).waitFor();
-    await page.getByLabel('Where messages come from').selectOption('Requests to a URL (http)');
+    await page.getByLabel('Source type').selectOption('Requests to a URL (http)');
     await page.getByLabel('Name', { exact: true }).focus();
     await page.keyboard.type('github');
     await page.keyboard.press('Tab');

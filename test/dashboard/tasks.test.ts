@@ -132,7 +132,7 @@ task('Pause a source', async (shown) => {
   await goTo(shown, 'Sources');
   await follow(shown, 'orders');
   await click(shown, 'Pause');
-  await shown.getByText('The source is paused. Its messages wait with their broker.').waitFor();
+  await shown.getByText('Source paused. Messages wait in the broker.').waitFor();
 });
 
 task('Change the function of a source', async (shown) => {

@@ -8,7 +8,7 @@ export interface FormProps {
   /** Run on submit. Its error is shown above the buttons. */
   readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
   /**
-   * The text of the submit button, such as `Create the key`. Undefined makes the form read-only.
+   * The text of the submit button, such as `Create key`. Undefined makes the form read-only.
    */
   readonly verb: string | undefined;
   readonly kind?: 'main' | 'danger' | 'plain';

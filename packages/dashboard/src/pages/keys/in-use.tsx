@@ -27,7 +27,7 @@ export function InUse<It extends Expiring>({
 }: {
   list: List<It>;
   label: string;
-  /** The title of an empty list, such as `No key is in use`. */
+  /** The title of an empty list, such as `No active keys`. */
   none: string;
   columns: readonly TableColumn<It>[];
   children: ComponentChildren;
@@ -44,7 +44,7 @@ export function InUse<It extends Expiring>({
             {shown.length > 0 ? (
               <Table<It> label={label} columns={columns} rows={shown} />
             ) : list.hasMore ? (
-              <p>None of the newest {rows.length} is in use.</p>
+              <p>None of the newest {rows.length} is active.</p>
             ) : (
               <Empty title={none}>{children}</Empty>
             )}
@@ -55,7 +55,7 @@ export function InUse<It extends Expiring>({
                   isPressed={hasEnded}
                   onPress={() => setQuery({ ended: hasEnded ? undefined : '1' })}
                 >
-                  Revoked and expired too ({endedCount})
+                  Show revoked and expired ({endedCount})
                 </Button>
               </div>
             )}
@@ -100,10 +100,10 @@ export function RevokeButton<It extends Expiring>({
       <p>
         {used ? (
           <>
-            It was used <Time at={used} look="relative" />.
+            Last used <Time at={used} look="relative" />.
           </>
         ) : (
-          'It was never used.'
+          'Never used.'
         )}
       </p>
     </ConfirmButton>

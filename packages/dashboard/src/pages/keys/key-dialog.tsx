@@ -57,18 +57,18 @@ export function NewKey({
           <>
             {replaces && (
               <Button kind="danger" isRunning={revoking.isRunning} onPress={revoking.run}>
-                Revoke the old key
+                Revoke old key
               </Button>
             )}
-            <Button onPress={onClose}>{replaces ? 'Revoke it later' : 'Done'}</Button>
+            <Button onPress={onClose}>{replaces ? 'Revoke later' : 'Done'}</Button>
           </>
         }
       >
         <NewSecret what="API key" secret={key} />
         {replaces && (
           <p>
-            Both keys work until the old one, <code>{replaces.mask}</code>, is revoked: give the new
-            one to what uses it first.
+            Both keys work until you revoke the old one, <code>{replaces.mask}</code>. Update
+            everything that uses it first.
           </p>
         )}
         {revoking.error && <Problem error={revoking.error} />}
@@ -76,7 +76,7 @@ export function NewKey({
     );
   }
   return (
-    <FormDialog title={title} verb="Create the key" action={creating} onClose={onClose}>
+    <FormDialog title={title} verb="Create key" action={creating} onClose={onClose}>
       <KeyFields ring={ring} draft={draft} onChange={setDraft} error={creating.error} />
       <ExpiryField
         options={EXPIRIES}
@@ -105,7 +105,7 @@ export function EditKey({
     onClose();
   });
   return (
-    <FormDialog title={`Edit ${row.name}`} verb="Save the key" action={saving} onClose={onClose}>
+    <FormDialog title={`Edit ${row.name}`} verb="Save key" action={saving} onClose={onClose}>
       <KeyFields ring={ring} draft={draft} onChange={setDraft} error={saving.error} />
     </FormDialog>
   );
@@ -161,7 +161,7 @@ function KeyFields({
     <>
       <TextField
         label="Name"
-        hint="What uses it: it is named in this list and in the audit log."
+        hint="The program that uses the key. Shown in this list and in the audit log."
         value={name}
         onChange={(it) => onChange({ ...draft, name: it })}
         error={fieldError(error, 'name')}
@@ -169,14 +169,14 @@ function KeyFields({
         hasFocus
       />
       <Select
-        label="It may"
+        label="Permissions"
         value={role}
         onChange={(it) => onChange({ ...draft, role: it })}
         options={withRole(ring.roles, role)}
       />
       <Checkbox
-        label="Limit to some resources"
-        hint="Scopes. The key reaches only what is chosen here, within its role."
+        label="Limit to selected resources"
+        hint="Scopes limit the key to the resources selected here, within its role."
         isOn={scopes !== null}
         onChange={(isOn) => onChange({ ...draft, scopes: isOn ? [] : null })}
       />

@@ -20,7 +20,7 @@ export function KeyList({ ring }: { ring: KeyRing }) {
       ),
     },
     {
-      name: 'May',
+      name: 'Permissions',
       cell: ({ role, scopes }) => (
         <>
           {role ?? everything}
@@ -37,10 +37,12 @@ export function KeyList({ ring }: { ring: KeyRing }) {
       : []),
   ];
   return (
-    <InUse list={list} label={label} none="No key is in use" columns={columns}>
+    <InUse list={list} label={label} none="No active keys" columns={columns}>
       <p>
         Programs call the API with a key.{' '}
-        {mayChange ? 'Create one; it is shown once.' : 'Ask an admin for one.'}
+        {mayChange
+          ? 'A key is shown only once, when you create it.'
+          : 'Ask an admin to create one.'}
       </p>
     </InUse>
   );
@@ -59,7 +61,8 @@ function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
         Rotate…
       </Button>
       <RevokeButton row={row} of={ring}>
-        Requests with <code>{row.mask}</code> are refused at once, on other servers within a second.
+        Requests with <code>{row.mask}</code> are rejected immediately, on other servers within a
+        second.
       </RevokeButton>
       {open === 'edit' && <EditKey ring={ring} row={row} onClose={onClose} />}
       {open === 'rotate' && <NewKey ring={ring} replaces={row} onClose={onClose} />}

@@ -33,7 +33,7 @@ export const EXPIRIES = [
   ['90', 'In 90 days'],
   ['30', 'In 30 days'],
   ['365', 'In a year'],
-  ['custom', 'At a time…'],
+  ['custom', 'Custom…'],
   ['', 'Never'],
 ] as const;
 
@@ -43,7 +43,7 @@ export const LINK_EXPIRIES = [
   ['7', 'In 7 days'],
   ['30', 'In 30 days'],
   ['365', 'In a year'],
-  ['custom', 'At a time…'],
+  ['custom', 'Custom…'],
 ] as const;
 
 /**
@@ -58,8 +58,8 @@ export function expiryOf(choice: string, time: string, nowMs = Date.now()): stri
 }
 
 export const ROLES = [
-  ['viewer', 'read (viewer)'],
-  ['member', 'read, change endpoints and sources, send events (member)'],
+  ['viewer', 'Viewer: read'],
+  ['member', 'Member: read, change endpoints and sources, send events'],
 ] as const;
 
 type ResourceOf<It extends Scope, Access extends string> = It extends `${infer Name}:${Access}`

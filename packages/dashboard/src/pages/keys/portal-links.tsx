@@ -31,9 +31,9 @@ export default function PortalLinksPage() {
     { name: 'Name', cell: ({ name }) => name },
     { name: 'Owner', cell: ({ owner_id: id }) => <code>{id}</code> },
     {
-      name: 'May',
+      name: 'Permissions',
       cell: ({ can_manage_endpoint: manages }) =>
-        manages ? 'manage endpoints' : 'read and send again',
+        manages ? 'manage endpoints' : 'read and resend',
     },
     { name: 'State', cell: (row) => <StateBadge row={row} /> },
     timeColumn('Last used', 'last_used_at', 'relative', 'never'),
@@ -54,22 +54,22 @@ export default function PortalLinksPage() {
       }
     >
       <p class="muted">
-        Each opens the portal of one owner, for those who have its URL. Links that ended are deleted
-        a week later.
+        Each link opens the portal of one owner for anyone who has its URL. Expired and revoked
+        links are deleted after a week.
       </p>
       <FilterBar searchHint="Owner id" hasTime={false} />
       <InUse
         list={list}
         label="Portal links"
-        none={owner ? `No portal link of ${owner} is in use` : 'No portal link is in use'}
+        none={owner ? `No active portal links of ${owner}` : 'No active portal links'}
         columns={columns}
       >
         <p>
-          A portal link shows a customer the endpoints that have their owner id, and the deliveries
-          to these, without an account.{' '}
+          A portal link shows a customer the endpoints with their owner id, and the deliveries to
+          them, without an account.{' '}
           {mayChange
-            ? 'Create one here, or from your backend when they open your webhooks page.'
-            : 'Ask a member of the project for one.'}
+            ? 'Create one here, or from your backend when a customer opens your webhooks page.'
+            : 'Ask a member of the project to create one.'}
         </p>
       </InUse>
       {mayChange && query.value.has('new') && (
@@ -96,8 +96,8 @@ function Actions({ row, list }: { row: PortalLink; list: List<PortalLink> }) {
         New URL…
       </Button>
       <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
-        Its URL shows nothing more of <code>{row.owner_id}</code>, also where it is open: at once,
-        on other servers within a second.
+        The URL stops showing data of <code>{row.owner_id}</code> immediately, even where it is
+        open; on other servers within a second.
       </RevokeButton>
       {open === 'edit' && <EditLink {...dialog} />}
       {open === 'url' && <NewUrl {...dialog} />}
@@ -121,12 +121,12 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
       expires_at,
     });
   return (
-    <UrlDialog {...dialog} title="New portal link" verb="Create the link" make={make}>
+    <UrlDialog {...dialog} title="New portal link" verb="Create link" make={make}>
       {(error) => (
         <>
           <TextField
             label="Owner id"
-            hint="The link shows the endpoints that have this owner id, and no others."
+            hint="The link shows only endpoints with this owner id."
             {...textsOf(draft, error)('owner_id')}
             isRequired
             hasFocus
@@ -142,8 +142,8 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
 function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
   const make = (expires_at: string) => api().portalLinks.refreshToken(link.uid, { expires_at });
   return (
-    <UrlDialog {...dialog} title={`New URL for ${link.name}`} verb="Make the URL" make={make}>
-      {() => <p>The present URL ends at once, also where it is open.</p>}
+    <UrlDialog {...dialog} title={`New URL for ${link.name}`} verb="Create URL" make={make}>
+      {() => <p>The current URL stops working immediately, even where it is open.</p>}
     </UrlDialog>
   );
 }
@@ -162,8 +162,8 @@ function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink })
   return (
     <FormDialog title={`Edit ${link.name}`} verb="Save" action={saving} onClose={onClose}>
       <p>
-        It opens the portal of <code>{link.owner_id}</code>. Its URL stays, and what it allows
-        changes at once.
+        This link opens the portal of <code>{link.owner_id}</code>. Its URL stays the same, and
+        changed permissions apply immediately.
       </p>
       <LinkFields draft={draft} error={saving.error} />
     </FormDialog>
@@ -181,13 +181,13 @@ function LinkFields({
     <>
       <TextField
         label="Name"
-        hint="For this list and the audit log."
+        hint="Shown in this list and in the audit log."
         {...textsOf(draft, error)('name')}
         isRequired
       />
       <Checkbox
-        label="May manage endpoints"
-        hint="Create, change, pause and delete them, and subscribe them to events that name no owner."
+        label="Manage endpoints"
+        hint="Allows creating, changing, pausing and deleting endpoints, and subscribing them to events without an owner."
         isOn={draft.values.can_manage_endpoint}
         onChange={draft.set('can_manage_endpoint')}
       />
@@ -220,8 +220,8 @@ function UrlDialog({
       <Dialog title={title} onClose={onClose} actions={<Button onPress={onClose}>Done</Button>}>
         <NewSecret what={made.url === null ? 'token' : 'URL'} secret={made.url ?? made.token}>
           <p>
-            It opens the portal of <code>{made.owner_id}</code> for anyone who has it. It expires{' '}
-            <Time at={made.expires_at} look="relative" />.
+            This link opens the portal of <code>{made.owner_id}</code> for anyone who has it. The
+            link expires <Time at={made.expires_at} look="relative" />.
           </p>
         </NewSecret>
       </Dialog>

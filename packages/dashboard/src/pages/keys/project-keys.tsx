@@ -15,8 +15,8 @@ export default function ProjectKeysPage() {
   );
   const ring: KeyRing = {
     label: 'API keys',
-    everything: 'everything in the project',
-    roles: [...ROLES, ['', 'everything in the project']],
+    everything: 'full access to the project',
+    roles: [...ROLES, ['', 'Full access to the project']],
     resources: PROJECT_RESOURCES,
     list,
     create: (key) => api().apiKeys.create(key),
@@ -36,8 +36,8 @@ export default function ProjectKeysPage() {
       }
     >
       <p class="muted">
-        Programs call the API of this project with one of these, as a bearer token. A key reaches no
-        other project.
+        Programs call the API of this project with these keys, as bearer tokens. A key works for
+        this project only.
       </p>
       <KeyList ring={ring} />
       {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}

@@ -14,8 +14,8 @@ type Type = NewNotificationChannel['type'];
 
 /** The name of each type, and the labels of its settings. */
 const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<string, string>]>> = {
-  slack: ['Slack', { url: 'URL of the incoming webhook' }],
-  teams: ['Microsoft Teams', { url: 'URL of the workflow' }],
+  slack: ['Slack', { url: 'Incoming webhook URL' }],
+  teams: ['Microsoft Teams', { url: 'Workflow URL' }],
   pagerduty: ['PagerDuty', { routing_key: 'Integration key', api_url: 'API URL (optional)' }],
   opsgenie: ['Opsgenie', { api_key: 'API key', api_url: 'API URL (optional)' }],
   webhook: ['Webhook', { url: 'URL', secret: 'Signing secret (optional)' }],
@@ -46,8 +46,8 @@ export function NotificationChannels() {
   return (
     <Panel title="Notification channels">
       <p class="muted">
-        Failing endpoints and sources are reported here, and by e-mail where it is set up. Channels
-        of events report them to endpoints of this project.
+        Failing endpoints and sources are reported to these channels, and by email if it is set up.
+        An events channel reports them to endpoints of this project.
       </p>
       <Paged list={list} lines={2}>
         {(rows) =>
@@ -73,7 +73,7 @@ function Outcome({ row }: { row: NotificationChannel }) {
 function Actions({ row, list }: { row: NotificationChannel; list: List<NotificationChannel> }) {
   const testing = useAction(async () => {
     await api().notificationChannels.test(row.uid);
-    toast('The test is on its way. Refresh to see the outcome.');
+    toast('Test sent. Refresh to see the result.');
     list.refresh();
   });
   return (
@@ -94,7 +94,7 @@ function Actions({ row, list }: { row: NotificationChannel; list: List<Notificat
           list.refresh();
         }}
       >
-        <p>Notifications are no longer sent to it.</p>
+        <p>Notifications are no longer sent to this channel.</p>
       </ConfirmButton>
       {testing.error && <Problem error={testing.error} />}
     </span>
@@ -123,7 +123,7 @@ function NewChannel({ list, onClose }: { list: List<NotificationChannel>; onClos
   const text = textsOf(draft, action.error);
   return (
     <FormDialog
-      title="Add a notification channel"
+      title="Add notification channel"
       verb="Add channel"
       action={action}
       onClose={onClose}

@@ -19,9 +19,9 @@ export function ProjectFields({
     <>
       <TextField label="Name" isRequired {...text('name')} />
       <fieldset class="field-group">
-        <legend>Retries, unless an endpoint has its own</legend>
+        <legend>Default retries</legend>
         <Select
-          label="Wait"
+          label="Backoff"
           options={[
             ['exponential', 'Exponential: each wait doubles'],
             ['linear', 'Linear: the same wait each time'],
@@ -43,42 +43,45 @@ export function ProjectFields({
         </div>
       </fieldset>
       <fieldset class="field-group">
-        <legend>Limits of each endpoint</legend>
+        <legend>Endpoint limits</legend>
         <Select
-          label="Rate limit, unless an endpoint has its own"
+          label="Default rate limit"
           options={[
             ['none', 'No limit'],
-            ['own', 'Requests in a time'],
+            ['own', 'Requests per period'],
           ]}
           {...text('limitKind')}
         />
         {values.limitKind === 'own' && (
           <div class="field-row">
             <TextField label="Requests" {...number('limit', 'ratelimit.count')} />
-            <TextField label="In seconds" {...number('limitSeconds', 'ratelimit.duration')} />
+            <TextField
+              label="Period in seconds"
+              {...number('limitSeconds', 'ratelimit.duration')}
+            />
           </div>
         )}
         <Select
           label="Circuit breaker"
-          hint="Sends nothing to an endpoint for a while when too many of its requests fail."
+          hint="Pauses deliveries to an endpoint when too many of its requests fail."
           options={[
-            ['instance', 'As the instance'],
-            ['own', 'Of this project'],
+            ['instance', 'Instance default'],
+            ['own', 'Custom'],
           ]}
           {...text('breakerKind')}
         />
         {values.breakerKind === 'own' && (
           <div class="field-row">
             <TextField
-              label="Percent that fail"
+              label="Failure threshold in percent"
               {...number('threshold', 'circuit_breaker.failure_threshold')}
             />
             <TextField
-              label="Of at least so many requests"
+              label="Minimum requests"
               {...number('minimum', 'circuit_breaker.minimum_request_count')}
             />
             <TextField
-              label="In minutes"
+              label="Window in minutes"
               {...number('window', 'circuit_breaker.observability_window')}
             />
             <TextField
@@ -88,29 +91,29 @@ export function ProjectFields({
           </div>
         )}
         <TextField
-          label="Disable after days of failures only"
-          hint="A notification warns before. Empty: never."
+          label="Days of failure before an endpoint is disabled"
+          hint="Disables an endpoint after this many days without an accepted request. A notification warns in advance. Leave empty to disable none."
           {...number('disableDays', 'disable_after_days')}
         />
       </fieldset>
       <fieldset class="field-group">
         <legend>Events</legend>
         <TextField
-          label="Days that events are kept"
-          hint="With their deliveries and attempts. Empty: as the instance, by its setting retention.days."
+          label="Event retention in days"
+          hint="Applies to events, deliveries and attempts. Leave empty for the instance default (retention.days)."
           {...number('retentionDays', 'retention.days')}
         />
         <Select
-          label="Events of types that the project does not have"
+          label="Unknown event types"
           options={[
-            ['accept', 'are accepted'],
-            ['reject', 'are rejected'],
+            ['accept', 'Accept'],
+            ['reject', 'Reject'],
           ]}
           {...text('unknownTypes')}
         />
       </fieldset>
       <fieldset class="field-group">
-        <legend>Plain signature, beside that of Standard Webhooks</legend>
+        <legend>Plain signature, in addition to Standard Webhooks</legend>
         <TextField label="Header" isMono {...text('header', 'config.signature.header')} />
         <div class="field-row">
           <Select

@@ -83,7 +83,7 @@ function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => v
   if (!may('admin')) {
     return (
       <>
-        <p class="muted">Changing them takes the role admin.</p>
+        <p class="muted">Changing these settings requires the admin role.</p>
         <fieldset class="field-group" disabled>
           <ProjectFields draft={draft} error={undefined} />
         </fieldset>
@@ -107,7 +107,7 @@ function DeleteProject({ project: { uid, name } }: { project: Project }) {
   const [typed, setTyped] = useState('');
   return (
     <ConfirmButton
-      label="Delete the project…"
+      label="Delete project…"
       title={`Delete ${name}?`}
       verb="Delete"
       isReady={typed.trim() === name}
@@ -120,10 +120,10 @@ function DeleteProject({ project: { uid, name } }: { project: Project }) {
       }}
     >
       <p>
-        Its sources stop, its API keys are revoked, and deliveries that wait are discarded. This
+        This stops the project's sources, revokes its API keys and discards waiting deliveries. It
         cannot be undone.
       </p>
-      <TextField label={`Type ${name} to delete it`} value={typed} onChange={setTyped} hasFocus />
+      <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} hasFocus />
     </ConfirmButton>
   );
 }

@@ -57,11 +57,11 @@ export function BrokerForm({
       const saved = await api().sources.update(source.uid, body, check, {
         headers: { 'if-match': `"${source.updated_at}"` },
       });
-      toast('The source is changed.');
+      toast('Source saved.');
       onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: 'pub_sub' }, check);
-      toast('The source is created: agents begin to read it.');
+      toast('Source created. Agents start to read it.');
       onSaved(created);
     }
   });
@@ -76,7 +76,7 @@ export function BrokerForm({
       remedy={
         isRefused && (
           <Button onPress={() => save.run(true)}>
-            {source ? 'Save without the test' : 'Create without the test'}
+            {source ? 'Save without testing' : 'Create without testing'}
           </Button>
         )
       }
@@ -107,7 +107,7 @@ export function BrokerForm({
       <TextField
         label="Workers"
         type="number"
-        hint="Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one."
+        hint="Number of readers across all agents: consumer group members or queue pollers. Each agent runs at least one."
         value={workers}
         onChange={setWorkers}
         error={fieldError(error, 'pub_sub.workers')}
@@ -137,7 +137,7 @@ export function KeepMessages({
   return (
     <Checkbox
       label="Keep messages"
-      hint="With each event, what the function got is stored, up to 64 KB. It also holds what the function leaves out."
+      hint="Stores the original message with each event, up to 64 KB, including data that the function omits."
       isOn={isOn}
       onChange={onChange}
     />

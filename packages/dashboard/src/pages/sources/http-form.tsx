@@ -63,17 +63,17 @@ export function HttpForm({
         {},
         { headers: { 'if-match': `"${source.updated_at}"` } },
       );
-      toast('The source is changed.');
+      toast('Source saved.');
       onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: 'http' });
-      toast('The source is created. Copy its URL.');
+      toast('Source created. Copy its URL.');
       onSaved(created);
     }
   });
   const { error } = save;
   const text = textsOf(draft, error);
-  const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
+  const byProvider = source ? '' : ' Leave empty for the default of the provider.';
   return (
     <Form
       action={save}
@@ -88,40 +88,40 @@ export function HttpForm({
         error={error}
       />
       <TextField
-        label="Where a request has its event type"
-        hint={`Such as header.X-Topic, body.type or query.type.${byProvider}`}
+        label="Event type location"
+        hint={`For example header.X-Topic, body.type or query.type.${byProvider}`}
         isMono
         {...text('place', 'event_type_location')}
       />
       <TextField
-        label="Event type of the others"
-        hint="Of requests that have none at that place."
+        label="Default event type"
+        hint="For requests without an event type at this location."
         {...text('type', 'event_type')}
       />
       <TextArea
-        label="What makes a request unique"
-        hint={`Places whose values make up the idempotency key, one in each line: a request that is sent again makes no second event.${byProvider}`}
+        label="Idempotency key locations"
+        hint={`Locations whose values form the idempotency key, one per line. A repeated request creates no second event.${byProvider}`}
         rows={2}
         isMono
         {...text('keys', 'idempotency_keys')}
       />
       <TextArea
-        label="Headers that travel with the event"
-        hint={`One in each line.${byProvider}`}
+        label="Forwarded headers"
+        hint={`One per line.${byProvider}`}
         rows={2}
         isMono
         {...text('headers', 'forward_headers')}
       />
       <TextArea
-        label="Answer to accepted requests"
-        hint="Left empty: the usual one."
+        label="Response to accepted requests"
+        hint="Leave empty for the default response."
         rows={2}
         isMono
         {...text('answer', 'custom_response.body')}
       />
       {values.answer !== '' && (
         <Select
-          label="Content type of the answer"
+          label="Response content type"
           {...text('answerType')}
           options={[
             ['application/json', 'application/json'],
@@ -142,13 +142,13 @@ const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
 const ofProvider: FormSchema = {
   required: ['secret'],
   properties: {
-    secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' },
+    secret: { ...secret, title: 'Secret', description: 'Signing secret of the provider.' },
   },
 };
 
 /** The kinds of request verification, with labels and fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: FormSchema]>> = {
-  noop: ['None: the URL is enough', {}],
+  noop: ['None: accept all requests', {}],
   basic_auth: [
     'Basic authentication',
     group('basic_auth', {
@@ -187,7 +187,7 @@ const handshake: FormSchema = {
     type: {
       title: 'Handshake',
       enum: HANDSHAKES,
-      description: 'The request that the provider sends once to check the URL.',
+      description: 'The request with which the provider validates the URL.',
     },
     token: {
       ...secret,
@@ -230,7 +230,7 @@ function VerifierFields({
     <>
       <Select
         label="Verification"
-        hint="How a request proves who sends it."
+        hint="How the gateway verifies the sender of a request."
         value={type}
         options={Object.entries(KINDS).map(([kind, [label]]) => [kind, label] as const)}
         onChange={(chosen) => {

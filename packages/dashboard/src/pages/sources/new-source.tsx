@@ -41,7 +41,7 @@ export default function NewSource() {
               {type && description(type) && <p class="muted">{description(type)}</p>}
               <div class="form">
                 <Select
-                  label="Where messages come from"
+                  label="Source type"
                   value={type?.name ?? HTTP}
                   options={[
                     ...brokers.map((it) => [it.name, nameOf(it)] as const),

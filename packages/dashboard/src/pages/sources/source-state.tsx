@@ -35,7 +35,7 @@ const TABS = [
 /** Links to the parts of a source. The function has its own page, with an editor. */
 export function SourceTabs({ id, shown }: { id: string; shown: (typeof TABS)[number][0] }) {
   return (
-    <nav class="tabs" aria-label="Parts of the source">
+    <nav class="tabs" aria-label="Source sections">
       {TABS.map(([name, label, place]) => (
         <a
           key={name}

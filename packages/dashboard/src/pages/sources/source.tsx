@@ -75,8 +75,8 @@ function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) 
             <BrokerForm type={own} source={source} onSaved={onSaved} />
           ) : (
             <p>
-              The plugin <code>{type}</code> is not active here, so the connection can neither be
-              shown nor changed. An operator sees why under the plugins of the instance.
+              The plugin <code>{type}</code> is not active on this server, so the connection cannot
+              be shown or changed. An operator can see why under the plugins of the instance.
             </p>
           );
         }}
@@ -127,19 +127,19 @@ function SourceFacts({ source }: { source: Source }) {
   return (
     <Facts
       rows={[
-        ['Post to', address && <Copyable text={address} what="URL" />],
+        ['URL', address && <Copyable text={address} what="URL" />],
         ['Type', pubSub?.type ?? 'http'],
         ...connectionFacts(pubSub),
         ['Workers', pubSub ? (pubSub.workers ?? 1) : null],
         ['Function', functionWords(source)],
-        ['Kept', source.keep_messages ? 'messages, with their events' : null],
+        ['Messages kept', source.keep_messages ? 'with their events' : null],
         ['Paused', pausedAt && <FullTime at={pausedAt} />],
         ['Paused by', pausedAt && by],
         [
           'Resumes',
-          pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it'),
+          pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when resumed manually'),
         ],
-        ['Pauses in a row', pauses > 1 ? pauses : null],
+        ['Consecutive pauses', pauses > 1 ? pauses : null],
         [
           'Messages',
           <>
@@ -148,7 +148,7 @@ function SourceFacts({ source }: { source: Source }) {
           </>,
         ],
         ['Created', <FullTime at={source.created_at} />],
-        ['Id', <Copyable text={uid} what="id" />],
+        ['Source id', <Copyable text={uid} what="id" />],
       ]}
     />
   );
@@ -157,7 +157,7 @@ function SourceFacts({ source }: { source: Source }) {
 function functionWords({ body_function: text, type }: Source): string {
   const lines = text ? text.trimEnd().split('\n').length : 0;
   if (lines > 0) return lines === 1 ? 'one line' : `${lines} lines`;
-  return type === 'http' ? 'none' : 'none: its messages are ingest messages';
+  return type === 'http' ? 'none' : 'none: messages are ingest messages';
 }
 
 /** Returns a connection's top-level text values, such as brokers, topic or queue. */
@@ -176,8 +176,8 @@ type Partition = SourceLag['partitions'][number] & { readonly uid: string };
 const columns: readonly TableColumn<Partition>[] = [
   { name: 'Partition', cell: ({ partition }) => partition || 'the queue' },
   { name: 'Messages behind', isNumber: true, cell: ({ messages }) => count(messages) },
-  { name: 'Next to be read', isNumber: true, cell: ({ position }) => position ?? '–' },
-  { name: 'End', isNumber: true, cell: ({ end }) => end ?? '–' },
+  { name: 'Next position', isNumber: true, cell: ({ position }) => position ?? '–' },
+  { name: 'End position', isNumber: true, cell: ({ end }) => end ?? '–' },
 ];
 
 /** Sorts names such as `orders/2` and `orders/10` by their numbers. */
@@ -218,8 +218,8 @@ function Lag({ id }: { id: string }) {
               />
               {total > partitions.length && (
                 <p class="muted">
-                  The {count(partitions.length)} with the most of {count(total)} partitions are
-                  shown.
+                  Showing the {count(partitions.length)} of {count(total)} partitions that are
+                  furthest behind.
                 </p>
               )}
             </>
@@ -235,18 +235,18 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
   const turn = async () => {
     if (isDisabled) {
       await api().sources.update(uid, { is_disabled: false });
-      toast('The source is enabled.');
+      toast('Source enabled.');
     } else if (pausedAt) {
       const { resumes_at: resumesAt } = await api().sources.resume(uid);
       toast(
         resumesAt
-          ? `Its agents paused it: it resumes at ${localTime(resumesAt)}.`
-          : 'The source is resumed.',
+          ? `Agents paused this source. It resumes at ${localTime(resumesAt)}.`
+          : 'Source resumed.',
       );
     } else {
       await api().sources.pause(uid);
       toast(
-        `The source is paused. ${type === 'http' ? 'Requests to its URL are told to come again.' : 'Its messages wait with their broker.'}`,
+        `Source paused. ${type === 'http' ? 'Requests to its URL are asked to retry later.' : 'Messages wait in the broker.'}`,
       );
     }
     onChange();
@@ -261,15 +261,15 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
         verb="Delete"
         work={async () => {
           await api().sources.delete(uid);
-          toast(`${name} is deleted.`);
+          toast(`${name} was deleted.`);
           navigate(projectPath('/sources'));
         }}
       >
         <p>
           {type === 'http'
-            ? 'Its URL answers 404 from now on.'
-            : 'Agents stop reading it; messages stay with their broker.'}{' '}
-          Its events and quarantined messages are kept.
+            ? 'The URL returns 404 from now on.'
+            : 'Agents stop reading the source. Messages stay in the broker.'}{' '}
+          Events and quarantined messages are kept.
         </p>
       </ConfirmButton>
       <ActionButton keys="p" work={turn}>

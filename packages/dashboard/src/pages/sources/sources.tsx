@@ -58,18 +58,16 @@ export default function SourcesPage() {
       {!rows && !error && <Loading lines={6} />}
       {rows?.length === 0 &&
         (wanted ? (
-          <Empty title="No source is in this state">
-            <a href={projectHref('/sources')}>All sources</a>
+          <Empty title="No sources in this state">
+            <a href={projectHref('/sources')}>Show all sources</a>
           </Empty>
         ) : (
           <Empty title="No sources yet">
             <p>
-              A source reads a Kafka topic or a queue, or takes what is posted to its URL. Each
-              message becomes an event.
+              A source reads a Kafka topic or a queue, or receives requests at a URL. Each message
+              becomes an event.
             </p>
-            {isMember && (
-              <ButtonLink href={projectHref('/sources/new')}>Create a source</ButtonLink>
-            )}
+            {isMember && <ButtonLink href={projectHref('/sources/new')}>Create source</ButtonLink>}
           </Empty>
         ))}
       {rows && rows.length > 0 && (

@@ -24,7 +24,7 @@ export const PubSubSchema = Type.Object(
       integer(
         1,
         256,
-        'Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one.',
+        'Number of readers across all agents: consumer group members or queue pollers. Each agent runs at least one.',
       ),
     ),
   },
