@@ -106,7 +106,7 @@ sources(
 
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Source paused. Messages wait in the broker.').waitFor();
-    await page.getByText('It was paused over the management API.').waitFor();
+    await page.getByText('The source was paused over the management API.').waitFor();
     await page.goto(`${scene.api.url}/projects/${scene.projectId}/overview`);
     await page
       .getByRole('region', { name: 'Health' })
@@ -170,7 +170,7 @@ sources(
       ],
     );
     await page.getByText('failing', { exact: true }).waitFor();
-    await page.getByText('It cannot be read; the logs of the agents say why.').waitFor();
+    await page.getByText('The source cannot be read; the agents log the reason.').waitFor();
     await page.getByRole('button', { name: 'Delete…' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('files was deleted.').waitFor();

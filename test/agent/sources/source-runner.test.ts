@@ -177,7 +177,7 @@ sources(
       await until('health to tell', () => health.components[0]?.state === 'degraded');
       assert.is(
         health.components[0]?.reason,
-        'Paused until a person resumes it: It was paused over the management API.',
+        'Paused until a person resumes it: The source was paused over the management API.',
       );
       assert.is(
         start().health.components[0]?.state,
@@ -663,7 +663,7 @@ sources('what a server said is told to the operator, and not to the tenant', () 
       await until('the next failure to be told', () => reason().includes('words of a library'));
       assert.equal(
         [...told],
-        ['The broker failed. Wait.', 'It cannot be read; the logs of the agents say why.'],
+        ['The broker failed. Wait.', 'The source cannot be read; the agents log the reason.'],
       );
     },
     { notifier: { source, lost: () => undefined } },

@@ -215,7 +215,7 @@ export class RunningSource {
         // quote a server.
         const told =
           fix === undefined
-            ? 'It cannot be read; the logs of the agents say why.'
+            ? 'The source cannot be read; the agents log the reason.'
             : `${message} ${fix}`;
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);

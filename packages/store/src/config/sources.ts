@@ -279,7 +279,9 @@ export function pauseSourceByPerson(
   const fields = {
     paused_at: knex.raw('coalesce(paused_at, now())'),
     resumes_at: null,
-    pause_reason: knex.raw('coalesce(pause_reason, ?)', ['It was paused over the management API.']),
+    pause_reason: knex.raw('coalesce(pause_reason, ?)', [
+      'The source was paused over the management API.',
+    ]),
     paused_by: by,
     pauses: knex.raw('case when paused_at is null then 0 else pauses end'),
   };

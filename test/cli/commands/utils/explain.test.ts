@@ -120,7 +120,7 @@ explain(
     const gone = await makeEndpoint(db, projectId, { url: at.url, name: 'departed' });
     await setEndpointStatus(db.knex, projectId, paused.id, {
       status: 'paused',
-      reason: 'It was paused over the API.',
+      reason: 'The endpoint was paused over the API.',
     });
     await setEndpointStatus(db.knex, projectId, gone.id, {
       status: 'inactive',

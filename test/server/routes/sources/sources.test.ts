@@ -651,7 +651,7 @@ sources(
     const { paused_at: at, resumes_at, pause_reason, paused_by, pauses } = paused.body.data;
     assert.equal(
       [resumes_at, pause_reason, pauses],
-      [null, 'It was paused over the management API.', 0],
+      [null, 'The source was paused over the management API.', 0],
     );
     assert.is(paused_by, `user ${api.owner.user.id}`);
     assert.is(

@@ -39,7 +39,11 @@ states('each source is active, or says why not', async () => {
   };
   const before = await shown();
   assert.equal(before.get(orders), ['unknown', 'No agent that reads sources is running.', null]);
-  assert.equal(before.get(paused), ['paused', 'It was paused over the management API.', null]);
+  assert.equal(before.get(paused), [
+    'paused',
+    'The source was paused over the management API.',
+    null,
+  ]);
   assert.equal(before.get(off), ['disabled', 'The source is disabled.', null]);
   assert.equal(before.get(http), ['active', null, null]);
 

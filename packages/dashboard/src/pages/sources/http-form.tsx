@@ -135,10 +135,20 @@ export function HttpForm({
 }
 
 const secret: FormSchema = { type: 'string', 'x-secret': true };
-const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
-  ...(['hub_challenge', 'websub', 'slack', 'monday', 'microsoft_graph', 'event_grid'] as const),
-  ...(['dropbox', 'okta', 'zoom', 'x', 'reachable'] as const),
-];
+const HANDSHAKES: Readonly<Record<NonNullable<Verifier['handshake']>['type'], string>> = {
+  hub_challenge: 'Meta, WhatsApp, Instagram',
+  websub: 'WebSub',
+  slack: 'Slack',
+  monday: 'monday.com',
+  microsoft_graph: 'Microsoft Graph',
+  event_grid: 'Azure Event Grid',
+  dropbox: 'Dropbox',
+  okta: 'Okta',
+  zoom: 'Zoom',
+  x: 'X',
+  reachable: 'Trello, Intercom, Mailchimp',
+};
+const HASHES = { SHA256: 'SHA-256', SHA512: 'SHA-512' };
 const ofProvider: FormSchema = {
   required: ['secret'],
   properties: {
@@ -167,7 +177,7 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
     'HMAC signature',
     group('hmac', {
       header: { type: 'string', title: 'Header' },
-      hash: { title: 'Hash', enum: ['SHA256', 'SHA512'] },
+      hash: { title: 'Hash', enum: Object.keys(HASHES), 'x-labels': HASHES },
       encoding: { title: 'Encoding', enum: ['hex', 'base64'] },
       secret: { ...secret, title: 'Secret' },
     }),
@@ -186,7 +196,8 @@ const handshake: FormSchema = {
   properties: {
     type: {
       title: 'Handshake',
-      enum: HANDSHAKES,
+      enum: Object.keys(HANDSHAKES),
+      'x-labels': HANDSHAKES,
       description: 'The request with which the provider validates the URL.',
     },
     token: {

@@ -184,7 +184,7 @@ export const endpointRoutes: readonly Route[] = [
     async (call) => {
       const row = await setStatus(call, {
         status: 'paused',
-        reason: 'It was paused over the API.',
+        reason: 'The endpoint was paused over the API.',
       });
       await settle(call, row.id);
       return { message: 'endpoint paused', data: await viewNow(call, row) };
