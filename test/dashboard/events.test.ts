@@ -90,7 +90,7 @@ events(
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Source saved.').waitFor();
     await page.goto(page.url().replace('?tab=settings', ''));
-    await page.getByText('messages, with their events').waitFor();
+    await page.getByText('with their events').waitFor();
     await new Promise((resolve) => setTimeout(resolve, 1_100));
 
     await post(HOSTILE);
