@@ -131,7 +131,9 @@ eventTypes(
     await page.getByRole('heading', { name: 'order.paid' }).waitFor();
     assert.match(page.url(), '/event-types/order.paid');
     await page
-      .getByRole('row', { name: /number string Of the order, as the customer has it\. \(matches \^A/ })
+      .getByRole('row', {
+        name: /number string Of the order, as the customer has it\. \(matches \^A/,
+      })
       .waitFor();
     const command = (await page.getByLabel('Command', { exact: true }).textContent()) ?? '';
     await inspect(page, 'event-type-light');
