@@ -3,7 +3,7 @@ import { GatewayApiError } from '@gateway/client';
 const WAIT = 'There were too many requests at a time. Wait a few seconds, then try again.';
 const AWAY = 'We cannot answer at present. Try again in a minute.';
 const UNREACHABLE = 'We cannot be reached. Check your connection, then try again.';
-const FAILED = 'That did not work. Load the page again. If it fails again, contact us.';
+const FAILED = 'Something went wrong. Reload the page. If it happens again, contact us.';
 const DENIED = 'This link does not allow that.';
 
 /** The words for users of portal links about errors of the API, whose own text is for operators. */

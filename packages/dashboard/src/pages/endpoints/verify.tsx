@@ -32,7 +32,7 @@ export function VerifySample() {
       <Code isRaw label="verify.mjs" text={VERIFY} />
       <p>
         Answer with a status of 2xx as soon as you have stored the message. Messages can arrive more
-        than once: ignore a <code>webhook-id</code> that you have stored already.
+        than once: ignore a <code>webhook-id</code> you have already stored.
       </p>
     </details>
   );
