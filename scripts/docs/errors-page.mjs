@@ -13,7 +13,7 @@ export function errorsPage() {
     `## Errors of commands and of the API
 
 A command prints the sentence and the fix, and exits with 1 for a failure or 2 for wrong usage. The API answers with the HTTP status and
-\`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 have a request id instead of the reason, which is in the log of the server.
+\`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 have a request id instead of the reason, which is in the server log.
 Codes of inactive plugins begin with \`plugin_\` or \`metrics_\`; they affect nothing else.`,
     table(['Code', 'Sentence', 'Fix', 'Exit', 'HTTP'], Object.entries(errors).map(errorRow)),
     `## Reasons for quarantine

@@ -79,7 +79,9 @@ signIn('who may not sign in reads why, and gets back to the sign-in page', async
   const { page, close } = await visit(browser, `${api.url}${project}/overview`);
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
   await page
-    .getByText('This gateway does not let stranger@example.com in: no one has invited this address')
+    .getByText(
+      'This gateway does not allow stranger@example.com to sign in: no one has invited this address',
+    )
     .waitFor();
   await inspect(page, 'sign-in-refused');
   await page.getByRole('link', { name: 'Back to the sign-in page' }).click();

@@ -113,7 +113,7 @@ server(
       assert.is(refused.headers.get('retry-after'), '1');
       assert.is(
         refused.body.message,
-        'too many requests wait for 2 of them to end (server.project_concurrency)',
+        'too many requests are waiting: 2 run at a time (server.project_concurrency)',
       );
       assert.is(answered, 0);
       assert.is((await api.call('GET', `${other.path}/endpoints`)).status, 200);

@@ -107,7 +107,7 @@ beside('a right that is missing is named, whichever statement fails, until it is
       await running.db.rows(`revoke insert on ${table} from ${role}`);
       running.wiring.eventWriter.push(messages.ready());
       const sentence = new RegExp(
-        `does not allow the user ${role} what the gateway does: permission denied for table ${table}`,
+        `denies the user ${role} a permission that the gateway needs: permission denied for table ${table}`,
       );
       await told(it, sentence, () => running.db.rows(`grant insert on ${table} to ${role}`));
     }
@@ -156,7 +156,7 @@ beside(
       );
       await told(
         it,
-        /no connection to Postgres .* became free in time: all those of this process are in use/,
+        /no connection to Postgres .* became free in time: all connections of this process are in use/,
         () => Promise.resolve(clients.forEach((client) => client.release())),
       );
     }),

@@ -91,7 +91,7 @@ config('every mistake is told at once, with its origin, and the status is 1', as
       '         serverr is not a setting (from ./gateway.json); did you mean server?',
       '         database.port must be an integer, not "x" (from --db-port)',
       '         server.http.agent_port must be an integer, not "y" (from AGENT_PORT)',
-      'fix:   correct each where it is set; `gateway config --help` lists the places that settings are read from',
+      'fix:   correct each setting where it is set; `gateway config --help` lists where settings are read from',
       '',
     ].join('\n'),
   );

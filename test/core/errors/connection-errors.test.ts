@@ -69,7 +69,7 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [
       { code: '42501', message: 'permission denied for table events' },
       'database_forbidden',
-      'Postgres at db:5432 does not allow the user ada what the gateway does: permission denied for table events',
+      'Postgres at db:5432 denies the user ada a permission that the gateway needs: permission denied for table events',
     ],
     [
       { code: '08P01', message: 'unsupported startup parameter: options' },
@@ -119,7 +119,7 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [
       { name: 'KnexTimeoutError' },
       'database_busy',
-      'no connection to Postgres at db:5432 became free in time: all those of this process are in use',
+      'no connection to Postgres at db:5432 became free in time: all connections of this process are in use',
     ],
     [
       { message: 'Connection terminated due to connection timeout' },

@@ -145,11 +145,11 @@ activation('a plugin of another API range is refused first of all', async () => 
   );
   assert.is(
     it.reason,
-    'the tracer plugin mine (a-tracer 1.2.3) is written for plugin API ^1.0.0, but this gateway has 2.0.0',
+    'the tracer plugin mine (a-tracer 1.2.3) is built for plugin API ^1.0.0, but this gateway has 2.0.0',
   );
   assert.match(
     it.fix!,
-    /^install a version of a-tracer for plugin API 2\.0\.0; if there is none, its author/,
+    /^install a version of a-tracer for plugin API 2\.0\.0; if there is none, ask its author/,
   );
   assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
 });

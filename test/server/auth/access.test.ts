@@ -211,7 +211,7 @@ access(
       const expected = [
         403,
         'scope_missing',
-        `this needs the scope ${scope}, which the API key gw_${mask}_… does not have`,
+        `this requires the scope ${scope}, which the API key gw_${mask}_… does not have`,
       ];
       assert.equal(
         [status, body.code, body.message],

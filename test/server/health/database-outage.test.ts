@@ -29,7 +29,7 @@ outage.after(async () => {
 });
 
 const PASSWORD = 'the password of the database';
-const NOTHING = 'the database of the gateway cannot be used now: nothing was stored or changed';
+const NOTHING = 'the database of the gateway is unavailable: nothing was stored or changed';
 
 interface Answer {
   readonly status: number;

@@ -275,7 +275,7 @@ batch('deliveries are sent again by their ids, each with its result', async () =
     [
       [done, null],
       [retried, null],
-      [foreign, 'there is no such event delivery in this project'],
+      [foreign, 'there is no event delivery with this id in this project'],
     ],
   );
   assert.equal(await statuses('event_deliveries', other.id), { failure: 1 });

@@ -145,7 +145,7 @@ settings('database.options wins for what may differ, and is refused for what may
   assert.is(code, 'database_setting');
   assert.match(
     message,
-    /runs our sessions with array_nulls = off, from database\.options; the gateway needs "on"/,
+    /runs sessions of the gateway with array_nulls = off, set by database\.options; the gateway needs "on"/,
   );
   assert.match(fix, 'remove array_nulls from database.options');
 });
@@ -227,7 +227,7 @@ settings(
         `alter database ${name} set synchronous_commit = off`,
         through,
         new RegExp(
-          `127\\.0\\.0\\.1:${bouncer.port} runs our sessions with synchronous_commit = off, from database ${name}; the gateway needs "on"`,
+          `127\\.0\\.0\\.1:${bouncer.port} runs sessions of the gateway with synchronous_commit = off, set by database ${name}; the gateway needs "on"`,
         ),
         new RegExp(`run \`alter database ${name} reset synchronous_commit\``),
       );
@@ -235,7 +235,7 @@ settings(
       await setting(
         `alter role postgres in database ${name} set transform_null_equals = on`,
         { port: session.port },
-        new RegExp(`transform_null_equals = on, from role postgres in database ${name}`),
+        new RegExp(`transform_null_equals = on, set by role postgres in database ${name}`),
         new RegExp(`\`alter role postgres in database ${name} reset transform_null_equals\``),
       );
     } finally {
@@ -247,7 +247,7 @@ settings(
 );
 
 settings(
-  'a setting that only a superuser sets, and an encoding that cannot store every text, are refused',
+  'a setting that only a superuser sets, and an encoding that cannot store all text, are refused',
   async () => {
     const [{ name }] = (await db.rows<{ name: string }>('select current_database() as name')) as [
       { name: string },
@@ -258,7 +258,7 @@ settings(
     );
     assert.match(
       replica.message,
-      `session_replication_role = replica, from role postgres in database ${name}`,
+      `session_replication_role = replica, set by role postgres in database ${name}`,
     );
     const windows = `${name}_windows`;
     await db.rows(

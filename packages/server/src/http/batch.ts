@@ -10,12 +10,12 @@ export const WORK_MS = 10_000;
 
 /** The query parameters of requests that work in steps, to which routes add filters. */
 export const stepQuery = optional({
-  dry_run: Type.Boolean({ description: 'Counts, and changes nothing.' }),
-  after: described(Id, '`next` of the last answer, to go on from there.'),
+  dry_run: Type.Boolean({ description: 'Counts what would be affected, without changing it.' }),
+  after: described(Id, 'The `next` of the previous response, to continue from there.'),
 });
 
 export const batchQuery = { startDate: Time, ...optional({ endDate: Time }), ...stepQuery };
 
 export const Next = nullable(
-  Type.String({ description: 'Give it as `after` to go on; null when all is done.' }),
+  Type.String({ description: 'Pass it as `after` to continue; null when everything is done.' }),
 );

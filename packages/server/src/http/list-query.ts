@@ -12,10 +12,10 @@ export const pageQuery = {
   direction: Type.Optional(oneOf(['next', 'prev'])),
   next_page_cursor: Type.Optional(Id),
   prev_page_cursor: Type.Optional(Id),
-  page: Type.Optional(Type.Integer({ description: 'Ignored: lists go by cursors.' })),
+  page: Type.Optional(Type.Integer({ description: 'Ignored. Lists use cursors.' })),
   sort: Type.Optional(
     oneOf(['ASC', 'DESC'], {
-      description: 'By time; DESC, the newest first, when it is left out.',
+      description: 'Sort order by time. Default: `DESC`, newest first.',
     }),
   ),
 } as const;
@@ -66,7 +66,7 @@ export function pageOf(row: TSchema, isSearched = false) {
         searched_to: Type.Optional(
           described(
             Timestamp,
-            'How far a search has got when its time was over: the next page goes on from there.',
+            'How far the search got within its time. The next page continues from there.',
           ),
         ),
       }),
@@ -81,7 +81,7 @@ export const searchQuery = {
       minLength: 1,
       maxLength: 200,
       pattern: '^[^\\u0000]*$',
-      description: 'A part of the name, in any case.',
+      description: 'Part of the name, ignoring case.',
     }),
   ),
 } as const;
@@ -92,7 +92,7 @@ export const idQuery = {
     Type.String({
       pattern: '^[0-9A-Fa-f]{8}-?(?=.{0,27}$)[0-9A-Fa-f-]*$',
       'x-sentence': 'must be an id, or the start of one: at least eight hex digits',
-      description: 'An id, or at least the first eight digits of one.',
+      description: 'An id, or at least its first eight digits.',
     }),
   ),
 } as const;
@@ -105,7 +105,7 @@ export const textQuery = {
       maxLength: 1_000,
       pattern: '^[^\\u0000]*$',
       description:
-        'Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words that occur in the data, type, id, key or owner.',
+        'Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words to find in the data, type, id, key or owner.',
     }),
   ),
 } as const;

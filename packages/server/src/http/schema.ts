@@ -227,7 +227,7 @@ const SENTENCES: Readonly<Record<string, (params: Members, schema: Members) => s
   const: ({ allowedValue }) => `must be ${JSON.stringify(allowedValue)}`,
   pattern: ({ pattern }, schema) =>
     (schema['x-sentence'] as string | undefined) ?? `must match ${String(pattern)}`,
-  'false schema': () => 'does not belong here beside the other fields',
+  'false schema': () => 'cannot be combined with the other fields',
 };
 
 function unknownField(

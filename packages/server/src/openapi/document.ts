@@ -43,13 +43,13 @@ const ErrorAnswer = named(
   'Error',
   object({
     status: Type.Literal(false),
-    message: Type.String({ description: 'What is wrong, for people.' }),
+    message: Type.String({ description: 'Human-readable description of the error.' }),
     data: Type.Null(),
-    code: Type.String({ description: 'Stable: docs/reference/errors.md lists them.' }),
-    fix: Type.String({ description: 'What to do about it.' }),
+    code: Type.String({ description: 'Stable error code, listed in docs/reference/errors.md.' }),
+    fix: Type.String({ description: 'How to fix the error.' }),
     errors: Type.Optional(
       Type.Array(object({ field: Type.String(), sentence: Type.String() }), {
-        description: 'Of invalid fields, each with its path.',
+        description: 'Invalid fields, each with its path.',
       }),
     ),
     request_id: Type.Optional(Type.String()),
@@ -58,17 +58,17 @@ const ErrorAnswer = named(
 
 const ERRORS = {
   400: 'The body is empty, not JSON, not UTF-8, or nested too deeply.',
-  401: 'There are no credentials, or they are wrong.',
+  401: 'Credentials are missing or invalid.',
   403: 'The credentials do not allow this.',
-  404: 'There is no such object, or the credentials do not reach it.',
+  404: 'The object does not exist, or the credentials do not give access to it.',
   409: 'The state of the object does not allow this.',
-  412: 'It has changed since it had the ETag of `If-Match`.',
+  412: 'The object has changed: its ETag is not that of `If-Match`.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  422: 'Fields are invalid: all of them are named.',
-  429: 'Too many requests: repeat it after `Retry-After` seconds.',
-  500: 'An internal error, in the log of the server under `request_id`.',
-  503: 'Postgres or KV does not answer: repeat it after `Retry-After` seconds.',
+  422: 'Fields are invalid. `errors` lists all of them.',
+  429: 'Too many requests. Retry after `Retry-After` seconds.',
+  500: 'Internal error. The server log has the cause under `request_id`.',
+  503: 'Postgres or KV does not respond. Retry after `Retry-After` seconds.',
 } as const;
 
 /**
@@ -113,7 +113,7 @@ export function openApiDocument(
         key: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A personal key, or the key of a project.',
+          description: 'A personal API key or the key of a project.',
         },
         ...(hasBasic && {
           basic: {
@@ -140,23 +140,24 @@ const IF_MATCH = {
   name: 'If-Match',
   in: 'header',
   required: false,
-  description: 'The ETag that it must still have.',
+  description: 'Updates the object only if it still has this ETag.',
   schema: { type: 'string' },
 };
 const IDEMPOTENCY_KEY = {
   ...{ name: 'Idempotency-Key', in: 'header', required: false },
   ...{
-    description: 'In place of `idempotency_key` in the body.',
+    description: 'Alternative to `idempotency_key` in the body.',
     schema: { type: 'string', minLength: 1, maxLength: 512 },
   },
 };
 const CREATE_KEY = {
   ...IDEMPOTENCY_KEY,
-  description: 'However often the request is sent with this key, within 24 hours it creates once.',
+  description:
+    'Makes the request safe to repeat: within 24 hours, requests with the same key create one object.',
 };
 const REPLAYED = {
   [REPLAYED_HEADER]: {
-    description: '`true` when the answer is that of an earlier request.',
+    description: '`true` if the response is that of an earlier request with the same key.',
     schema: { type: 'string', const: 'true' },
   },
 };

@@ -30,11 +30,13 @@ const RANGE_MAX_MS = 8 * 24 * HOUR_MS;
 
 const counts = (...statuses: string[]) =>
   object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()])));
-const Milliseconds = Type.Number({ description: 'Milliseconds.' });
+const Milliseconds = Type.Number({ description: 'Latency in milliseconds.' });
 const Activity = named(
   'Activity',
   object({
-    step_seconds: Type.Integer({ description: 'Length of a step: 60, 600 or 3600, by the range.' }),
+    step_seconds: Type.Integer({
+      description: 'Length of a time step: 60, 600 or 3600, depending on the range.',
+    }),
     content: Type.Array(
       object({
         at: Timestamp,
@@ -42,18 +44,18 @@ const Activity = named(
         deliveries: counts('success', 'failure', 'discarded'),
         attempts: counts('success', 'failure'),
       }),
-      { description: 'Oldest first; steps in which nothing ended are left out.' },
+      { description: 'Time steps, oldest first. Steps without any result are omitted.' },
     ),
     latency_ms: Type.Array(
       object({ at: Timestamp, p50: Milliseconds, p95: Milliseconds, p99: Milliseconds }),
       {
         description:
-          'From the message to the first answer, by the time of the message, of a sample of the deliveries that succeeded. Empty for an endpoint.',
+          'Latency from the message to the first response, by the time of the message, from a sample of successful deliveries. Empty for an endpoint.',
       },
     ),
   }),
 );
-const Count = Type.Integer({ description: `Counted up to ${SUMMARY_MAX}.` });
+const Count = Type.Integer({ description: `Count, up to ${SUMMARY_MAX}.` });
 const Summary = named(
   'Summary',
   object({
@@ -70,20 +72,22 @@ const Summary = named(
         { p50: Milliseconds, p95: Milliseconds, p99: Milliseconds, deliveries: Type.Integer() },
         {
           description:
-            'From the message to the first answer, of the last 1,000 deliveries that succeeded; null before the first.',
+            'Latency from the message to the first response, over the last 1,000 successful deliveries; null before the first.',
         },
       ),
     ),
   }),
 );
 
-const Sentence = Type.String({ description: 'A sentence for people; programs read the code.' });
+const Sentence = Type.String({
+  description: 'Human-readable sentence. Programs should read `code`.',
+});
 const HealthReport = named(
   'HealthReport',
   object({
     state: oneOf([...SEVERITIES, 'idle', 'ok'], {
       description:
-        'The worst severity of a finding. `idle`: nothing has ever come. `ok`: everything is known and good.',
+        'The highest severity of the findings. `idle`: the project has not received anything yet. `ok`: everything is known and works.',
     }),
     sentence: Sentence,
     at: Timestamp,
@@ -92,15 +96,15 @@ const HealthReport = named(
         code: Type.String(),
         severity: oneOf(SEVERITIES),
         count: Count,
-        since: nullable(Timestamp, 'When it began; null when that is not known.'),
+        since: nullable(Timestamp, 'When it began; null if unknown.'),
         sentence: Sentence,
         page: Type.String({
           description:
-            'The page of the dashboard to fix it on, below the project; `/instance` is below the dashboard.',
+            'Dashboard page to fix it on, relative to the project; `/instance` is relative to the dashboard.',
         }),
-        action: Type.String({ description: 'The text of the link.' }),
+        action: Type.String({ description: 'Label of the link to the page.' }),
       }),
-      { description: 'What is wrong or unknown, in order of harm.' },
+      { description: 'What is wrong or unknown, most severe first.' },
     ),
     failing_endpoints: Type.Array(
       object({
@@ -108,15 +112,20 @@ const HealthReport = named(
         name: Type.String(),
         state: oneOf(['open', 'failing', 'partly'], {
           description:
-            '`open`: its circuit breaker is not closed. `failing`: at least half of its requests failed; `partly`: fewer.',
+            '`open`: the circuit breaker is not closed. `failing`: at least half of the requests failed. `partly`: fewer failed.',
         }),
-        breaker_until: nullable(Timestamp, 'The earliest next request while the breaker is open.'),
+        breaker_until: nullable(
+          Timestamp,
+          'Earliest time of the next request while the breaker is open.',
+        ),
         requests: counts('success', 'failure'),
-        since: described(Timestamp, 'The start of the time that requests are counted in.'),
-        waiting_deliveries: Type.Integer({ description: `Counted up to ${WAITING_MAX}.` }),
-        reason: nullable(Type.String(), 'Why its newest unsuccessful delivery failed or waits.'),
+        since: described(Timestamp, 'Start of the period in which requests are counted.'),
+        waiting_deliveries: Type.Integer({
+          description: `Waiting deliveries, counted up to ${WAITING_MAX}.`,
+        }),
+        reason: nullable(Type.String(), 'Why the latest unsuccessful delivery failed or waits.'),
       }),
-      { description: 'Ten of each state, those with most failed requests first.' },
+      { description: 'Up to ten endpoints per state, those with the most failed requests first.' },
     ),
   }),
 );
@@ -130,7 +139,7 @@ const EndpointActivity = named(
   'EndpointActivity',
   object({
     content: Type.Array(object({ endpoint_id: Id, attempts: counts('success', 'failure') }), {
-      description: 'Endpoints without an attempt are left out.',
+      description: 'Counts by endpoint. Endpoints without attempts are omitted.',
     }),
   }),
 );
@@ -138,7 +147,7 @@ const EndpointActivity = named(
 export const activityRoutes: readonly Route[] = [
   projectRoute(
     'GET /summary',
-    'Shows what is the matter in a project: what waits, what is held, quarantined or disabled, and how long deliveries take.',
+    'Summarises a project: what waits, is held, quarantined or disabled, and the latency of deliveries.',
     { data: Summary, name: 'get' },
     async ({ database, project }) => ({
       message: 'summary',
@@ -147,7 +156,7 @@ export const activityRoutes: readonly Route[] = [
   ),
   projectRoute(
     'GET /health',
-    'Shows whether a project is healthy: what fails, waits, stands still or cannot be known, since when, and where to fix it.',
+    'Shows whether a project is healthy: what fails, waits, has stopped or is unknown, since when, and where to fix it.',
     { data: HealthReport, name: 'get' },
     async (call) => {
       const { failingEndpoints, ...report } = await readHealthReport(call);
@@ -166,7 +175,7 @@ export const activityRoutes: readonly Route[] = [
   ),
   projectRoute(
     'GET /activity',
-    'Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days.',
+    'Counts the events, deliveries and attempts that finished in each time step of up to seven days, for a project or an endpoint.',
     { query: ActivityQuery, data: Activity, name: 'get', portal: 'any' },
     async (call) => {
       const { database, project, query, ownerId } = call;
@@ -196,7 +205,7 @@ export const activityRoutes: readonly Route[] = [
   ),
   projectRoute(
     'GET /activity/endpoints',
-    'Counts the attempts at each of some endpoints. Counted by ten minutes.',
+    'Counts the attempts of each given endpoint, in steps of ten minutes.',
     { query: EndpointsQuery, data: EndpointActivity, name: 'endpoints', portal: 'any' },
     async (call) => {
       const { database, project, query } = call;

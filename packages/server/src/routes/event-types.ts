@@ -27,11 +27,11 @@ const schemas = new Ajv2020();
 
 const JsonSchema = Type.Unsafe<Readonly<Record<string, unknown>> | boolean | null>({
   type: ['object', 'boolean', 'null'],
-  description: 'JSON Schema 2020-12 of the data; null when it is unknown.',
+  description: 'JSON Schema 2020-12 of the data; null if unknown.',
 });
 const Example = Type.Unknown({
   description:
-    'Data of such an event; null when none is known. It is not checked against the schema.',
+    'Sample data of such an event; null if none is known. It is not validated against the schema.',
 });
 const fields = optional({
   description: Type.String({ maxLength: 2000 }),
@@ -59,7 +59,10 @@ const shown = { thing: 'event type', data: EventType } as const;
 
 const OpenApiDocument = named(
   'OpenApiDocument',
-  Type.Object({}, { additionalProperties: true, description: 'OpenAPI 3.0 or 3.1, in JSON.' }),
+  Type.Object(
+    {},
+    { additionalProperties: true, description: 'OpenAPI 3.0 or 3.1 document in JSON.' },
+  ),
 );
 const Imported = named(
   'ImportedEventTypes',
@@ -111,7 +114,7 @@ function assertSchema(
 export const eventTypeRoutes: readonly Route[] = [
   projectRoute(
     'POST /event-types',
-    'Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project.',
+    'Creates an event type. The project setting `config.unknown_event_types` decides whether events of other types are accepted.',
     { body: NewEventType, data: EventType, status: 201 },
     async ({ database, project, body, config, catalogue }) => {
       const { json_schema = null } = body;
@@ -130,7 +133,7 @@ export const eventTypeRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /event-types/import',
-    'Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused.',
+    'Creates and updates event types from the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or none. References to other files are rejected.',
     { body: OpenApiDocument, carriesMessage: true, data: Imported, name: 'import' },
     async ({ database, project, body, config, catalogue }) => {
       const types = await extractEventTypes([DOCUMENT], {
@@ -166,7 +169,7 @@ export const eventTypeRoutes: readonly Route[] = [
   ),
   listRoute(
     '/event-types',
-    'Lists event types, those that were imported from OpenAPI documents and deprecated ones included.',
+    'Lists event types, including imported and deprecated ones.',
     {
       query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }),
       title: 'event types',
@@ -186,7 +189,7 @@ export const eventTypeRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /event-types/:id',
-    'Changes what is given of an event type. Its name stays: events and subscriptions refer to it.',
+    'Updates the given fields of an event type. Its name cannot be changed, because events and subscriptions refer to it.',
     { ...shown, body: ChangedEventType },
     ({ database, project, id, body }) => {
       assertSchema(body.json_schema);
@@ -196,7 +199,7 @@ export const eventTypeRoutes: readonly Route[] = [
   ),
   projectItem(
     'POST /event-types/:id/deprecate',
-    'Marks an event type as deprecated. Its events are delivered as before.',
+    'Marks an event type as deprecated. Its events are still delivered.',
     { ...shown, message: 'event type deprecated' },
     ({ database, project, id }) =>
       updateEventType(database.knex, project.id, id, { deprecated: true }),

@@ -19,16 +19,16 @@ const Text = nullable(Type.String());
 export const Mismatch = object({
   part: oneOf(['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
     description:
-      'What does not match; `endpoint`: its endpoint was deleted, or has an owner and gets no operational events; `filter`: its filter cannot be used.',
+      'The part that does not match. `endpoint`: the endpoint was deleted, or has an owner and gets no operational events. `filter`: the filter is invalid.',
   }),
   ...optional({
-    path: Type.String({ description: 'Where in the headers or the body, with dots.' }),
+    path: Type.String({ description: 'Path in the headers or the body, separated by dots.' }),
     operator: Type.String(),
     wanted: Type.Unknown({
-      description: 'By the filter, or the event types of the subscription. Cut when it is long.',
+      description: 'Value required by the filter or the event types. Long values are truncated.',
     }),
     found: Type.Unknown({
-      description: 'In the event; left out when there is nothing. Cut when it is long.',
+      description: 'Value in the event; omitted if there is none. Long values are truncated.',
     }),
     sentence: Type.String(),
   }),
@@ -45,7 +45,9 @@ const Delivery = object({
   attempts: Type.Integer(),
   recovered: Type.Integer(),
   next_attempt_at: nullable(Timestamp),
-  held: Type.Boolean({ description: 'It has no time because its endpoint is paused.' }),
+  held: Type.Boolean({
+    description: 'Whether the delivery is held because its endpoint is paused.',
+  }),
   reason: Text,
   updated_at: Timestamp,
   attempted_at: nullable(Timestamp),
@@ -74,77 +76,86 @@ const EventExplanation = named(
       status: oneOf(['pending', 'processed', 'failed']),
       outcome: Text,
       sentence: nullable(
-        Type.String({ description: 'The outcome in words; null while the event is pending.' }),
+        Type.String({ description: 'The outcome as a sentence; null while the event is pending.' }),
       ),
       notes: Type.Array(Type.String()),
       quarantine_status: nullable(
-        Type.String({ description: 'Of its message, when that was quarantined first.' }),
+        Type.String({
+          description: 'Quarantine status of its message, if it was quarantined first.',
+        }),
       ),
       message_bytes: nullable(
         Type.Integer({
           description:
-            'Of its message, which `GET /events/:id/message` shows; null when none is stored.',
+            'Size of the stored message, which `GET /events/:id/message` returns; null if none is stored.',
         }),
       ),
     }),
     rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'], {
-      description: 'What decides where the event goes.',
+      description: 'The rule that decides where the event goes.',
     }),
     rule_sentence: Type.String(),
     meant: nullable(
       Type.String({
         description:
-          'An endpoint or owner of the project that is named nearly as the event names it.',
+          'An endpoint or owner of the project with a similar name, if the event names an unknown one.',
       }),
     ),
-    agents: Type.Integer({ description: 'Agents that run now.' }),
+    agents: Type.Integer({ description: 'Number of running agents.' }),
     pending_before: nullable(
       Type.Integer({
-        description: 'Pending events that were accepted earlier, counted up to 1,000.',
+        description: 'Pending events accepted before this one, counted up to 1,000.',
       }),
     ),
-    delivery_counts: Type.Record(Type.String(), Type.Integer(), { description: 'By status.' }),
-    deliveries: Type.Array(Delivery, { description: 'The first 100, successful ones last.' }),
+    delivery_counts: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Number of deliveries by status.',
+    }),
+    deliveries: Type.Array(Delivery, {
+      description: 'Up to 100 deliveries, successful ones last.',
+    }),
     subscriptions: Type.Array(
       object({
         uid: Id,
         name: Type.String(),
         endpoint_id: Id,
         matches: Type.Boolean(),
-        mismatch: nullable(Mismatch, 'Why it does not match; null when it does.'),
+        mismatch: nullable(Mismatch, 'Why the subscription does not match; null if it matches.'),
         changed_since: Type.Boolean({
-          description: 'It was changed or deleted after the event was accepted.',
+          description:
+            'Whether the subscription was changed or deleted after the event was accepted.',
         }),
       }),
       {
-        description: `As they are now, when they decide: up to ${SUBSCRIPTIONS_MAX}, those that match first.`,
+        description: `Current subscriptions, if the rule uses them: up to ${SUBSCRIPTIONS_MAX}, matching ones first.`,
       },
     ),
-    subscription_count: Type.Integer({ description: 'Of which `subscriptions` shows some.' }),
+    subscription_count: Type.Integer({
+      description: 'Number of all subscriptions, including those not in `subscriptions`.',
+    }),
     now: nullable(
       object(
         {
           outcome: Type.String(),
           sentence: Type.String(),
-          endpoint_ids: Type.Array(Id, { description: 'The first 1,000.' }),
+          endpoint_ids: Type.Array(Id, { description: 'Up to 1,000 endpoints.' }),
           endpoint_count: Type.Integer(),
         },
         {
           description:
-            'Where the event would go with the current configuration; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId.',
+            'Current routing of the event: with the current configuration, or with the subscriptions of `endpointId` if given. Null if more than 1,000 subscriptions may match and `endpointId` is not given.',
         },
       ),
     ),
   }),
 );
 const ExplainQuery = object({
-  endpointId: Type.Optional(described(Id, 'Only subscriptions of this endpoint.')),
+  endpointId: Type.Optional(described(Id, 'Explains only the subscriptions of this endpoint.')),
 });
 
 export const explainRoutes: readonly Route[] = [
   projectRoute(
     'GET /events/:id/explain',
-    'Explains why an event went to these endpoints and not to others: the rule, its deliveries, and each subscription that does not match.',
+    'Explains the routing of an event: the rule that applied, its deliveries, and why other subscriptions do not match.',
     { query: ExplainQuery, data: EventExplanation, name: 'explain' },
     async ({ database: { pool }, project, id, query: { endpointId } }) => {
       const explained = await explainEvent(pool, id, {

@@ -14,11 +14,11 @@ const Plugin = named(
     name: Type.String(),
     kind: oneOf(['source', 'tracer', 'metrics', 'unknown']),
     version: Type.String(),
-    from: Type.String({ description: '`the installation`, or the folder of the plugin.' }),
+    from: Type.String({ description: '`the installation`, or the plugin folder.' }),
     state: oneOf(['active', 'inactive']),
     ...optional({
       code: Type.String(),
-      reason: Type.String({ description: 'Why it is inactive.' }),
+      reason: Type.String({ description: 'Why the plugin is inactive.' }),
       fix: Type.String(),
     }),
   }),
@@ -28,9 +28,11 @@ const FeatureFlag = named(
   object({
     name: Type.String(),
     enabled: Type.Boolean(),
-    origin: Type.String({ description: 'The flag, variable or file that set it, or `default`.' }),
+    origin: Type.String({
+      description: 'The flag, variable or file that set the value, or `default`.',
+    }),
     stability: oneOf(['experimental', 'beta', 'stable']),
-    declared_by: Type.String({ description: 'The package of the plugin that declares it.' }),
+    declared_by: Type.String({ description: 'Package of the plugin that declares the flag.' }),
     summary: Type.String(),
   }),
 );
@@ -41,7 +43,7 @@ const Licence = named(
     organisation: nullable(Type.String()),
     entitlements: Type.Array(Type.String()),
     unknown_entitlements: Type.Array(Type.String(), {
-      description: 'No installed plugin declares them: they have no effect.',
+      description: 'Entitlements that no installed plugin declares. They have no effect.',
     }),
     issued_at: nullable(Timestamp),
     expires_at: nullable(Timestamp),
@@ -49,7 +51,10 @@ const Licence = named(
     problem: nullable(
       object(
         { code: Type.String(), sentence: Type.String(), fix: Type.String() },
-        { description: 'Why the given token is not in force; the community licence is then.' },
+        {
+          description:
+            'Why the configured licence is not valid. The community licence applies instead.',
+        },
       ),
     ),
   }),
@@ -58,9 +63,11 @@ const Setting = named(
   'InstanceSetting',
   object({
     key: Type.String(),
-    value: Type.Unknown({ description: 'Masked for secrets; null when it is not set.' }),
-    default: Type.Unknown({ description: 'Null when there is none.' }),
-    origin: Type.String({ description: 'The flag, variable or file that set it, or `default`.' }),
+    value: Type.Unknown({ description: 'The value; masked for secrets, null if not set.' }),
+    default: Type.Unknown({ description: 'The default; null if there is none.' }),
+    origin: Type.String({
+      description: 'The flag, variable or file that set the value, or `default`.',
+    }),
     summary: Type.String(),
   }),
 );
@@ -84,13 +91,19 @@ const Health = named(
         id: Type.Integer(),
         name: Type.String(),
         state: oneOf(['alive', 'dead'], {
-          description: 'Dead: its heartbeats have ended, and others take over its deliveries.',
+          description:
+            '`dead`: heartbeats have stopped, and other agents take over the deliveries.',
         }),
         reads_sources: Type.Boolean(),
         started_at: Timestamp,
-        expires_at: described(Timestamp, 'It is dead when it sends no heartbeat until then.'),
+        expires_at: described(
+          Timestamp,
+          'When the lease expires unless the agent sends a heartbeat.',
+        ),
       }),
-      { description: `Oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each tells more.` },
+      {
+        description: `Agents, oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each agent has more details.`,
+      },
     ),
   }),
 );
@@ -101,7 +114,7 @@ const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) =>
 export const instanceRoutes: readonly Route[] = [
   accountRoute(
     'GET /instance/plugins',
-    'Lists the installed plugins, and why those that are inactive are.',
+    'Lists the installed plugins, with the reason for each inactive one.',
     { role: 'instance', data: content(Plugin), name: 'listPlugins' },
     ({ plugins }) => Promise.resolve({ message: 'plugins', data: { content: plugins.table } }),
   ),
@@ -140,7 +153,7 @@ export const instanceRoutes: readonly Route[] = [
   ),
   accountRoute(
     'GET /instance/health',
-    'Shows the state of the server that answers and of its components, and the agents of the instance.',
+    'Shows the health of the server that answers, of its components, and of the agents of the instance.',
     { role: 'instance', data: Health, name: 'getHealth' },
     async ({ database, probeHealth }) => {
       const [{ state, components }, agents] = await Promise.all([

@@ -39,18 +39,20 @@ const Issue = named(
     endpoint_id: Id,
     endpoint_name: Type.String(),
     kind: Type.String({
-      description: `\`http_503\` for an HTTP status, otherwise the \`error_class\` of the attempts, such as \`timeout\`. Of an endpoint, kinds beyond ${KINDS_MAX} are one issue, \`${OTHER_KIND}\`.`,
+      description: `The HTTP status, such as \`http_503\`, or the \`error_class\` of the attempts, such as \`timeout\`. Beyond ${KINDS_MAX} kinds per endpoint, the rest are grouped as \`${OTHER_KIND}\`.`,
     }),
     state: oneOf(ISSUE_STATES, {
       description:
-        'Resolved when the endpoint succeeds again. If it fails so again within an hour, the issue is the same, and a success resolves it a minute after its last failure.',
+        'An issue is resolved when the endpoint succeeds again. If the same failure returns within an hour, the issue reopens; it is then resolved by a success at least a minute after the last failure.',
     }),
     first_seen_at: Timestamp,
     last_seen_at: Timestamp,
-    failures: Type.Integer({ description: 'Failed attempts since first_seen_at.' }),
-    event_delivery_id: described(Id, 'The delivery of the newest failed attempt.'),
+    failures: Type.Integer({ description: 'Failed attempts since `first_seen_at`.' }),
+    event_delivery_id: described(Id, 'The delivery of the latest failed attempt.'),
     http_status: nullable(Type.Integer()),
-    error: Type.String({ description: 'Of the newest failed attempt, up to 500 characters.' }),
+    error: Type.String({
+      description: 'Error of the latest failed attempt, up to 500 characters.',
+    }),
     resolved_at: nullable(Timestamp),
     muted_at: nullable(Timestamp),
   }),
@@ -66,7 +68,7 @@ const item = { thing: 'issue', data: Issue } as const;
 export const issueRoutes: readonly Route[] = [
   listRoute(
     '/issues',
-    'Lists issues: the failures of endpoints, grouped by the kind of error. Agents report them within seconds.',
+    'Lists issues: failures of endpoints, grouped by kind of error. Agents report them within seconds.',
     { query: ListQuery, title: 'issues', data: Issue },
     ({ database, project, query: { state: states, endpointId } }, page) =>
       listIssues(database.pool, { projectId: project.id, states, endpointId }, page),
@@ -75,7 +77,7 @@ export const issueRoutes: readonly Route[] = [
   projectItem('GET /issues/:id', 'Shows an issue.', item, find, withUid),
   projectRoute(
     'POST /issues/:id/retry',
-    'Sends what failed or waits at the endpoint of the issue since it was first seen. One delivery probes an open circuit breaker. Works for up to 10 s; `next` says where to go on.',
+    'Sends the deliveries to the endpoint of an issue that failed or wait since it was first seen. One delivery probes an open circuit breaker. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: object(stepQuery), data: Retry, name: 'retry', isAudited: false },
     async (call) => {
       const { project, query } = call;
@@ -97,14 +99,14 @@ export const issueRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /issues/:id/mute',
-    'Mutes an issue: it is counted, and is not shown as open.',
+    'Mutes an issue. Its failures are still counted, but it no longer shows as open.',
     { ...item, message: 'issue muted' },
     (call) => setMuted(call, true),
     withUid,
   ),
   projectItem(
     'PUT /issues/:id/unmute',
-    'Shows a muted issue as open again while it is not resolved.',
+    'Unmutes an issue. It shows as open again unless it is resolved.',
     { ...item, message: 'issue no longer muted' },
     (call) => setMuted(call, false),
     withUid,

@@ -48,7 +48,7 @@ const RateLimitSchema = object({
   count: integer(
     0,
     1_000_000,
-    'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.',
+    'Requests to one endpoint per `duration`, across all agents; 0 sets no limit.',
   ),
   duration: integer(1, 86_400, 'Seconds.'),
 });
@@ -59,18 +59,18 @@ const CircuitBreakerSchema = object(
     failure_threshold: integer(
       1,
       100,
-      'Percent of the requests that fail, at most `limits.failure_threshold`.',
+      'Percentage of failed requests that opens the circuit breaker, at most `limits.failure_threshold`.',
     ),
     minimum_request_count: integer(
       1,
       1000,
-      'Requests below which nothing is decided, at most `limits.minimum_request_count`.',
+      'Requests required before the circuit breaker can open, at most `limits.minimum_request_count`.',
     ),
     observability_window: integer(1, 1440, 'Minutes over which requests are counted.'),
     error_timeout: integer(
       1,
       3600,
-      'Seconds until it is tried again; each further time twice as long.',
+      'Seconds until the first probe; the wait doubles after each failed probe.',
     ),
   }),
 );
@@ -79,7 +79,7 @@ const RetentionSchema = object({
   days: integer(
     1,
     36_500,
-    'Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`.',
+    'Days to keep finished events, event deliveries and delivery attempts; overrides `retention.days`.',
   ),
 });
 
@@ -104,12 +104,12 @@ const ConfigSchema = object(
       integer(
         1,
         365,
-        'Days after which an endpoint is disabled that has only failed since then; null: never. A notification warns before.',
+        'Days of failures without a success after which an endpoint is disabled; null never disables it. A notification is sent before.',
       ),
     ),
     unknown_event_types: oneOf(['accept', 'reject'], {
       description:
-        'Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out.',
+        'Whether to accept events of types that the project does not have. Deprecated types are accepted. Default: `accept`.',
     }),
   }),
 );
@@ -149,7 +149,7 @@ const CreatedProject = named(
       uid: Id,
       name: Type.String(),
       type: oneOf(['project']),
-      key: Type.String({ description: 'Shown this once.' }),
+      key: Type.String({ description: 'Only this response contains the key.' }),
       created_at: Timestamp,
       expires_at: nullable(Timestamp),
     }),
@@ -164,7 +164,7 @@ const current = ({ database, project }: ProjectCall) => findProject(database.kne
 export const projectRoutes: readonly Route[] = [
   accountRoute(
     'POST /projects',
-    'Creates a project with an API key of its own, which is shown this once.',
+    'Creates a project and its first API key. Only this response contains the key.',
     { role: 'admin', body: NewProject, data: CreatedProject, status: 201 },
     async (call) => {
       const { body, caller, database } = call;
@@ -200,7 +200,7 @@ export const projectRoutes: readonly Route[] = [
   ),
   accountList(
     '/projects',
-    'Lists the projects of the organisations of the user of the key.',
+    'Lists the projects in all organisations of the authenticated user.',
     {
       query: object({ ...pageQuery, orgID: Type.Optional(Id) }),
       title: 'projects',
@@ -218,7 +218,7 @@ export const projectRoutes: readonly Route[] = [
   projectItem('GET', 'Shows a project.', shown, current, withUid),
   projectItem(
     'PUT',
-    'Changes what is given of a project.',
+    'Updates the given fields of a project.',
     { ...shown, role: 'admin', body: ChangedProject },
     async (call) => {
       const { body, database, project, records } = call;
@@ -242,7 +242,7 @@ export const projectRoutes: readonly Route[] = [
   ),
   projectRoute(
     'DELETE',
-    'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
+    'Deletes a project, stops its sources, revokes its keys, and discards its waiting deliveries.',
     { role: 'admin', needsPerson: true },
     async (call) => {
       const { database, project, records } = call;

@@ -24,10 +24,10 @@ const Replay = named(
     uid: Id,
     outcome: oneOf(['accepted', 'replayed', 'duplicate', 'dropped', 'refused'], {
       description:
-        '`accepted`: a replay would create events; `duplicate`: its events are there already; `dropped`: by its function; `refused`: it stays in quarantine.',
+        '`accepted`: events are created. `duplicate`: its events already exist. `dropped`: the function dropped the message. `refused`: the message stays in quarantine.',
     }),
     event_ids: Type.Array(Id),
-    code: nullable(Type.String({ description: 'Why it is still refused.' })),
+    code: nullable(Type.String({ description: 'Why the message is still refused.' })),
     reason: nullable(Type.String()),
   }),
 );
@@ -37,7 +37,7 @@ const BatchQuery = object({
   ...optional({ sourceId: Id, code: Word }),
 });
 const progress = {
-  progress: Type.Number({ description: 'From 0 to 1, by time.' }),
+  progress: Type.Number({ description: 'Share of the time range that is done, from 0 to 1.' }),
   dry_run: Type.Boolean(),
   next: Next,
 };
@@ -45,13 +45,13 @@ const BatchReplay = named(
   'ReplayedMessages',
   object({
     replayed: Type.Integer({
-      description: 'Replayed messages. In a dry run: messages that would create events.',
+      description: 'Replayed messages; in a dry run, messages that would create events.',
     }),
-    duplicates: Type.Integer({ description: 'Their events are there already.' }),
-    dropped: Type.Integer({ description: 'By the function of their source.' }),
-    refused: Type.Integer({ description: 'Still in quarantine.' }),
+    duplicates: Type.Integer({ description: 'Messages whose events already exist.' }),
+    dropped: Type.Integer({ description: 'Messages dropped by the function of their source.' }),
+    refused: Type.Integer({ description: 'Messages that stay in quarantine.' }),
     changed: Type.Integer({
-      description: 'Replayed, discarded or edited by somebody else meanwhile.',
+      description: 'Messages that someone else replayed, discarded or edited meanwhile.',
     }),
     ...progress,
   }),
@@ -61,7 +61,7 @@ const BatchDiscard = named('DiscardedMessages', object({ count: Type.Integer(), 
 export const quarantineBatchRoutes: readonly Route[] = [
   projectRoute(
     'PUT /quarantine/:id/replay',
-    'Replays a quarantined message with the present function of its source: its events are created, or it stays with the new reason.',
+    'Replays a quarantined message with the current function of its source. Creates its events, or keeps the message in quarantine with the new reason.',
     { query: ReplayQuery, data: Replay },
     async (call) => {
       const { database, project, id, query } = call;
@@ -97,7 +97,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /quarantine/batchreplay',
-    'Replays the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on.',
+    'Replays the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: BatchQuery, data: BatchReplay, name: 'batchReplay' },
     async (call) => {
       const dryRun = call.query.dry_run === true;
@@ -139,7 +139,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /quarantine/batchdiscard',
-    'Discards the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on.',
+    'Discards the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard' },
     async (call) => {
       const { database, project, query } = call;

@@ -42,7 +42,7 @@ const Encoding = oneOf(['utf8', 'base64']);
 const Edit = named(
   'QuarantineEdit',
   object({
-    raw: Type.String({ description: 'The new bytes.' }),
+    raw: Type.String({ description: 'The new content.' }),
     raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
   }),
 );
@@ -57,23 +57,23 @@ const row = {
   status: Status,
   coordinates: Type.String({
     description:
-      'Where the source had it: topic, partition and offset, or the message id of the queue.',
+      'Position in the source: topic, partition and offset, or the message id of the queue.',
   }),
   code: Type.String(),
   reason: Type.String(),
   headers: Type.Record(Type.String(), Type.String()),
   edited_at: nullable(Timestamp),
-  raw_bytes: Type.Integer({ description: 'Of the bytes that a replay uses.' }),
+  raw_bytes: Type.Integer({ description: 'Size of the content that a replay uses.' }),
 };
 const QuarantinedMessage = named('QuarantinedMessage', object(row));
 const WholeMessage = named(
   'WholeQuarantinedMessage',
   object({
     ...row,
-    raw: Type.String({ description: 'The bytes that a replay uses.' }),
+    raw: Type.String({ description: 'The content that a replay uses.' }),
     raw_encoding: Encoding,
     ...optional({
-      original_raw: Type.String({ description: 'The bytes that came, once they were edited.' }),
+      original_raw: Type.String({ description: 'The original content, if it was edited.' }),
       original_raw_encoding: Encoding,
     }),
   }),
@@ -91,7 +91,7 @@ function wholeView({ raw, edited_raw, ...row }: QuarantinedMessageWhole): unknow
 export const quarantineRoutes: readonly Route[] = [
   listRoute(
     '/quarantine',
-    'Lists messages that could not be accepted, by their time.',
+    'Lists quarantined messages by their time.',
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
     ({ database, project, query }, page) =>
       listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
@@ -99,14 +99,14 @@ export const quarantineRoutes: readonly Route[] = [
   ),
   projectItem(
     'GET /quarantine/:id',
-    'Shows a quarantined message with its bytes.',
+    'Shows a quarantined message with its content.',
     shown,
     find,
     wholeView,
   ),
   projectItem(
     'PUT /quarantine/:id',
-    'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
+    'Edits the content that a replay of a quarantined message uses. The original is kept.',
     { ...shown, message: 'quarantined message edited', body: Edit, carriesMessage: true },
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
@@ -127,7 +127,7 @@ export const quarantineRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /quarantine/:id/discard',
-    'Marks a quarantined message as not worth keeping.',
+    'Discards a quarantined message.',
     { ...shown, message: 'quarantined message discarded' },
     async (call) => {
       const { id, status } = await find(call);

@@ -40,9 +40,9 @@ export function refusal(description: string): TUnsafe<object | null> {
   return Type.Unsafe<object | null>({
     ...nullable(
       object({
-        code: Type.String({ description: 'docs/reference/errors.md lists them.' }),
+        code: Type.String({ description: 'Reason code, listed in docs/reference/errors.md.' }),
         reason: Type.String(),
-        line: nullable(Type.Integer({ description: 'Of the function, if that is known.' })),
+        line: nullable(Type.Integer({ description: 'Line of the function, if known.' })),
       }),
     ),
     description,

@@ -41,7 +41,7 @@ check('everything that is wrong is told at once, and the status is 1', async () 
       '         enable_feature_flag names "pullmetric", which is not a feature flag (known: pullmetrics) (from ./gateway.json:6); did you mean pullmetrics?',
       '         database.port must be an integer, not "x" (from ./gateway.json:4)',
       '         server.http.agent_port must be an integer, not "y" (from AGENT_PORT)',
-      'fix:   correct each where it is set; `gateway config --help` lists the places that settings are read from',
+      'fix:   correct each setting where it is set; `gateway config --help` lists where settings are read from',
       '',
     ].join('\n'),
   );

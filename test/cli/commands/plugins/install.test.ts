@@ -171,7 +171,7 @@ const hopeless: Readonly<Record<string, readonly [folder: () => string, sentence
   ],
   'an API range of another gateway': [
     () => packageFolder('gateway-x', source, { api: '^9.0.0' }),
-    /^error: the source plugin nats \(gateway-x 1\.2\.3\) is written for plugin API \^9\.0\.0, but this gateway has 2\.0\.0\nfix: {3}install a version of gateway-x for plugin API 2\.0\.0/,
+    /^error: the source plugin nats \(gateway-x 1\.2\.3\) is built for plugin API \^9\.0\.0, but this gateway has 2\.0\.0\nfix: {3}install a version of gateway-x for plugin API 2\.0\.0/,
   ],
 };
 

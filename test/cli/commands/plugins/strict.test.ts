@@ -105,7 +105,7 @@ strict(
       assert.is(refused.code, 1);
       assert.match(
         refused.stderr,
-        /old: the source plugin old \(.*\) is written for plugin API \^0\.1\.0, but this gateway has 2\.0\.0/,
+        /old: the source plugin old \(.*\) is built for plugin API \^0\.1\.0, but this gateway has 2\.0\.0/,
       );
     } finally {
       packages.close();

@@ -126,7 +126,7 @@ deliveries(
       [1, 0, 0],
     );
     const both = await list(`event_type=order.paid&endpointId=${it.endpointId}`);
-    assert.match(both.body.message, 'event_type: does not belong beside endpointId');
+    assert.match(both.body.message, 'event_type: cannot be combined with endpointId');
     for (const query of ['0123456', 'order.paid', `${it.id}0`, 'zzzzzzzz'])
       assert.is((await list(`query=${query}`)).status, 422, query);
   },

@@ -439,7 +439,7 @@ events('of a batch the valid events are created, and the others say what is wron
   assert.match(sentences[1], /^events\.3\.owner_id is the owner of no endpoint/);
   assert.match(sentences[2], /^events\.4\.data has more than 10000 bytes/);
   assert.match(sentences[3], /^events\.5\.custom_headers\.host is set by/);
-  assert.match(sentences[4], /^events\.6\.owner_id does not belong beside endpoint_id/);
+  assert.match(sentences[4], /^events\.6\.owner_id cannot be combined with endpoint_id/);
   assert.match(sentences[5], /^events\.7\.event_type contains U\+0000 or half/);
   assert.is((await find(content[8].uid)).event_type, 'a');
 });
@@ -495,7 +495,7 @@ events('events without a recipient are listed and routed again by their outcome'
   assert.equal(await list(`outcome=no_subscription&query=${ids[1]!.slice(0, 13)}`), [1]);
   assert.equal(
     mistakes(await api.call('GET', `${project.path}/events?outcome=no_subscription&status=failed`)),
-    ['outcome does not belong beside status: select by one of them'],
+    ['outcome cannot be combined with status: select by one of them'],
   );
   assert.is((await api.call('GET', `${project.path}/events?outcome=routed`)).status, 422);
   const replay = `${project.path}/events/batchreplay?startDate=2023-01-01&outcome=no_subscription`;

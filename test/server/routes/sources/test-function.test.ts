@@ -204,20 +204,20 @@ testing('a request says which function and which message', async () => {
     'payload is missing; give it, raw, quarantine_id, or event_id',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, raw: '{}' })), [
-    'payload does not belong beside raw',
+    'payload cannot be combined with raw',
   ]);
   assert.equal(mistakes(await test({ payload: {} })), [
     'function is missing; give it, or source_id',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, source_id: sourceId, payload: {} })), [
-    'source_id does not belong beside function',
+    'source_id cannot be combined with function',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, quarantine_id: newId() })), [
-    'payload does not belong beside quarantine_id',
+    'payload cannot be combined with quarantine_id',
   ]);
   assert.equal(
     mistakes(await test({ function: GOOD, event_id: newId(), quarantine_id: newId() })),
-    ['event_id does not belong beside quarantine_id'],
+    ['event_id cannot be combined with quarantine_id'],
   );
 });
 

@@ -87,10 +87,10 @@ testing('a request says which function and which data', async () => {
     'function is missing; give it, or subscription_id',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, subscription_id: newId(), payload: {} })), [
-    'subscription_id does not belong beside function',
+    'subscription_id cannot be combined with function',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, event_id: newId() })), [
-    'payload does not belong beside event_id',
+    'payload cannot be combined with event_id',
   ]);
 });
 

@@ -44,7 +44,7 @@ const ListQuery = object({
     status: Type.Array(oneOf(STATUSES)),
     endpointId: Id,
     eventId: Id,
-    event_type: described(Word, 'Not beside endpointId, unless eventId is given.'),
+    event_type: described(Word, 'Cannot be combined with `endpointId` unless `eventId` is given.'),
   }),
 });
 const EventDelivery = named(
@@ -57,21 +57,24 @@ const EventDelivery = named(
     endpoint_id: Id,
     subscription_id: nullable(
       Type.String({
-        description: 'Null when no subscription decided, as of events for an endpoint or an owner.',
+        description:
+          'The subscription that matched; null for events that name an endpoint or an owner.',
       }),
     ),
     status: oneOf(STATUSES),
     attempts: Type.Integer(),
     recovered: Type.Integer({
       description:
-        'Times that it was taken from an agent that had died: each may be a second request.',
+        'How often the delivery was recovered from an agent that died. Each time, the request may have been sent twice.',
     }),
     next_attempt_at: nullable(Timestamp),
     reason: nullable(
-      Type.String({ description: 'Why it failed or was discarded, or what it waits for.' }),
+      Type.String({
+        description: 'Why the delivery failed or was discarded, or what it waits for.',
+      }),
     ),
     is_transformed: Type.Boolean({
-      description: 'The function of its subscription has made what its endpoint gets.',
+      description: 'Whether the function of the subscription produced the data that is sent.',
     }),
     last_attempt: nullable(
       object(
@@ -80,7 +83,7 @@ const EventDelivery = named(
           http_status: nullable(Type.Integer()),
           error_class: nullable(Type.String()),
         },
-        { description: 'The newest attempt; null before the first.' },
+        { description: 'The latest attempt; null before the first.' },
       ),
     ),
     created_at: Timestamp,
@@ -105,8 +108,8 @@ const DeliveryAttempt = named(
     endpoint_id: Id,
     requested_at: Timestamp,
     duration_ms: Type.Integer(),
-    number: Type.Integer({ description: 'From 1.' }),
-    status: Type.Boolean({ description: 'It was delivered.' }),
+    number: Type.Integer({ description: 'Number of the attempt, from 1.' }),
+    status: Type.Boolean({ description: 'Whether the attempt succeeded.' }),
     http_status: nullable(Type.Integer()),
     error_class: nullable(Type.String()),
     error: nullable(Type.String()),
@@ -124,17 +127,17 @@ const SentEvent = named(
     headers: Type.Record(Type.String(), Type.String()),
     data: nullable(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Null when its subscription has a function that has not made it yet.',
+        description: 'Data that is sent; null if the function of the subscription has not run yet.',
       }),
     ),
     is_transformed: Type.Boolean({
-      description: 'The function of its subscription made the data.',
+      description: 'Whether the function of the subscription produced the data.',
     }),
     data_bytes: Type.Integer(),
   }),
 );
 const ResendQuery = object({
-  force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })),
+  force: Type.Optional(Type.Boolean({ description: 'Also resends a successful delivery.' })),
 });
 
 function view(delivery: EventDeliveryRow): unknown {
@@ -190,7 +193,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
       if (eventType !== undefined && endpointId !== undefined && eventId === undefined)
         throw invalid(
           'event_type',
-          'does not belong beside endpointId: list by one of them, or by eventId',
+          'cannot be combined with endpointId: list by one of them, or by eventId',
         );
       if (eventType !== undefined && ownerId !== undefined && eventId === undefined)
         throw invalid('event_type', 'is no filter for a portal link, unless eventId is given');
@@ -216,7 +219,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
   projectItem(
     'GET /eventdeliveries/:id/event',
-    'Shows the event of a delivery as its endpoint gets it.',
+    'Shows the event of a delivery as its endpoint receives it.',
     { thing: 'event', data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
       const delivery = await find(call);
@@ -258,7 +261,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /eventdeliveries/:id/resend',
-    'Sends a delivery now that has failed, was discarded, or waits for its next attempt. It probes an open circuit breaker of its endpoint.',
+    'Sends a delivery now that failed, was discarded, or waits for its next attempt. If the circuit breaker of its endpoint is open, the delivery is the probe.',
     {
       query: ResendQuery,
       data: EventDelivery,

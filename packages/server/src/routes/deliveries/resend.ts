@@ -25,7 +25,9 @@ const Resent = named(
     content: Type.Array(
       object({
         uid: Id,
-        error: nullable(Type.String({ description: 'Why it is not sent again.' })),
+        error: nullable(
+          Type.String({ description: 'Why the delivery is not sent again; null if it is.' }),
+        ),
       }),
     ),
   }),
@@ -34,7 +36,7 @@ const Resent = named(
 export const resendRoutes: readonly Route[] = [
   projectRoute(
     'POST /eventdeliveries/forceresend',
-    `Sends up to ${RESEND_MAX} deliveries now, delivered and waiting ones included, with a result for each.`,
+    `Sends up to ${RESEND_MAX} deliveries now, including successful and waiting ones, and returns a result for each.`,
     { body: Resend, data: Resent, name: 'forceResend' },
     async (call) => {
       const { database, project, body } = call;
@@ -86,23 +88,32 @@ export function refusal(
   isForced: boolean,
 ): { sentence: string; fix: string } | undefined {
   if (!delivery)
-    return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
+    return {
+      sentence: 'there is no event delivery with this id in this project',
+      fix: 'check the id',
+    };
   const { status, endpoint_status } = delivery;
   if (endpoint_status === 'deleted')
-    return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
+    return {
+      sentence: 'the endpoint was deleted',
+      fix: 'send the event to another endpoint',
+    };
   if (endpoint_status === 'inactive')
-    return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
+    return {
+      sentence: 'the endpoint is inactive',
+      fix: 'activate the endpoint first',
+    };
   if (status === 'processing')
     return { sentence: 'an agent is sending the event delivery', fix: 'wait for the attempt' };
   if (endpoint_status === 'paused' && (status === 'scheduled' || status === 'retry'))
     return {
-      sentence: 'its endpoint is paused, and holds it',
-      fix: 'activate the endpoint: what is held is sent then',
+      sentence: 'the delivery is held because its endpoint is paused',
+      fix: 'activate the endpoint to send its held deliveries',
     };
   return isForced || status !== 'success'
     ? undefined
     : {
-        sentence: 'the event delivery was delivered already',
+        sentence: 'the event was already delivered',
         fix: 'add ?force=true to send it again',
       };
 }

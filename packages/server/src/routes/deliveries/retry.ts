@@ -33,24 +33,26 @@ export const BehindBreakers = Type.Array(
     endpoint_id: Id,
     endpoint_name: nullable(Type.String()),
     count: Type.Integer(),
-    until: nullable(Timestamp, 'The earliest next request to it.'),
+    until: nullable(Timestamp, 'Earliest time of the next request to the endpoint.'),
   }),
   {
     description:
-      'Endpoints whose circuit breaker is open, with how many of the due deliveries wait for it.',
+      'Endpoints with an open circuit breaker, with the number of due deliveries that wait for it.',
   },
 );
 export const Retry = named(
   'BatchRetry',
   object({
-    due: Type.Integer({ description: 'Sent now.' }),
-    held: Type.Integer({ description: 'Sent again when their paused endpoint is activated.' }),
+    due: Type.Integer({ description: 'Deliveries that are sent now.' }),
+    held: Type.Integer({
+      description: 'Deliveries that are sent once their paused endpoint is activated.',
+    }),
     left: Type.Integer({
       description:
-        'Left alone: their endpoint is inactive or deleted, or they are due or held already.',
+        'Unchanged deliveries: their endpoint is inactive or deleted, or they are already due or held.',
     }),
     behind_breakers: BehindBreakers,
-    progress: Type.Number({ description: 'From 0 to 1, by time.' }),
+    progress: Type.Number({ description: 'Share of the time range that is done, from 0 to 1.' }),
     dry_run: Type.Boolean(),
     next: Next,
   }),
@@ -59,7 +61,7 @@ export const Retry = named(
 export const retryRoutes: readonly Route[] = [
   projectRoute(
     'POST /eventdeliveries/batchretry',
-    'Sends the selected deliveries now: those that failed, or of another status, such as those that wait for their next attempt. With `endpointId`, one probes an open circuit breaker. Works for up to 10 s; `next` says where to go on.',
+    'Sends the selected deliveries now: by default failed ones. With `endpointId`, one delivery probes an open circuit breaker. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
     async (call) => {
       const { project, query, ownerId } = call;

@@ -36,7 +36,7 @@ export const ShownCertificate = object({
   client_key: Type.String({ description: 'Masked.' }),
   expires_at: Type.Unsafe<string>({
     ...Timestamp,
-    description: 'The certificate is not valid from then on.',
+    description: 'When the certificate expires.',
   }),
 });
 

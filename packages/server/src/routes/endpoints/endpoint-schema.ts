@@ -198,7 +198,7 @@ const CircuitBreaker = object({
 });
 const SecretView = object({
   uid: Id,
-  value: Type.String({ description: 'Masked, but in the answer that creates it.' }),
+  value: Type.String({ description: 'Masked, except in the response that creates the secret.' }),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
 });
@@ -211,13 +211,13 @@ export const Endpoint = named(
     mtls_client_cert: nullable(ShownCertificate),
     status: oneOf(STATUSES, {
       description:
-        'Deliveries to a `paused` endpoint are held; those to an `inactive` one, which answered 410 Gone, are discarded.',
+        'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',
     }),
-    status_reason: nullable(Type.String({ description: 'Why it is not active.' })),
-    secrets: Type.Array(SecretView, { description: 'The secrets that sign now, newest first.' }),
+    status_reason: nullable(Type.String({ description: 'Why the endpoint is not active.' })),
+    secrets: Type.Array(SecretView, { description: 'Secrets that currently sign requests, newest first.' }),
     circuit_breaker: Type.Unsafe<BreakerView | null>({
       ...nullable(CircuitBreaker),
-      description: 'Null while KV is away.',
+      description: 'State of the circuit breaker; null while KV is unavailable.',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -17,7 +17,7 @@ const NewTestEvent = named(
         {
           additionalProperties: true,
           description:
-            'When it is left out, the `example` of the event type is sent, or the first of `examples` in its schema.',
+            'Data of the test event. Default: the `example` of the event type, or the first of `examples` in its schema.',
         },
       ),
     ),
@@ -28,7 +28,7 @@ const TestEvent = named('TestEvent', object({ uid: Id, event_delivery_id: Id }))
 export const endpointTestRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints/:id/test',
-    'Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later.',
+    'Sends a test event to an endpoint like any other event. The delivery appears under `event_delivery_id` a moment later.',
     {
       body: NewTestEvent,
       raw: 'data',

@@ -45,13 +45,13 @@ const ListQuery = object({
   ...pageQuery,
   q: Type.Optional({
     ...searchQuery.q,
-    description: 'A part of name, URL or owner id, in any case.',
+    description: 'Part of the name, URL or owner id, ignoring case.',
   }),
   ownerId: Type.Optional(Word),
   status: Type.Optional(oneOf(STATUSES)),
   circuitBreaker: Type.Optional(
     Type.Array(oneOf(BREAKER_STATES), {
-      description: 'States of the circuit breaker. KV has them: while it is away, 503.',
+      description: 'States of the circuit breaker. Returns 503 while KV is unavailable.',
     }),
   ),
 });
@@ -80,7 +80,7 @@ async function viewNow(
 export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints',
-    'Creates an endpoint. Its secret is shown this once.',
+    'Creates an endpoint. Only this response contains its secret.',
     { body: NewEndpoint, data: Endpoint, status: 201, portal: 'managing' },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
@@ -138,7 +138,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /endpoints/:id',
-    'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication and the client key again.',
+    'Updates the given fields of an endpoint; null clears a field. If the origin of the URL changes, give the authentication and the client key again.',
     { body: ChangedEndpoint, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, id, body } = call;
@@ -168,7 +168,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'DELETE /endpoints/:id',
-    'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
+    'Deletes an endpoint and its subscriptions, and discards its waiting deliveries.',
     { portal: 'managing' },
     async (call) => {
       const isDeleted = await deleteEndpoint(call.database.knex, call.project.id, call.id);
@@ -179,7 +179,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /endpoints/:id/pause',
-    'Pauses an endpoint: its deliveries are held.',
+    'Pauses an endpoint and holds its deliveries.',
     { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await setStatus(call, {
@@ -192,7 +192,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /endpoints/:id/activate',
-    'Activates an endpoint that is paused or inactive: what was held is sent.',
+    'Activates a paused or inactive endpoint and sends its held deliveries.',
     { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await setStatus(call, { status: 'active', reason: null });
@@ -202,7 +202,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /endpoints/:id/reset_circuit_breaker',
-    'Closes the circuit breaker of an endpoint: what waits for it is sent.',
+    'Closes the circuit breaker of an endpoint and sends the deliveries that wait for it.',
     { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await find(call);
@@ -212,7 +212,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /endpoints/:id/expire_secret',
-    'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
+    'Rotates the secret of an endpoint. The old secrets keep signing for `expiration` hours. Only this response contains the new secret.',
     { body: NewSecret, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, sealer, id } = call;

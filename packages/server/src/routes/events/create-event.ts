@@ -118,10 +118,7 @@ export async function createEvents(
       const place = `events.${k}`;
       try {
         if (endpointId !== null && ownerId !== null)
-          throw invalid(
-            'owner_id',
-            'does not belong beside endpoint_id: an event is for one of them',
-          );
+          throw invalid('owner_id', 'cannot be combined with endpoint_id: give one of them');
         assertValid(unstorableStrings(texts[k]!, { ...event, data: null }));
         const target = {
           messageType: ownerId === null ? 'single' : 'fanout',

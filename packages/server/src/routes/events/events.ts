@@ -51,7 +51,7 @@ const common = {
     {},
     {
       additionalProperties: true,
-      description: 'Sent to the endpoints byte for byte as it stands here.',
+      description: 'Data of the event, sent to endpoints byte for byte.',
     },
   ),
   ...optional({
@@ -69,7 +69,7 @@ const CreatedEvent = named(
   object({
     uid: Id,
     duplicate: Type.Boolean({
-      description: 'There was an event with this idempotency key: `uid` is its id.',
+      description: 'Whether an event with this idempotency key existed; `uid` is its id.',
     }),
   }),
 );
@@ -98,7 +98,7 @@ const CreatedEvents = named(
       ),
       {
         description:
-          'In the order of the request: the id of each event, or why it was not created.',
+          'Results in the order of the request: the id of each event, or why it was not created.',
       },
     ),
   }),
@@ -123,7 +123,8 @@ const Event = named(
     created_at: Timestamp,
     source_id: nullable(Type.String()),
     coordinates: Type.String({
-      description: 'Where its source had the message; `api` for one that was created here.',
+      description:
+        'Position of the message in its source; `api` for an event created over the API.',
     }),
     event_type: Type.String(),
     message_type: oneOf(['single', 'fanout', 'broadcast']),
@@ -133,14 +134,17 @@ const Event = named(
     status: oneOf(['pending', 'processed', 'failed']),
     outcome: nullable(
       Type.String({
-        description: 'Null while it is pending: docs/reference/errors.md lists them.',
+        description:
+          'Outcome of routing, listed in docs/reference/errors.md; null while the event is pending.',
       }),
     ),
     headers: Type.Record(Type.String(), Type.String()),
-    notes: Type.Array(Type.String(), { description: 'What was left out of it, usually nothing.' }),
+    notes: Type.Array(Type.String(), {
+      description: 'Notes on omitted parts of the event, usually empty.',
+    }),
     data: nullable(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Null in a list when it is larger than 16 KB.',
+        description: 'Data of the event; null in lists if larger than 16 KB.',
       }),
     ),
     data_bytes: Type.Integer(),
@@ -153,7 +157,7 @@ const Message = named(
     headers: Type.Record(Type.String(), Type.String()),
     raw: nullable(
       Type.String(),
-      'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
+      'The message as the function of the source received it; null if larger than 64 KB, which is not kept.',
     ),
     raw_encoding: oneOf(['utf8', 'base64']),
     raw_bytes: Type.Integer(),
@@ -208,7 +212,7 @@ export async function requireMessage(
 export const eventRoutes: readonly Route[] = [
   projectRoute(
     'POST /events',
-    'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
+    'Creates an event for one endpoint, or for all subscribed endpoints if `endpoint_id` is omitted.',
     { ...created, body: SingleEvent },
     (call) =>
       createEvent(call, {
@@ -232,7 +236,7 @@ export const eventRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /events/batch',
-    'Creates up to 1,000 events: those that are valid, with a result for each. Several commits: after an error, events with idempotency keys can be sent again.',
+    'Creates up to 1,000 events and returns a result for each; invalid events are skipped. They are committed in several steps: after an error, repeat the request with the same idempotency keys.',
     {
       isAudited: false,
       body: BatchEvents,
@@ -246,7 +250,7 @@ export const eventRoutes: readonly Route[] = [
   ),
   listRoute(
     '/events',
-    'Lists events by the time of their messages. A search works for up to 1 s; `searched_to` says how far it has got.',
+    'Lists events by the time of their messages. A search takes up to 1 s; `searched_to` shows how far it got.',
     { query: ListQuery, title: 'events', data: Event, isSearched: true },
     ({ database: { pool }, project, query, request }, page) => {
       const { outcome: outcomes, event_type: eventType, query: idPrefix, ...rest } = query;
@@ -273,7 +277,7 @@ export const eventRoutes: readonly Route[] = [
   ),
   projectItem(
     'GET /events/:id/message',
-    'Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events.',
+    'Shows the message that an event was created from, if its source keeps messages or it was replayed from quarantine. Several events can share one message.',
     { thing: 'message of an event', data: Message, name: 'getMessage' },
     (call) => requireMessage(call, call.id),
     messageView,

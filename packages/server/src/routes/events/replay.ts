@@ -10,13 +10,13 @@ import { Id, invalid, named, object, oneOf, optional, Word } from '../../http/sc
 const force = Type.Optional(
   Type.Boolean({
     description:
-      'Endpoints that have a delivery get another one by each matching subscription that has made none.',
+      'Also creates a delivery for each matching subscription that has none, to endpoints that already have a delivery.',
   }),
 );
 const UNROUTED = (Object.keys(routingOutcomes) as RoutingOutcome[]).filter((it) => it !== 'routed');
 export const Outcomes = Type.Array(oneOf(UNROUTED), {
   description:
-    'Selects events that reached no endpoint, by why. Not beside sourceId, event_type or status.',
+    'Selects events that reached no endpoint, by outcome. Cannot be combined with `sourceId`, `event_type` or `status`.',
 });
 
 /** Requires that `outcome` is the only filter beside the time, because its index has no other. */
@@ -28,7 +28,7 @@ export function assertAlone(query: {
 }): void {
   const other = (['sourceId', 'event_type', 'status'] as const).find((it) => query[it]);
   if (query.outcome?.length && other)
-    throw invalid('outcome', `does not belong beside ${other}: select by one of them`);
+    throw invalid('outcome', `cannot be combined with ${other}: select by one of them`);
 }
 
 const ReplayQuery = object({
@@ -51,14 +51,14 @@ const Replayed = named('ReplayedEvent', object({ uid: Id }));
 export const replayRoutes: readonly Route[] = [
   projectRoute(
     'PUT /events/:id/replay',
-    'Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one.',
+    'Routes an event again with the current subscriptions. Only endpoints without a delivery of the event get one.',
     { query: object({ force }), data: Replayed },
     async ({ database: { pool }, project, id, query, signalPending }) => {
       const events = await replayEvents(pool, project.id, [id], query);
       if (events.length === 0) {
         found(await findEvent(pool, project.id, id), 'event', id);
         throw new GatewayError('conflict', {
-          sentence: 'the event is pending: it is routed without this',
+          sentence: 'the event is pending and will be routed',
           fix: 'wait for it to be routed',
         });
       }
@@ -68,7 +68,7 @@ export const replayRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /events/batchreplay',
-    'Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on.',
+    'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
     async ({ database: { pool }, project, query, signalPending }) => {
       const {

@@ -56,7 +56,11 @@ export const key = {
 const ApiKey = named('ApiKey', object({ ...key, project_id: Id }));
 const CreatedApiKey = named(
   'CreatedApiKey',
-  object({ ...key, project_id: Id, key: Type.String({ description: 'Shown this once.' }) }),
+  object({
+    ...key,
+    project_id: Id,
+    key: Type.String({ description: 'Only this response contains the key.' }),
+  }),
 );
 export const ExpiryTime = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
@@ -126,7 +130,7 @@ const access = { role: 'admin', needsPerson: true } as const;
 export const apiKeyRoutes: readonly Route[] = [
   projectRoute(
     'POST /api-keys',
-    'Creates an API key of the project, which is shown this once.',
+    'Creates an API key for the project. Only this response contains the key.',
     { ...access, body: NewApiKey, data: CreatedApiKey, status: 201 },
     async ({ caller, database, project, body, config }) => {
       const scopes = body.scopes ?? null;
@@ -154,7 +158,7 @@ export const apiKeyRoutes: readonly Route[] = [
   ),
   listRoute(
     '/api-keys',
-    'Lists the API keys of the project, revoked and expired ones included.',
+    'Lists the API keys of the project, including revoked and expired ones.',
     { query: object(pageQuery), title: 'API keys', data: ApiKey },
     ({ database, project }, page) => listApiKeys(database.knex, keysOf(project), page),
     view,
@@ -168,7 +172,7 @@ export const apiKeyRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /api-keys/:id',
-    'Changes what is given of an API key of the project: here at once, on other servers within a second.',
+    'Updates the given fields of an API key, on all servers within a second.',
     { ...shown, ...access, message: 'API key updated', body: ChangedApiKey },
     async ({ caller, database, project, id, body, records }) => {
       const of = keysOf(project);
@@ -181,7 +185,7 @@ export const apiKeyRoutes: readonly Route[] = [
   ),
   projectItem(
     'DELETE /api-keys/:id',
-    'Revokes an API key of the project: here at once, on other servers within a second.',
+    'Revokes an API key of the project, on all servers within a second.',
     { ...shown, ...access, message: 'API key revoked', name: 'revoke' },
     async ({ database, project, id, records }) =>
       forgotten(records, await revokeApiKey(database.knex, keysOf(project), id)),

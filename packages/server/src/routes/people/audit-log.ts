@@ -14,24 +14,27 @@ const Entry = named(
     created_at: Timestamp,
     actor: object({
       type: oneOf(['user', 'project', 'portal', 'process'], {
-        description: 'A user, or the key of a project, a portal link, or of the process.',
+        description:
+          'Who made the change: a user, a project key, a portal link, or a key of the process.',
       }),
       id: Type.String(),
       name: nullable(
         Type.String({
-          description: 'The email address of a user, the name of a key; null when it is gone.',
+          description: 'Email address of the user or name of the key; null if it was deleted.',
         }),
       ),
       key_id: nullable(Type.String()),
     }),
-    action: Type.String({ description: 'The resource and what was done: `endpoints.update`.' }),
+    action: Type.String({
+      description: 'The resource and the action, such as `endpoints.update`.',
+    }),
     resource_id: nullable(Type.String()),
     changes: Type.Record(
       Type.String(),
       object(optional({ before: Type.Unknown(), after: Type.Unknown() })),
       {
         description:
-          'The fields that changed; secrets are masked, long values are told by their length.',
+          'The changed fields. Secrets are masked; long values are replaced with their length.',
       },
     ),
     address: nullable(Type.String()),
@@ -51,7 +54,7 @@ function view({ id, actor_type, actor_id, actor_name, key_id, ...row }: AuditRow
 export const auditLogRoutes: readonly Route[] = [
   organisationList(
     '/audit-log',
-    'Lists who changed what in an organisation and its projects.',
+    'Lists changes in an organisation and its projects, with who made them.',
     {
       role: 'admin',
       query: object({
@@ -63,7 +66,8 @@ export const auditLogRoutes: readonly Route[] = [
           resourceId: Type.String({ maxLength: 100 }),
           action: Type.String({
             maxLength: 100,
-            description: '`endpoints.update`, or `endpoints.*` for all that is done to endpoints.',
+            description:
+              'An action such as `endpoints.update`, or `endpoints.*` for all actions on endpoints.',
           }),
         }),
       }),

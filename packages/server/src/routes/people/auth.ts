@@ -34,9 +34,11 @@ import { userOf } from './users.js';
 const Methods = named(
   'SignInMethods',
   object({
-    password: Type.Boolean({ description: 'Email address and password.' }),
+    password: Type.Boolean({
+      description: 'Whether users can sign in with email address and password.',
+    }),
     password_reset: Type.Boolean({
-      description: 'Whether a link to choose another password is sent by e-mail.',
+      description: 'Whether password reset links are sent by email.',
     }),
     oidc: nullable(
       object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) }),
@@ -50,10 +52,10 @@ const OpenInvitation = named(
   object({
     email: Type.String(),
     role: oneOf(ROLES),
-    organisation: Type.String({ description: 'Its name.' }),
+    organisation: Type.String({ description: 'Name of the organisation.' }),
     has_account: Type.Boolean({
       description:
-        'Whether a user has this email address: that user accepts with the password of the account.',
+        'Whether a user with this email address exists. That user accepts with the password of the account.',
     }),
     expires_at: Timestamp,
   }),
@@ -62,7 +64,7 @@ const OpenInvitation = named(
 export const authRoutes: readonly Route[] = [
   openRoute(
     'GET /auth/methods',
-    'Tells how people sign in.',
+    'Lists the available sign-in methods.',
     { data: Methods, name: 'methods' },
     ({ config, oidc }) =>
       Promise.resolve({
@@ -76,7 +78,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/login',
-    'Signs in with email address and password: sets the cookie of a session.',
+    'Signs in with an email address and a password, and sets the session cookie.',
     {
       body: named(
         'Login',
@@ -98,7 +100,7 @@ export const authRoutes: readonly Route[] = [
   ),
   accountRoute(
     'GET /auth/session',
-    'Shows the session: its user, organisations and CSRF token.',
+    'Shows the current session: its user, organisations and CSRF token.',
     { data: Session, name: 'session' },
     async (call) => {
       const caller = userOf(call);
@@ -120,7 +122,7 @@ export const authRoutes: readonly Route[] = [
   ),
   accountRoute(
     'POST /auth/logout',
-    'Ends the session.',
+    'Ends the current session.',
     { name: 'logout', role: 'viewer', isAudited: false },
     async (call) => {
       const { database, records, sessions, request } = call;
@@ -138,7 +140,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/invitation',
-    'Shows the invitation of a token. It takes a POST, so that the token stands in no address.',
+    'Shows the invitation that a token belongs to. The method is POST to keep the token out of URLs.',
     {
       body: named('InvitationToken', object({ token: Token })),
       data: OpenInvitation,
@@ -165,7 +167,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/accept-invitation',
-    'Accepts an invitation by its token and signs in. A person without an account gets one with this name and password; others give their password.',
+    'Accepts an invitation and signs in. Creates an account with this name and password if there is none for the email address; otherwise `password` must be the password of the account.',
     {
       body: named(
         'AcceptedInvitation',
@@ -208,7 +210,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/forgot-password',
-    'Sends a link to choose another password by e-mail, if a user has the address and a password. The answer does not tell.',
+    'Emails a link to reset the password if a user with this address has one. The response does not reveal whether an email was sent.',
     {
       body: named('ForgottenPassword', object({ email: Type.String({ maxLength: 320 }) })),
       name: 'forgotPassword',
@@ -228,7 +230,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/reset-password',
-    'Sets another password by the token of a link, once, and ends all sessions of the user.',
+    'Sets a new password with the token of a reset link, which works once, and ends all sessions of the user.',
     {
       body: named('ResetPassword', object({ token: Token, password: Password })),
       name: 'resetPassword',

@@ -34,22 +34,29 @@ const Text = (description: string) =>
   Type.String({ minLength: 1, maxLength: 2000, pattern: '^[!-~]+$', description });
 const Settings = object(
   optional({
-    url: Text('`slack`, `teams`, `webhook`: where messages are posted. Secret for the former two.'),
-    secret: Text('`webhook`: signs requests as Standard Webhooks do.'),
+    url: Text(
+      '`slack`, `teams`, `webhook`: URL that receives messages. A secret for `slack` and `teams`.',
+    ),
+    secret: Text('`webhook`: secret that signs requests according to Standard Webhooks.'),
     routing_key: Text('`pagerduty`: the integration key of a service, for the Events API v2.'),
     api_key: Text('`opsgenie`: the key of an API integration.'),
     api_url: Text(
       '`pagerduty`, `opsgenie`: origin of the API, such as `https://events.eu.pagerduty.com` or `https://api.eu.opsgenie.com`.',
     ),
   }),
-  { description: 'Secrets are shown masked. A mask keeps the stored secret.' },
+  {
+    description:
+      'Settings of the channel. Secrets are masked in responses; send the mask to keep the stored secret.',
+  },
 );
 const TYPES = Object.keys(CHANNEL_TYPES) as ChannelType[];
 const kinds = nullable(
   Type.Array(oneOf(CHANNEL_KINDS), { minItems: 1, uniqueItems: true }),
-  'Kinds of notifications to send; null: all.',
+  'Kinds of notifications to send; null sends all.',
 );
-const enabled = Type.Boolean({ description: 'A disabled channel sends nothing but tests.' });
+const enabled = Type.Boolean({
+  description: 'Whether the channel sends notifications. A disabled channel sends only tests.',
+});
 
 const NewChannel = named(
   'NewNotificationChannel',
@@ -78,9 +85,9 @@ const Channel = named(
     settings: Settings,
     kinds,
     enabled,
-    failures: Type.Integer({ description: 'Failed requests since the last successful one.' }),
+    failures: Type.Integer({ description: 'Failed requests since the last success.' }),
     last_sent_at: nullable(Timestamp),
-    last_error: nullable(Type.String(), 'Null after a successful request.'),
+    last_error: nullable(Type.String(), 'Error of the last request; null after a success.'),
     last_error_at: nullable(Timestamp),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -148,7 +155,7 @@ function isHttpUrl(text: string): boolean {
 export const notificationChannelRoutes: readonly Route[] = [
   projectRoute(
     'POST /notification-channels',
-    'Creates a channel, to which notifications of the project are sent beside e-mail.',
+    'Creates a channel that receives notifications of the project in addition to email.',
     { body: NewChannel, data: Channel, status: 201 },
     async (call) => {
       const { body, database, project, config } = call;
@@ -181,7 +188,7 @@ export const notificationChannelRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /notification-channels/:id',
-    'Changes what is given of a notification channel. `settings` are replaced as a whole.',
+    'Updates the given fields of a notification channel. `settings` is replaced as a whole.',
     { ...shown, body: ChangedChannel },
     async (call) => {
       const { database, project, id, body } = call;
@@ -200,7 +207,7 @@ export const notificationChannelRoutes: readonly Route[] = [
   ),
   projectItem(
     'POST /notification-channels/:id/test',
-    'Sends a test to a notification channel. An agent sends it within seconds: see `last_sent_at` and `last_error` of the channel.',
+    'Sends a test notification. An agent sends it within seconds and records the result in `last_sent_at` and `last_error`.',
     { ...shown, message: 'test queued', name: 'test', isAudited: false },
     async ({ database, project, id }) => {
       const row = await findChannel(database.knex, project.id, id);

@@ -13,7 +13,7 @@ import { requireNative, Session, startSession } from './session.js';
 export const oidcRoutes: readonly Route[] = [
   openRoute(
     'POST /auth/oidc/start',
-    'Begins to sign in with the OpenID Connect provider: answers the address to send the browser to, and sets a cookie that it has to bring back.',
+    'Starts a sign-in with the OpenID Connect provider: returns the URL to send the browser to, and sets a cookie that the callback requires.',
     { data: named('StartedSignIn', object({ url: Type.String() })), name: 'startOidc' },
     async (call) => {
       const { url, pending, expiresAt } = await providerOf(call).begin();
@@ -26,14 +26,15 @@ export const oidcRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/oidc/complete',
-    'Signs in with what the provider has sent the browser back with: sets the cookie of a session.',
+    "Completes a sign-in with the query of the provider's callback, and sets the session cookie.",
     {
       body: named(
         'CompletedSignIn',
         object({
           query: Type.String({
             maxLength: 16_384,
-            description: 'The query of the address that the browser was sent back to.',
+            description:
+              'Query parameters of the callback URL that the provider redirected the browser to.',
           }),
         }),
       ),

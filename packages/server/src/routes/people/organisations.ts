@@ -28,7 +28,9 @@ import { includes, organisationsOf, personOf, requireScopesFor } from '../../aut
 import { pageQuery } from '../../http/list-query.js';
 import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
-const RoleSchema = oneOf(ROLES, { description: 'Each role includes what those before it may.' });
+const RoleSchema = oneOf(ROLES, {
+  description: 'Role of the user. Each role includes the ones before it.',
+});
 const organisation = { uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp };
 const Organisation = named('Organisation', object(organisation));
 const Membership = named('Membership', object({ ...organisation, role: RoleSchema }));
@@ -62,7 +64,7 @@ const CreatedInvitation = named(
   object({
     ...invitation,
     token: Type.String({
-      description: 'Shown this once: whoever has it can accept the invitation.',
+      description: 'Token that accepts the invitation. Only this response contains it.',
     }),
   }),
 );
@@ -71,7 +73,7 @@ const INVITATION_MS = 7 * 86_400_000;
 export const organisationRoutes: readonly Route[] = [
   accountRoute(
     'POST /organisations',
-    'Creates an organisation, of which the user of the key becomes the owner.',
+    'Creates an organisation, owned by the authenticated user.',
     { body: OrganisationName, data: Organisation, status: 201 },
     async ({ caller, database, body, records, config }) => {
       const user = personOf(caller);
@@ -94,7 +96,7 @@ export const organisationRoutes: readonly Route[] = [
   ),
   accountRoute(
     'GET /organisations',
-    'Lists the organisations of the user of the key, with the role in each.',
+    "Lists the organisations of the authenticated user, with the user's role in each.",
     { data: object({ content: Type.Array(Membership) }) },
     async (call) => ({
       message: 'organisations',
@@ -128,7 +130,7 @@ export const organisationRoutes: readonly Route[] = [
   ),
   organisationRoute(
     'DELETE',
-    'Deletes an organisation that has no projects, with its members and its audit log.',
+    'Deletes an organisation with its memberships and audit log. The organisation must not have projects.',
     { role: 'owner', name: 'delete', isAudited: false },
     async (call) => {
       const { database, organisation: it, records } = call;
@@ -159,7 +161,7 @@ export const organisationRoutes: readonly Route[] = [
   ),
   organisationItem(
     'PUT /members/:user_id',
-    'Changes the role of a member. Only an owner may make or change an owner.',
+    'Changes the role of a member. Only an owner can grant or change the role owner.',
     {
       thing: 'member',
       role: 'admin',
@@ -171,14 +173,14 @@ export const organisationRoutes: readonly Route[] = [
   ),
   organisationItem(
     'DELETE /members/:user_id',
-    'Removes a member from an organisation. Only an owner may remove an owner.',
+    'Removes a member from an organisation. Only an owner can remove an owner.',
     { thing: 'member', message: 'member removed', role: 'admin', data: Member },
     (call) => change(call, undefined),
     withUid,
   ),
   organisationRoute(
     'POST /invitations',
-    'Invites a person by email address. The answer has the token, this once: give the person the link <server>/#invitation=<token>.',
+    'Invites a person by email address. Only this response contains the token: send the person the link <server>/#invitation=<token>.',
     {
       role: 'admin',
       body: named(
@@ -213,14 +215,14 @@ export const organisationRoutes: readonly Route[] = [
   ),
   organisationList(
     '/invitations',
-    'Lists the invitations of an organisation, accepted, expired and revoked ones included.',
+    'Lists the invitations of an organisation, including accepted, expired and revoked ones.',
     { role: 'admin', query: object(pageQuery), title: 'invitations', data: Invitation },
     ({ database, organisation: it }, page) => listInvitations(database.knex, it.id, page),
     withUid,
   ),
   organisationItem(
     'DELETE /invitations/:id',
-    'Revokes an invitation that was not accepted.',
+    'Revokes an open invitation.',
     {
       thing: 'open invitation',
       message: 'invitation revoked',

@@ -39,22 +39,22 @@ const LIFE_MS = 24 * HOUR_MS;
 const LIFE_MAX_MS = 366 * 24 * HOUR_MS;
 
 const expires_at = Type.Optional(
-  described(ExpiryTime, 'When the token ends, within a year; a day from now when it is left out.'),
+  described(ExpiryTime, 'When the token expires, at most a year from now. Default: in a day.'),
 );
 const can_manage_endpoint = Type.Boolean({
   description:
-    'Whether the owner may create, change, pause and delete endpoints and subscribe them: to any event of the project that names neither owner nor endpoint.',
+    'Whether the owner can create, update, pause and delete endpoints, and subscribe them to any event of the project that names neither an owner nor an endpoint.',
 });
 const fields = {
   uid: Id,
   project_id: Id,
   name: Type.String(),
   owner_id: Type.String({
-    description: 'Whose endpoints the link shows: those with this owner_id.',
+    description: 'The link shows endpoints with this `owner_id`.',
   }),
   can_manage_endpoint,
   auth_type: oneOf(['refresh_token']),
-  mask: Type.String({ description: 'What its token begins with: `gw_…`.' }),
+  mask: Type.String({ description: 'First characters of the token: `gw_…`.' }),
   created_at: key.created_at,
   expires_at: Timestamp,
   last_used_at: key.last_used_at,
@@ -65,11 +65,11 @@ const CreatedPortalLink = named(
   'CreatedPortalLink',
   object({
     ...fields,
-    token: Type.String({ description: 'An API key of this link. Shown this once.' }),
+    token: Type.String({ description: 'API key of this link. Only this response contains it.' }),
     url: nullable(
       Type.String({
         description:
-          'Opens the portal, with the token in its fragment; null when the server has no dashboard.',
+          'URL of the portal with the token in its fragment; null if the dashboard is disabled.',
       }),
     ),
   }),
@@ -142,7 +142,7 @@ const roleOf = (managing: boolean): PortalLinkRow['role'] => (managing ? 'member
 export const portalLinkRoutes: readonly Route[] = [
   projectRoute(
     'POST /portal-links',
-    'Creates a portal link, with which an owner sees its endpoints and their deliveries. Its token is shown this once.',
+    'Creates a portal link, which shows an owner its endpoints and their deliveries. Only this response contains the token.',
     { body: NewPortalLink, data: CreatedPortalLink, status: 201 },
     async (call) => {
       const { caller, database, project, body, config } = call;
@@ -169,7 +169,7 @@ export const portalLinkRoutes: readonly Route[] = [
   ),
   listRoute(
     '/portal-links',
-    'Lists the portal links of the project; those that ended are deleted a week later.',
+    'Lists the portal links of the project. Ended links are deleted after a week.',
     {
       query: object({ ...pageQuery, ownerId: Type.Optional(Word) }),
       title: 'portal links',
@@ -190,7 +190,7 @@ export const portalLinkRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /portal-links/:id',
-    'Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays.',
+    'Updates the given fields of a portal link, on all servers within a second. Its owner cannot be changed.',
     { ...shown, body: ChangedPortalLink },
     async ({ caller, database, project, id, body, records }) => {
       const { name, can_manage_endpoint: managing } = body;
@@ -205,7 +205,7 @@ export const portalLinkRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /portal-links/:id/revoke',
-    'Revokes a portal link: here at once, on other servers within a second.',
+    'Revokes a portal link, on all servers within a second.',
     { ...shown, message: 'portal link revoked' },
     async ({ database, project, id, records }) =>
       forgotten(records, await revokeApiKey(database.knex, linksOf(project), id)),
@@ -213,7 +213,7 @@ export const portalLinkRoutes: readonly Route[] = [
   ),
   projectItem(
     'POST /portal-links/:id/refresh_token',
-    'Gives a portal link that was not revoked another token, shown this once. The one before ends: here at once, on other servers within a second.',
+    'Replaces the token of a portal link that is not revoked. The old token stops working on all servers within a second. Only this response contains the new token.',
     {
       thing: 'portal link that is not revoked',
       message: 'token refreshed; keep the url, it is not shown again',
@@ -231,7 +231,7 @@ export const portalLinkRoutes: readonly Route[] = [
   ),
   projectRoute(
     'GET /portal',
-    'Shows what the portal link that makes the request reaches.',
+    'Shows the portal link that authenticates the request.',
     { data: Portal, name: 'get', portal: 'any' },
     ({ caller, project }) => {
       const { name, owner_id, expires_at, role } = found(

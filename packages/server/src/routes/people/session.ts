@@ -34,11 +34,12 @@ export const Session = named(
       }),
     ),
     is_instance_admin: Type.Boolean({
-      description: 'Whether the user may see the settings, plugins and health of the instance.',
+      description: 'Whether the user can see the settings, plugins and health of the instance.',
     }),
-    key_id: described(Id, 'The session, or the key, that the request carried.'),
+    key_id: described(Id, 'The session or API key of the request.'),
     csrf_token: Type.String({
-      description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.',
+      description:
+        'Send this in the header `x-csrf-token` of every request of the session except GET.',
     }),
     expires_at: Timestamp,
   }),

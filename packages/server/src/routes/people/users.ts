@@ -42,21 +42,21 @@ export const User = named(
 const PersonalKey = named('PersonalKey', object(key));
 const CreatedPersonalKey = named(
   'CreatedPersonalKey',
-  object({ ...key, key: Type.String({ description: 'Shown this once.' }) }),
+  object({ ...key, key: Type.String({ description: 'Only this response contains the key.' }) }),
 );
 const KEYS_MAX = 50;
 
 export const userRoutes: readonly Route[] = [
   accountItem(
     'GET /users/me',
-    'Shows the user of the key.',
+    'Shows the authenticated user.',
     { thing: 'user', data: User, name: 'me' },
     (call) => findUser(call.database.knex, userOf(call).user_id),
     withUid,
   ),
   accountItem(
     'PUT /users/me',
-    'Changes the name of the user of the key.',
+    'Renames the authenticated user.',
     {
       thing: 'user',
       body: named(
@@ -71,7 +71,7 @@ export const userRoutes: readonly Route[] = [
   ),
   accountRoute(
     'PUT /users/me/password',
-    'Changes the password of the user, and ends all other sessions.',
+    'Changes the password of the authenticated user, and ends all other sessions.',
     {
       body: named(
         'ChangedPassword',
@@ -109,7 +109,7 @@ export const userRoutes: readonly Route[] = [
   ...keyRoutes('personal', 'api-keys', 'ApiKey', 'personal API key'),
   accountRoute(
     'POST /users/me/api-keys',
-    'Creates a personal API key, which is shown this once.',
+    'Creates a personal API key. Only this response contains the key.',
     { body: NewApiKey, data: CreatedPersonalKey, status: 201, name: 'createApiKey' },
     async (call) => {
       const { database, body } = call;
@@ -150,7 +150,7 @@ export const userRoutes: readonly Route[] = [
   ),
   accountItem(
     'PUT /users/me/api-keys/:id',
-    'Changes what is given of a personal API key of the user: here at once, on other servers within a second.',
+    'Updates the given fields of a personal API key of the user, on all servers within a second.',
     {
       thing: 'personal API key',
       message: 'API key updated',
@@ -205,14 +205,14 @@ function keyRoutes(
   return [
     accountList(
       `/users/me/${collection}`,
-      `Lists the ${thing}s of the user, revoked and expired ones included.`,
+      `Lists the ${thing}s of the user, including revoked and expired ones.`,
       { query: object(pageQuery), title: `${thing}s`, data: PersonalKey, name: `list${Thing}s` },
       (call, page) => listApiKeys(call.database.knex, keysOf(call, type), page),
       keyView,
     ),
     accountItem(
       `DELETE /users/me/${collection}/:id`,
-      `Revokes a ${thing} of the user: here at once, on other servers within a second.`,
+      `Revokes a ${thing} of the user, on all servers within a second.`,
       { thing, message: `${thing} revoked`, data: PersonalKey, name: `revoke${Thing}` },
       async (call) => {
         const { database, records, id } = call;

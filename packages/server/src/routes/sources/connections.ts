@@ -15,12 +15,12 @@ const SourcePlugin = named(
   'SourcePlugin',
   object({
     name: Type.String({
-      description: 'The `type` of a `pub_sub`, which has the connection under this name.',
+      description: 'The `type` of `pub_sub`, and the name of the field that holds the connection.',
     }),
     connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
       type: 'object',
       additionalProperties: true,
-      description: 'JSON Schema of the connection. Fields with `x-secret` are masked in answers.',
+      description: 'JSON Schema of the connection. Fields with `x-secret` are masked in responses.',
     }),
   }),
 );
@@ -31,7 +31,7 @@ const ConnectionTest = named(
       pub_sub: PubSubSchema,
       source_id: described(
         Id,
-        'Takes the connection of this source, or its secrets where pub_sub masks or omits them.',
+        'Tests the connection of this source, or takes its secrets where `pub_sub` masks or omits them.',
       ),
     }),
   ),
@@ -39,17 +39,14 @@ const ConnectionTest = named(
 const ConnectionTested = named(
   'ConnectionTestResult',
   object({
-    advice: nullable(
-      Type.String(),
-      'What should be changed although the connection works, in sentences.',
-    ),
+    advice: nullable(Type.String(), 'Recommended changes to a connection that works.'),
   }),
 );
 
 export const connectionRoutes: readonly Route[] = [
   projectRoute(
     'GET /sources/types',
-    'Lists the source plugins that are active here, with the schemas of their connections.',
+    'Lists the active source plugins, with the schemas of their connections.',
     { data: object({ content: Type.Array(SourcePlugin) }), name: 'listTypes' },
     ({ plugins }) => {
       const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({
@@ -64,7 +61,7 @@ export const connectionRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /sources/test_connection',
-    'Tests a connection, or that of a source, and changes nothing.',
+    'Tests a new connection or that of a source. Nothing is stored.',
     { body: ConnectionTest, data: ConnectionTested, name: 'testConnection', isAudited: false },
     async (call) => {
       const { database, project, body } = call;

@@ -53,7 +53,8 @@ export const httpView = {
   mask_id: nullable(Type.String()),
   url: nullable(
     Type.String({
-      description: 'Where providers post to; a path when the server does not know its public name.',
+      description:
+        'URL that providers post to; a path if the server does not know its public host name.',
     }),
   ),
   ...all,

@@ -12,7 +12,10 @@ export const Source = named(
     project_id: Id,
     name: Type.String(),
     type: oneOf(['pub_sub', 'http']),
-    pub_sub: nullable(PubSubSchema, 'Null for sources of the type http.'),
+    pub_sub: nullable(
+      PubSubSchema,
+      'The broker and its connection; null for sources of type `http`.',
+    ),
     ...httpView,
     body_function: nullable(Type.String()),
     is_disabled: Type.Boolean(),
@@ -20,13 +23,13 @@ export const Source = named(
     paused_at: nullable(Timestamp),
     resumes_at: nullable(
       Timestamp,
-      'When it is read again by itself; null while a person has paused it.',
+      'When the source resumes automatically; null if a user paused it.',
     ),
     pause_reason: nullable(Type.String()),
-    paused_by: nullable(Type.String(), 'The agent, or the user or API key.'),
+    paused_by: nullable(Type.String(), 'Who paused the source: the agent, a user or an API key.'),
     pauses: Type.Integer({
       description:
-        'One after the other; 0 after a changed function, a resumption, or when it is enabled again.',
+        'Consecutive pauses. Reset when the function changes, or the source is resumed or enabled.',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,

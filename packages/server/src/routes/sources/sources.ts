@@ -78,7 +78,7 @@ const ChangedSource = named(
 );
 const CheckQuery = object({
   skip_check: Type.Optional(
-    Type.Boolean({ description: 'Saves the source without testing its connection.' }),
+    Type.Boolean({ description: 'Saves the source without testing the connection.' }),
   ),
 });
 const shown = { thing: 'source', data: Source } as const;
@@ -86,7 +86,7 @@ const shown = { thing: 'source', data: Source } as const;
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources',
-    'Creates a source. The connection to a broker is tested; a source of the type http has the URL that it takes messages at.',
+    'Creates a source. The connection to a broker is tested first. A source of type `http` returns the `url` to post messages to.',
     { body: NewSource, query: CheckQuery, data: Source, status: 201 },
     create,
   ),
@@ -108,13 +108,13 @@ export const sourceRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /sources/:id',
-    'Changes what is given of a source; a secret that is masked or left out is kept while the address stays. A changed connection is tested; a changed function ends a pause that has lasted transform.pause_seconds, and shortens another to that.',
+    'Updates the given fields of a source. A masked or omitted secret is kept unless the address changes. A changed connection is tested. A changed function limits a pause to transform.pause_seconds.',
     { body: ChangedSource, query: CheckQuery, data: Source },
     change,
   ),
   projectItem(
     'POST /sources/:id/pause',
-    'Pauses a source: agents stop reading it until it is resumed. Its messages stay with their broker.',
+    'Pauses a source. Agents stop reading it until it is resumed; its messages stay at the broker.',
     { ...shown, message: 'source paused' },
     ({ database, project, id, caller }) =>
       pauseSourceByPerson(database.knex, project.id, id, nameOf(caller)),
@@ -122,7 +122,7 @@ export const sourceRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /sources/:id/resume',
-    'Resumes a source that a person has paused; one that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds.',
+    'Resumes a paused source. A source that was paused because its function overran repeatedly can be resumed after transform.pause_seconds.',
     { data: Source },
     async (call) => {
       const { database, project, id, config } = call;
@@ -138,7 +138,7 @@ export const sourceRoutes: readonly Route[] = [
   ...testFunctionRoutes,
   projectItem(
     'DELETE /sources/:id',
-    'Deletes a source: agents stop reading it.',
+    'Deletes a source. Agents stop reading it.',
     { thing: 'source' },
     ({ database, project, id }) => deleteSource(database.knex, project.id, id),
   ),

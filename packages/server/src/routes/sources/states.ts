@@ -10,10 +10,7 @@ import { requireSource } from './source-view.js';
 
 const READ_MS = 1_000;
 
-const Waiting = nullable(
-  Type.Integer(),
-  'Messages at the broker that are not acknowledged yet; null when it is not known.',
-);
+const Waiting = nullable(Type.Integer(), 'Unacknowledged messages at the broker; null if unknown.');
 const State = named(
   'SourceState',
   object({
@@ -21,10 +18,10 @@ const State = named(
     name: Type.String(),
     state: oneOf(['active', 'connecting', 'failing', 'paused', 'disabled', 'unknown'], {
       description:
-        '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
+        '`active`: an agent reads the source, or it accepts requests. `unknown`: no agent reported within the last 30 seconds.',
     }),
-    reason: nullable(Type.String(), 'Why it is not active, in sentences.'),
-    since: nullable(Timestamp, 'When the state began; null when it is not known.'),
+    reason: nullable(Type.String(), 'Why the source is not active.'),
+    since: nullable(Timestamp, 'When the state began; null if unknown.'),
     messages: Waiting,
     reported_at: nullable(Timestamp),
   }),
@@ -33,7 +30,7 @@ const State = named(
 export const stateRoutes: readonly Route[] = [
   projectRoute(
     'GET /sources/states',
-    `Shows which sources are read, how far behind their brokers they are, and why others are not read. The newest ${SOURCES_MAX}.`,
+    `Shows which sources are read, their lag behind the broker, and why others are not read. Covers the newest ${SOURCES_MAX} sources.`,
     { data: object({ content: Type.Array(State) }), name: 'listStates' },
     async (call) => {
       const { conditions } = await readConditions(call);
@@ -57,33 +54,34 @@ const Lag = named(
     partition_count: Type.Integer(),
     partitions: Type.Array(
       object({
-        partition: Type.String({ description: 'Empty for a queue.' }),
+        partition: Type.String({ description: 'Partition of the topic; empty for a queue.' }),
         messages: Type.Integer(),
         position: nullable(
           Type.String({
-            description: 'Place of the next message; of Kafka an offset. Null for a queue.',
+            description:
+              'Position of the next message to read, such as an offset in Kafka; null for a queue.',
           }),
         ),
         end: nullable(
           Type.String({
-            description: 'Place of the next message that will be produced. Null for a queue.',
+            description: 'Position of the next message to be produced; null for a queue.',
           }),
         ),
       }),
       {
         maxItems: PARTITIONS_MAX,
-        description: `The ${PARTITIONS_MAX} with the largest lag, that one first.`,
+        description: `Up to ${PARTITIONS_MAX} partitions, largest lag first.`,
       },
     ),
     reported_at: nullable(Timestamp),
-    reason: nullable(Type.String(), 'Why the lag is not known, in a sentence.'),
+    reason: nullable(Type.String(), 'Why the lag is unknown.'),
   }),
 );
 
 export const lagRoutes: readonly Route[] = [
   projectItem(
     'GET /sources/:id/lag',
-    'Shows how far the agents are behind the broker of a source, by partition, as they have reported within half a minute.',
+    'Shows the lag of a source behind its broker by partition, as agents reported within the last 30 seconds.',
     { thing: 'source lag', data: Lag },
     async (call) => {
       const source = await requireSource(call);

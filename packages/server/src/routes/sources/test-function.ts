@@ -42,40 +42,43 @@ const TestFunction = named(
       function: FunctionText,
       source_id: described(
         Id,
-        'Runs the stored function of this source; if it has none, the message stands as it is.',
+        'Runs the stored function of this source, or leaves the message unchanged if it has none.',
       ),
       payload: Type.Unknown({
-        description: 'The message: any JSON, as it stands here byte for byte.',
+        description: 'The message: any JSON value, passed on byte for byte.',
       }),
       raw: Type.String({
-        description: 'The bytes of the message in place of payload, which need not be JSON.',
+        description:
+          'The bytes of the message, which need not be JSON; an alternative to `payload`.',
       }),
       raw_encoding: oneOf(['utf8', 'base64'], { default: 'utf8' }),
       quarantine_id: described(
         Id,
-        'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
+        'Tests this quarantined message. `raw` overrides its content; without `function`, the function of its source runs.',
       ),
-      event_id: described(Id, 'The same with the message that is kept of this event.'),
+      event_id: described(Id, 'Tests the stored message of this event.'),
       headers: Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
         maxProperties: 100,
-        description: 'Of the message, for filters.',
+        description: 'Headers of the message, for filters.',
       }),
       type: oneOf(['body']),
     }),
   ),
 );
-const QuarantineReason = refusal('Why the message would be quarantined.');
+const QuarantineReason = refusal(
+  'Why the message would be quarantined; null if it would be accepted.',
+);
 const FunctionTested = named(
   'FunctionTestResult',
   object({
     outcome: oneOf(['accepted', 'dropped', 'quarantined']),
     refusal: QuarantineReason,
     duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
-    log: Type.Array(Type.String(), { description: 'What the function wrote to its console.' }),
+    log: Type.Array(Type.String(), { description: 'Output of the function on its console.' }),
     result_count: Type.Integer(),
     results: Type.Array(
       object({
-        payload: Type.Unknown({ description: 'What the function returned, as JSON.' }),
+        payload: Type.Unknown({ description: 'Return value of the function as JSON.' }),
         refusal: QuarantineReason,
         notes: Type.Array(Type.String()),
         route: nullable(
@@ -97,7 +100,7 @@ const FunctionTested = named(
         ),
       }),
       {
-        description: `One for each object that the function returned, up to ${RESULTS_MAX}; the first ${ROUTED_MAX} with their routes of up to ${ROUTES_MAX} endpoints and subscriptions.`,
+        description: `One result per object that the function returned, up to ${RESULTS_MAX}. The first ${ROUTED_MAX} include their routes, with up to ${ROUTES_MAX} endpoints and subscriptions.`,
       },
     ),
   }),
@@ -106,7 +109,7 @@ const FunctionTested = named(
 export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources/test_function',
-    'Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing.',
+    'Runs a transform function on a sample as an agent would, and returns its output and where the events would go. Nothing is stored or sent.',
     {
       body: TestFunction,
       raw: 'payload',
@@ -145,11 +148,11 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   if (!hasPayload && raw === undefined && stored === undefined)
     throw invalid('payload', 'is missing; give it, raw, quarantine_id, or event_id');
   if (hasPayload && (raw !== undefined || stored !== undefined))
-    throw invalid('payload', `does not belong beside ${stored ?? 'raw'}`);
+    throw invalid('payload', `cannot be combined with ${stored ?? 'raw'}`);
   if (quarantine_id !== undefined && event_id !== undefined)
-    throw invalid('event_id', 'does not belong beside quarantine_id');
+    throw invalid('event_id', 'cannot be combined with quarantine_id');
   if (text !== undefined && source_id !== undefined)
-    throw invalid('source_id', 'does not belong beside function');
+    throw invalid('source_id', 'cannot be combined with function');
   const message = await storedMessage(call);
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined)

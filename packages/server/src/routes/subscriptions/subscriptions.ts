@@ -68,7 +68,7 @@ const Subscription = named(
     project_id: Id,
     ...answered({ name: Name, is_disabled }),
     endpoint_id: Id,
-    function: nullable(Type.String({ description: 'Null over a portal link.' })),
+    function: nullable(Type.String({ description: 'The function; null over a portal link.' })),
     filter_config: object({
       event_types: Type.Array(Type.String()),
       filter: object({ headers: FilterView, body: FilterView }),
@@ -136,7 +136,7 @@ export const subscriptionRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /subscriptions/:id',
-    'Changes what is given of a subscription.',
+    'Updates the given fields of a subscription.',
     { body: ChangedSubscription, data: Subscription, portal: 'managing' },
     async (call) => {
       await validate(call);
@@ -151,7 +151,7 @@ export const subscriptionRoutes: readonly Route[] = [
   ),
   projectRoute(
     'PUT /subscriptions/:id/toggle_status',
-    'Disables a subscription, so that it matches nothing, or enables it again.',
+    'Disables an enabled subscription, so that it matches no events, or enables a disabled one.',
     { data: Subscription, portal: 'managing' },
     async (call) => {
       const { database, project, id } = call;

@@ -15,7 +15,10 @@ const FilterTest = named(
     filter: Filter,
     sample: object({
       event_type: Type.Optional(
-        Type.Unsafe<string>({ ...Word, description: 'Left out: the event types are not tested.' }),
+        Type.Unsafe<string>({
+          ...Word,
+          description: 'Event type of the sample. If omitted, event types are not tested.',
+        }),
       ),
       headers: Type.Optional(Type.Record(Type.String(), Type.String())),
       body: Type.Optional(
@@ -30,11 +33,11 @@ const FilterTest = named(
 const FilterMatch = named(
   'FilterMatch',
   object({
-    matches: Type.Boolean({ description: 'Event types, headers and body do.' }),
+    matches: Type.Boolean({ description: 'Whether event types, headers and body all match.' }),
     headers: Type.Boolean(),
     body: Type.Boolean(),
     mismatches: Type.Array(Mismatch, {
-      description: 'What does not match, and why: one of each part.',
+      description: 'What does not match, and why: one entry per part.',
     }),
   }),
 );
@@ -42,7 +45,7 @@ const FilterMatch = named(
 export const testFilterRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions/test_filter',
-    'Tells whether a filter matches a sample, which is stored nowhere.',
+    'Tests whether a filter matches a sample. The sample is not stored.',
     {
       role: 'viewer',
       isAudited: false,

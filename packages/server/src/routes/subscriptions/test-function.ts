@@ -15,13 +15,13 @@ const TestFunction = named(
     ),
     payload: Type.Optional(
       Type.Unknown({
-        description: 'The data of an event: any JSON, as it stands here byte for byte.',
+        description: 'The data of an event: any JSON value, passed on byte for byte.',
       }),
     ),
     event_id: Type.Optional(
       Type.Unsafe<string>({
         ...Id,
-        description: 'Takes the data of this event in place of payload.',
+        description: 'Tests the data of this event; an alternative to `payload`.',
       }),
     ),
     type: Type.Optional(oneOf(['body'])),
@@ -31,19 +31,19 @@ const FunctionTested = named(
   'SubscriptionFunctionTestResult',
   object({
     outcome: oneOf(['accepted', 'dropped', 'failed'], {
-      description: 'Of null nothing is sent: `dropped`.',
+      description: '`dropped`: the function returned null, so nothing is sent.',
     }),
     refusal: refusal('Why the attempt would fail.'),
     duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
-    log: Type.Array(Type.String(), { description: 'What the function wrote to its console.' }),
-    payload: Type.Unknown({ description: 'What would be sent; null unless it is accepted.' }),
+    log: Type.Array(Type.String(), { description: 'Output of the function on its console.' }),
+    payload: Type.Unknown({ description: 'The data that would be sent; null unless accepted.' }),
   }),
 );
 
 export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions/test_function',
-    'Runs the function of a subscription on the data of an event as an agent would, and shows what would be sent. Changes nothing.',
+    'Runs the function of a subscription on the data of an event as an agent would, and returns what would be sent. Nothing is stored or sent.',
     {
       body: TestFunction,
       raw: 'payload',
@@ -86,7 +86,7 @@ async function functionOf({
   project,
 }: TestCall): Promise<string> {
   if (text !== undefined && id !== undefined)
-    assertValid([{ field: 'subscription_id', sentence: 'does not belong beside function' }]);
+    assertValid([{ field: 'subscription_id', sentence: 'cannot be combined with function' }]);
   if (id !== undefined) {
     const stored = found(
       await findSubscription(database.knex, project.id, id),
@@ -116,7 +116,7 @@ async function dataOf({
     return payload;
   }
   if (payload !== '')
-    assertValid([{ field: 'payload', sentence: 'does not belong beside event_id' }]);
+    assertValid([{ field: 'payload', sentence: 'cannot be combined with event_id' }]);
   const event = found(await findEvent(database.pool, project.id, id), 'event', id);
   return event.data!;
 }
