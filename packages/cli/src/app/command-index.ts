@@ -2,7 +2,7 @@ import { VERSION } from '@gateway/core/process';
 import { textTable } from '../output/table.js';
 
 export const description =
-  'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
+  'Webhook gateway: turns messages from queues and topics into signed, recorded deliveries.';
 
 /** The summary of each command, so that `gateway` can list commands without loading them. */
 export const summaries = {
@@ -29,24 +29,23 @@ export const summaries = {
   'plugins:test': 'Run the conformance suite on a plugin package.',
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
-  'utils:circuit-breakers':
-    'Print the circuit breakers of endpoints that are not closed, or close one.',
+  'utils:circuit-breakers': 'List the circuit breakers that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway depends on.',
   'utils:explain': 'Explain how an event was routed and delivered.',
-  'utils:issues:list': 'List the failures of endpoints, grouped by the kind of error.',
+  'utils:issues:list': 'List the failures of endpoints, grouped by kind of error.',
   'utils:issues:mute': 'Mute an issue.',
-  'utils:issues:retry': 'Send what failed or waits at the endpoint of an issue.',
+  'utils:issues:retry': 'Resend the failed and waiting deliveries of an issue.',
   'utils:quarantine:discard': 'Discard quarantined messages.',
-  'utils:quarantine:edit': 'Change the bytes of a quarantined message.',
-  'utils:quarantine:list': 'List messages that could not be accepted.',
+  'utils:quarantine:edit': 'Edit a quarantined message.',
+  'utils:quarantine:list': 'List messages that were not accepted.',
   'utils:quarantine:replay': 'Replay quarantined messages.',
-  'utils:quarantine:show': 'Show a quarantined message with its bytes.',
+  'utils:quarantine:show': 'Show a quarantined message and its content.',
   'utils:secrets:rotate': 'Rotate the secret of an endpoint, or the encryption key.',
-  'utils:sources:list': 'List the sources of all projects, and whether each is paused.',
+  'utils:sources:list': 'List the sources of all projects and their state.',
   'utils:sources:resume': 'Resume a paused source.',
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
-  'utils:users:reset-password': 'Give a user another password.',
+  'utils:users:reset-password': 'Reset the password of a user.',
   'utils:verify': 'Verify the signature of a delivery.',
   version: 'Print the version.',
 } as const;
@@ -58,9 +57,9 @@ export const topics = {
   license: 'The licence.',
   migrate: 'Database migrations.',
   utils: 'Utility commands.',
-  'utils:issues': 'Failures of endpoints, grouped by the kind of error.',
-  'utils:quarantine': 'Messages that could not be accepted.',
-  'utils:secrets': 'Secrets of endpoints, and the encryption key.',
+  'utils:issues': 'Failures of endpoints, grouped by kind of error.',
+  'utils:quarantine': 'Messages that were not accepted.',
+  'utils:secrets': 'Secrets of endpoints and the encryption key.',
   'utils:sources': 'Sources and their pauses.',
   'utils:users': 'Users.',
 } as const;
@@ -132,7 +131,7 @@ export function rootHelp(width = 80): string {
     `VERSION\n  ${versionLine()}`,
     'USAGE\n  $ gateway [COMMAND]',
     `COMMANDS\n${list}`,
-    'gateway <command> --help tells more about a command.\n',
+    'Run gateway <command> --help for details of a command.\n',
   ].join('\n\n');
 }
 

@@ -12,7 +12,7 @@ export default class Completion extends GatewayCommand {
       description: 'bash, for this shell:',
       command: 'source <(<%= config.bin %> completion bash)',
     },
-    'bash, for every shell to come:\n<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/gateway',
+    'bash, for all new shells:\n<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/gateway',
     `zsh:\n<%= config.bin %> completion zsh > "\${fpath[1]}/_gateway"`,
     'fish:\n<%= config.bin %> completion fish > ~/.config/fish/completions/gateway.fish',
     'PowerShell:\n<%= config.bin %> completion powershell >> $PROFILE',

@@ -4,7 +4,7 @@ import { installation } from '../app/installation.js';
 export default class FeatureFlags extends GatewayCommand {
   static override description =
     'Shows the state of each flag and where it was set: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration ' +
-    'file. Flags that plugins declare in their manifests are included; no plugin is loaded.';
+    'file. Includes flags from the manifests of plugins; no plugin is loaded.';
   static override examples = [
     '<%= config.bin %> feature-flags',
     '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics --json',

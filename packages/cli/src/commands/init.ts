@@ -27,10 +27,10 @@ import { counted } from '../output/table.js';
 
 export default class Init extends GatewayCommand {
   static override description =
-    'Asks for Postgres, Redis and an e-mail address, unless flags or environment variables give them, and checks both. Creates the ' +
+    'Asks for Postgres, Redis and an email address, unless flags or environment variables set them, and checks the connections. Creates the ' +
     'database if it is missing, writes a configuration file with a new encryption key that only this user can read, applies the ' +
-    'migrations, and creates the first user; password and API key are shown only once. After a failure run it again: it continues. ' +
-    'Without a terminal it asks nothing, and names the flags that are missing.';
+    'migrations, and creates the first user; password and API key are shown only once. After a failure, run it again to continue. ' +
+    'Without a terminal, asks nothing and names the missing flags.';
   static override examples = [
     '<%= config.bin %> init',
     '<%= config.bin %> init --yes --email ada@example.com',
@@ -39,7 +39,7 @@ export default class Init extends GatewayCommand {
   static override flags = {
     email: valueFlag('<value>', 'Email of the first user.'),
     yes: Flags.boolean({
-      summary: 'Take the defaults of what is not given, and create a missing database.',
+      summary: 'Use defaults without asking, and create the database if it is missing.',
     }),
     force: Flags.boolean({
       summary:

@@ -14,8 +14,8 @@ type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 export default class Openapi extends GatewayCommand {
   static override description =
     'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema ' +
-    'of each event type. With --project-id the schemas are imported as event types of the project; a second import changes ' +
-    'nothing. Without it no database is needed. References to other files are followed; references to other hosts are rejected.';
+    'of each event type. With --project-id, the schemas are imported as event types of the project; a second import changes ' +
+    'nothing. Without it, no database is needed. References to other files are followed; references to other hosts are rejected.';
   static override examples = [
     '<%= config.bin %> openapi openapi.yaml',
     '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',

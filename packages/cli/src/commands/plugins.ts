@@ -4,7 +4,7 @@ import { installation, licenceOf } from '../app/installation.js';
 
 export default class Plugins extends GatewayCommand {
   static override description =
-    'Shows whether each plugin would become active with the current settings, and if not, why and what to do. Those that would are ' +
+    'Shows whether each plugin would become active with the current settings, and if not, why and how to fix it. Active plugins are ' +
     'imported, but not started.';
   static override examples = [
     '<%= config.bin %> plugins',

@@ -47,8 +47,8 @@ interface EndpointResult {
 
 export default class Retry extends GatewayCommand {
   static override description =
-    'For recovery after an outage; it does not replace the retry policy of an endpoint. --time goes by the time of the messages, ' +
-    'so reach further back for messages that waited in a topic or queue. Each delivery gets one attempt at once; if its policy is ' +
+    'Recovers deliveries after an outage; it does not replace the retry policy of an endpoint. --time refers to the time of the messages, ' +
+    'so choose a longer range if messages waited in a topic or queue. Each delivery gets one attempt at once; if its retries are ' +
     'used up and the attempt fails, the delivery fails again. Deliveries to paused endpoints wait until the endpoint is active; ' +
     'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. With --endpoint-id, one delivery tries an endpoint whose circuit breaker is open; the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
@@ -65,11 +65,16 @@ export default class Retry extends GatewayCommand {
       '<duration>',
       'How far back to look: integers with the units d, h, m, s and ms, as in 1h30m.',
     ),
-    'project-id': valueFlag('<id>', 'Event deliveries of this project. [default: all projects]'),
-    'event-id': valueFlag('<id>', 'Event deliveries of this event.'),
-    'endpoint-id': valueFlag('<id>', 'Event deliveries to this endpoint.'),
-    force: Flags.boolean({ summary: 'With --status success: deliver again what was delivered.' }),
-    'dry-run': Flags.boolean({ summary: 'Change nothing; count by project and endpoint.' }),
+    'project-id': valueFlag(
+      '<id>',
+      'Only event deliveries of this project. [default: all projects]',
+    ),
+    'event-id': valueFlag('<id>', 'Only event deliveries of this event.'),
+    'endpoint-id': valueFlag('<id>', 'Only event deliveries to this endpoint.'),
+    force: Flags.boolean({ summary: 'Required with --status success: deliver again.' }),
+    'dry-run': Flags.boolean({
+      summary: 'Count by project and endpoint, without changing anything.',
+    }),
     ...jsonFlag,
   };
 

@@ -18,10 +18,13 @@ import {
 } from '../app/gateway-command.js';
 
 export const filterFlags = {
-  'project-id': valueFlag('<id>', 'Messages of this project.'),
-  'source-id': valueFlag('<id>', 'Messages of this source.'),
-  code: valueFlag('<code>', 'Messages rejected with this code, for example not_json.'),
-  time: valueFlag('<duration>', 'Messages of the last 2h, 30m, …, by their time at the broker.'),
+  'project-id': valueFlag('<id>', 'Only messages of this project.'),
+  'source-id': valueFlag('<id>', 'Only messages of this source.'),
+  code: valueFlag('<code>', 'Only messages rejected with this code, for example not_json.'),
+  time: valueFlag(
+    '<duration>',
+    'Only messages from the last 2h, 30m, …, by their time at the broker.',
+  ),
 };
 
 /** The flags of commands that change messages, chosen by id, or with `--all` and filters. */
@@ -30,7 +33,7 @@ export const chosenFlags = {
     summary: 'All quarantined messages that match the filters, instead of ids.',
   }),
   ...filterFlags,
-  'dry-run': Flags.boolean({ summary: 'Change nothing; show what would be done.' }),
+  'dry-run': Flags.boolean({ summary: 'Show what would be done, without changing anything.' }),
 };
 export const chosenArgs = {
   id: Args.string({ multiple: true, ignoreStdin: true, description: 'Ids of messages.' }),

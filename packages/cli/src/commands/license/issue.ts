@@ -11,7 +11,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}
 
 export default class LicenseIssue extends GatewayCommand {
   static override description =
-    'Prints the token. With --generate-key it creates the key pair of a distribution instead: the private key is written to a new ' +
+    'Prints the token. With --generate-key, creates the key pair of a distribution instead: the private key is written to a new ' +
     'file, and the public key is printed for the setting license_public_key. Needs no service.';
   static override examples = [
     '<%= config.bin %> license issue --generate-key ./distribution.pem',

@@ -2,13 +2,13 @@ import { GatewayCommand, argument, valueFlag } from '../../app/gateway-command.j
 
 export default class MigrateCreate extends GatewayCommand {
   static override description =
-    'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
+    'Writes an empty pair of SQL files, up and down, with the next number. Needs no database.';
   static override examples = [
     '<%= config.bin %> migrate create add_portal_links',
     '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
   ];
   static override flags = {
-    dir: valueFlag('<path>', 'Folder to write to. [default: that of the gateway itself]'),
+    dir: valueFlag('<path>', 'Folder to write to. [default: the migrations folder of the gateway]'),
   };
   static override args = {
     name: argument('Lower-case letters, digits and underscores.'),

@@ -2,7 +2,7 @@ import { GatewayCommand } from '../../app/gateway-command.js';
 
 export default class MigrateUp extends GatewayCommand {
   static override description =
-    'Run it before the first start and after an upgrade. All migrations are applied, or none. A second run at the same time ' +
+    'Run it before the first start and after an upgrade. Either all migrations are applied or none. A concurrent run ' +
     'waits. Agents and servers may keep running: the migration waits for their locks half a second at a time, for up to a minute.';
   static override examples = [
     '<%= config.bin %> migrate up',

@@ -12,9 +12,9 @@ import { escapeLine } from '../../output/escape-terminal.js';
 
 export default class UtilsCircuitBreakers extends GatewayCommand {
   static override description =
-    'While a breaker is open, nothing is sent to its endpoint, and deliveries wait without using attempts. At UNTIL one delivery ' +
+    'While a breaker is open, nothing is sent to its endpoint, and deliveries wait without using attempts. At UNTIL, one delivery ' +
     'is tried; if it succeeds, the breaker closes and the others are sent. --reset closes the breaker now, for an endpoint that ' +
-    'has just been fixed.';
+    'was just fixed.';
   static override examples = [
     '<%= config.bin %> utils circuit-breakers',
     '<%= config.bin %> utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --json',

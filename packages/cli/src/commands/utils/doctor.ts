@@ -8,7 +8,7 @@ import type { DoctorFinding } from '../../doctor/finding.js';
 export default class UtilsDoctor extends GatewayCommand {
   static override description =
     'Checks settings, encryption key, licence, database, migrations, clock, agents, KV, plugins, the broker of each source, the health of each project, ' +
-    'ports, the sandbox, open files, SMTP and proxy at the same time, for at most ten seconds, and gives a fix for each problem. ' +
+    'ports, the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
     'Changes nothing. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.';
   static override examples = [
     '<%= config.bin %> utils doctor',
@@ -16,7 +16,7 @@ export default class UtilsDoctor extends GatewayCommand {
     '<%= config.bin %> utils doctor --smtp-to ops@example.com',
   ];
   static override flags = {
-    'smtp-to': valueFlag('<address>', 'Send a test mail to this address.'),
+    'smtp-to': valueFlag('<address>', 'Send a test email to this address.'),
     ...jsonFlag,
   };
 

@@ -13,11 +13,11 @@ export default class UtilsExplain extends GatewayCommand {
   static override flags = {
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
     message: Flags.boolean({
-      summary: 'Write only the bytes of the message that the event was made of.',
+      summary: 'Write only the message that the event was created from, as raw bytes.',
     }),
   };
   static override args = {
-    id: argument('Id of the event; the header webhook-id of a delivery names the delivery.'),
+    id: argument('Id of the event. The header webhook-id has the id of the delivery instead.'),
   };
 
   async run(): Promise<void> {

@@ -17,7 +17,7 @@ const WATCH_INTERVAL_MS = 200;
 export default class UtilsTransform extends GatewayCommand {
   static override description =
     'Runs a transform function in the sandbox, with the limits of an agent, and shows the result: accepted, dropped, or ' +
-    'quarantined and why. With --project-id or --source-id it also shows where the events would go; without them no database is ' +
+    'quarantined, and why. With --project-id or --source-id, also shows where the events would go; without them, no database is ' +
     'needed. Changes nothing. Exits with 1 if the message would be quarantined.';
   static override examples = [
     '<%= config.bin %> utils transform transform.js --sample order.json',
@@ -28,7 +28,7 @@ export default class UtilsTransform extends GatewayCommand {
   static override flags = {
     sample: valueFlag(
       '<path>',
-      'File with a message as the broker delivers it; - for standard input.',
+      'File with a message as received from the broker; - for standard input.',
     ),
     'source-id': valueFlag('<id>', 'Run the stored function of this source instead of a file.'),
     'project-id': valueFlag('<id>', 'Show where the events would go in this project.'),
@@ -36,8 +36,7 @@ export default class UtilsTransform extends GatewayCommand {
       helpValue: '<name: value>',
       multiple: true,
       multipleNonGreedy: true,
-      summary:
-        "Header of the broker's message, for subscriptions that filter by headers. May be repeated.",
+      summary: 'Header of the message, for subscriptions that filter by headers. May be repeated.',
     }),
     watch: Flags.boolean({ summary: 'Run again whenever one of the files changes, until Ctrl-C.' }),
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),

@@ -24,9 +24,9 @@ export default class UtilsVerify extends GatewayCommand {
   static override flags = {
     secret: valueFlag(
       '<value>',
-      'Secret of the endpoint. It remains in the shell history: prefer --secret-file.',
+      'Secret of the endpoint. It stays in the shell history: prefer --secret-file.',
     ),
-    'secret-file': valueFlag('<path>', 'File with the secret, - for standard input.'),
+    'secret-file': valueFlag('<path>', 'File with the secret; - for standard input.'),
     id: valueFlag('<value>', 'Value of webhook-id.'),
     timestamp: valueFlag('<seconds>', 'Value of webhook-timestamp.'),
     signature: valueFlag(

@@ -14,16 +14,16 @@ const ERROR_CHARS = 60;
 
 export default class UtilsIssuesList extends GatewayCommand {
   static override description =
-    'An issue groups the failed attempts at an endpoint by the kind of error. It resolves when the endpoint succeeds again. ' +
-    '`gateway utils issues retry` sends what failed since.';
+    'An issue groups the failed attempts of an endpoint by kind of error. It resolves when the endpoint succeeds again. ' +
+    '`gateway utils issues retry` resends the deliveries that failed since.';
   static override examples = [
     '<%= config.bin %> utils issues list',
     '<%= config.bin %> utils issues list --state resolved --json',
   ];
   static override flags = {
-    state: valueFlag('<state>', `Issues in this state: ${STATES.join(', ')}. [default: open]`),
-    'project-id': valueFlag('<id>', 'Issues of this project. [default: all projects]'),
-    limit: Flags.integer({ summary: 'The most issues to list.', min: 1, max: 1000, default: 100 }),
+    state: valueFlag('<state>', `Only issues in this state: ${STATES.join(', ')}. [default: open]`),
+    'project-id': valueFlag('<id>', 'Only issues of this project. [default: all projects]'),
+    limit: Flags.integer({ summary: 'Maximum number of issues.', min: 1, max: 1000, default: 100 }),
     ...jsonFlag,
   };
 

@@ -3,7 +3,7 @@ import { argument, Flags, GatewayCommand, idOf } from '../../../app/gateway-comm
 
 export default class UtilsIssuesMute extends GatewayCommand {
   static override description =
-    'A muted issue is still counted, and is not shown as open, even if the endpoint recovers and fails again.';
+    'A muted issue is still counted but not shown as open, even if the endpoint recovers and fails again.';
   static override examples = [
     '<%= config.bin %> utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef',
     '<%= config.bin %> utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef --off',

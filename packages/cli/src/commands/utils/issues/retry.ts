@@ -12,13 +12,13 @@ import { counted } from '../../../output/table.js';
 
 export default class UtilsIssuesRetry extends GatewayCommand {
   static override description =
-    'Sends what failed or waits at the endpoint of the issue since the issue was first seen. A delivery that waits keeps the attempts that it has left. ' +
+    'Sends the deliveries to the endpoint that failed or wait since the issue was first seen. A waiting delivery keeps its remaining attempts. ' +
     'If the circuit breaker of the endpoint is open, one delivery tries the endpoint, and the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
     '<%= config.bin %> utils issues retry 019ab3c4-5d6e-7f70-9123-456789abcdef --dry-run',
   ];
   static override flags = {
-    'dry-run': Flags.boolean({ summary: 'Change nothing; count the deliveries.' }),
+    'dry-run': Flags.boolean({ summary: 'Count the deliveries, without changing anything.' }),
     ...jsonFlag,
   };
   static override args = { id: argument('Id of the issue.') };

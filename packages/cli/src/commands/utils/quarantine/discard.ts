@@ -13,7 +13,7 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
   ];
   static override flags = {
     ...chosenFlags,
-    yes: Flags.boolean({ summary: 'Confirms --all without a filter.' }),
+    yes: Flags.boolean({ summary: 'Confirm --all without a filter.' }),
   };
   static override args = chosenArgs;
 

@@ -12,8 +12,8 @@ import { findEntries, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineEdit extends GatewayCommand {
   static override description =
-    'Opens the bytes in $VISUAL or $EDITOR, or takes them from a file or standard input, stores them beside the received bytes, ' +
-    'and says whether the message would be accepted now. It stays quarantined until it is replayed.';
+    'Opens the content in $VISUAL or $EDITOR, or reads it from a file or standard input, stores it in addition to the original, ' +
+    'and reports whether the message would be accepted now. It stays quarantined until it is replayed.';
   static override examples = [
     '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file ./message.json',
@@ -22,7 +22,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
   static override flags = {
     file: valueFlag(
       '<path>',
-      'File with the new bytes; - for standard input. Without it an editor opens.',
+      'File with the new content; - for standard input. [default: open an editor]',
     ),
   };
   static override args = messageArg;

@@ -9,8 +9,8 @@ const REASON_CHARS = 120;
 
 export default class UtilsQuarantineList extends GatewayCommand {
   static override description =
-    'Lists the newest first, of all projects if none is given. A quarantined message cannot become an event as it is. Its bytes ' +
-    'and the reason are kept, and it is acknowledged to its broker.';
+    'Lists the newest messages first, from all projects by default. A quarantined message could not become an event. Its content ' +
+    'and the reason are stored, and it was acknowledged to its broker.';
   static override examples = [
     '<%= config.bin %> utils quarantine list',
     '<%= config.bin %> utils quarantine list --status quarantined --code not_json --time 2h',
@@ -18,7 +18,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
   ];
   static override flags = {
     ...filterFlags,
-    status: valueFlag('quarantined|replayed|discarded', 'Messages with this status.'),
+    status: valueFlag('quarantined|replayed|discarded', 'Only messages with this status.'),
     limit: valueFlag('<integer>', `Maximum number of messages. [default: ${SHOWN}]`),
     ...jsonFlag,
   };

@@ -9,8 +9,8 @@ const UNDONE: readonly (ReplayResult['kind'] | 'discarded')[] = ['refused', 'cha
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
   static override description =
-    'Runs the current function of the source, validates, and creates the events with the coordinates and time of the original ' +
-    'message, so a second replay creates no second event. Agents route and deliver them. Exits with 1 if a message is still ' +
+    'Runs the current function of the source, validates the result, and creates events with the coordinates and time of the original ' +
+    'message, so that a second replay creates no duplicates. Agents route and deliver them. Exits with 1 if a message is still ' +
     'rejected, is discarded, or changed meanwhile.';
   static override examples = [
     '<%= config.bin %> utils quarantine replay 019ab3c4-5d6e-8f70-9123-456789abcdef',

@@ -4,15 +4,15 @@ import { findEntries, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
   static override description =
-    'Shows the origin of the message, why it was rejected, what the reason means, and the bytes to replay. Control characters are ' +
+    'Shows the origin of the message, why it was rejected, what the reason means, and the content to replay. Control characters are ' +
     'escaped; --raw writes the bytes unchanged.';
   static override examples = [
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef --raw > message.json',
   ];
   static override flags = {
-    raw: Flags.boolean({ summary: 'Write only the bytes.' }),
-    original: Flags.boolean({ summary: 'Show the received bytes of an edited message.' }),
+    raw: Flags.boolean({ summary: 'Write only the content, as raw bytes.' }),
+    original: Flags.boolean({ summary: 'Show the original content of an edited message.' }),
     ...jsonFlag,
   };
   static override args = messageArg;

@@ -20,8 +20,8 @@ const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
   static override description =
-    'With --endpoint-id, gives an endpoint a new secret and prints it once; the current secrets keep signing during the overlap. ' +
-    'With --encryption-key-file, re-encrypts every stored secret with a new key, all or nothing; no agent may be running. Both ' +
+    'With --endpoint-id, creates a new secret for an endpoint and prints it once; the current secrets keep signing during the overlap. ' +
+    'With --encryption-key-file, re-encrypts every stored secret with a new key, all or none; no agent may be running. Both ' +
     'can be repeated safely.';
   static override examples = [
     '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
@@ -29,16 +29,18 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     'openssl rand -base64 32 > new.key && <%= config.bin %> utils secrets rotate --encryption-key-file new.key --dry-run',
   ];
   static override flags = {
-    'endpoint-id': valueFlag('<id>', 'Endpoint to give a new secret.'),
+    'endpoint-id': valueFlag('<id>', 'Endpoint that gets a new secret.'),
     overlap: valueFlag(
       '<duration>',
-      `How long the current secrets keep signing; 0 ends them now. [default: ${OVERLAP}]`,
+      `How long the current secrets keep signing; 0 expires them now. [default: ${OVERLAP}]`,
     ),
     'encryption-key-file': valueFlag(
       '<path>',
       'File with the new encryption key. The current key is the setting encryption_key.',
     ),
-    'dry-run': Flags.boolean({ summary: 'Count the secrets to re-encrypt, and change nothing.' }),
+    'dry-run': Flags.boolean({
+      summary: 'Count the secrets to re-encrypt, without changing anything.',
+    }),
     ...jsonFlag,
   };
 

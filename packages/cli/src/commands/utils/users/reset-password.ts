@@ -14,8 +14,8 @@ const PASSWORD_MIN = 12;
 
 export default class UtilsUsersResetPassword extends GatewayCommand {
   static override description =
-    'Prints a link with which the user chooses another password, once, within an hour. With --password-stdin, sets the password ' +
-    'from standard input instead. Either ends the sessions of the user, and the audit logs of their organisations have an entry.';
+    'Prints a link to set a new password, which works once and expires after an hour. With --password-stdin, reads the new password ' +
+    'from standard input instead. Both end all sessions of the user and are recorded in the audit logs of their organisations.';
   static override examples = [
     '<%= config.bin %> utils users reset-password --email ada@example.com',
     '<%= config.bin %> utils users reset-password --email ada@example.com --password-stdin < password.txt',
