@@ -8,6 +8,8 @@ import * as assert from 'uvu/assert';
 import { RECEIVER, SAMPLE } from '#dashboard/pages/start/commands';
 import { checksOf, type Progress } from '#dashboard/pages/start/progress';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { kafka, type KafkaBroker } from '../support/kafka.js';
+import { sqs, type Queues } from '../support/sqs.js';
 import { until } from '../support/until.js';
 import { inspect, picture, visit, type Visit } from './browser.js';
 import { emptyInstance } from './scene.js';
@@ -16,12 +18,19 @@ const firstRun = suite('dashboard/first-run');
 
 let instance: Awaited<ReturnType<typeof emptyInstance>>;
 let shop: Endpoint;
+let broker: KafkaBroker;
+let queues: Queues;
 firstRun.before(async () => {
-  [instance, shop] = await Promise.all([emptyInstance(), endpoint()]);
+  [instance, shop, broker, queues] = await Promise.all([
+    emptyInstance(),
+    endpoint(),
+    kafka(),
+    sqs(),
+  ]);
 });
 firstRun.after(async () => {
   await instance.close();
-  await shop.close();
+  await Promise.all([shop.close(), broker.close(), queues.close()]);
 });
 
 /** Opens the dashboard as the user created by `gateway bootstrap`. */
@@ -103,14 +112,88 @@ firstRun(
   },
 );
 
-firstRun("a provider's webhook becomes a first message on the same page", async () => {
-  const { page, close } = await open();
+/** Creates a project with an endpoint, and chooses where its messages come from. */
+async function from(origin: string, project: string): Promise<Visit> {
+  const it = await open();
+  const { page } = it;
   await page.getByRole('link', { name: 'New project' }).click();
-  await page.getByLabel('Name').fill('Payments');
+  await page.getByLabel('Name').fill(project);
   await page.getByRole('button', { name: 'Create project' }).click();
   await page.getByLabel('URL').fill(shop.url);
   await page.getByRole('button', { name: 'Add endpoint' }).click();
-  await page.getByRole('button', { name: "From a provider's webhook" }).click();
+  await page.getByRole('button', { name: origin }).click();
+  return it;
+}
+
+/** Waits until the page says that the message was delivered. */
+async function delivered({ page }: Visit): Promise<void> {
+  await page.getByText(`${SAMPLE.event_type} arrived.`).waitFor();
+  await page.getByText(/accepted the event\./).waitFor();
+  await page.getByRole('link', { name: 'Go to overview' }).waitFor();
+}
+
+firstRun('a message of a Kafka topic is delivered', async () => {
+  const topic = await broker.topic();
+  const it = await from('From Kafka', 'From a topic');
+  const { page } = it;
+  await page.getByLabel('Topic name').waitFor();
+  await inspect(page, 'start-kafka-light');
+  await page.getByLabel('Name', { exact: true }).fill('orders');
+  await page.getByLabel('Brokers').fill(broker.listeners.plaintext);
+  await page.getByLabel('Topic name').fill(topic);
+  await page.getByRole('button', { name: 'Create source' }).click();
+  const text = await page.getByLabel('First message', { exact: true }).innerText();
+  const [, body, address, to] =
+    /^echo '(.+)' \| kafka-console-producer\.sh --bootstrap-server (\S+) --topic (\S+)$/.exec(
+      text,
+    ) ?? [];
+  assert.equal([address, to], [broker.listeners.plaintext, topic], text);
+  await broker.produce(topic, [body ?? '']);
+  await delivered(it);
+  await inspect(page, 'start-kafka-done-light');
+  await it.close();
+});
+
+firstRun('a message of an SQS queue is delivered', async () => {
+  const queue = queues.queue();
+  const connection = queues.connection(queue.name);
+  const it = await from('From SQS', 'From a queue');
+  const { page } = it;
+  await page.getByLabel('Name', { exact: true }).fill('orders');
+  await page.getByLabel('Access key').fill(connection.access_key_id);
+  await page.getByLabel('Secret key').fill(connection.secret_key);
+  await page.getByLabel('Region').fill(connection.default_region);
+  await page.getByLabel('Queue name').fill(connection.queue_name);
+  await page.getByLabel('Endpoint', { exact: true }).fill(connection.endpoint);
+  await inspect(page, 'start-sqs-light');
+  await page.getByRole('button', { name: 'Create source' }).click();
+  const text = await page.getByLabel('First message', { exact: true }).innerText();
+  const place = `--region ${connection.default_region} --endpoint-url '${connection.endpoint}'`;
+  assert.match(text, `aws sqs get-queue-url ${place} --queue-name ${queue.name} `);
+  await queues.send(queue, [/--message-body '(.+)'$/.exec(text)?.[1] ?? '']);
+  await delivered(it);
+  await it.close();
+});
+
+firstRun(
+  'a provider that signs is given the URL, and no command that would be refused',
+  async () => {
+    const { page, close } = await from("From a provider's webhook", 'Signed');
+    await page.getByLabel('Name', { exact: true }).fill('code host');
+    await page.getByLabel('Verification').selectOption('GitHub');
+    await page.getByLabel('Secret', { exact: true }).fill('a secret of the provider');
+    await page.getByRole('button', { name: 'Create source' }).click();
+    await page.getByText('only the provider can sign it').waitFor();
+    const url = await page.getByText(/\/ingest\//).innerText();
+    assert.is(new URL(url).origin, instance.api.url);
+    assert.is(await page.getByLabel('First message', { exact: true }).count(), 0);
+    await close();
+  },
+);
+
+firstRun("a provider's webhook becomes a first message on the same page", async () => {
+  const it = await from("From a provider's webhook", 'Payments');
+  const { page, close } = it;
   await page.getByLabel('Name', { exact: true }).fill('billing provider');
   await page.getByRole('button', { name: 'Create source' }).click();
   const command = page.getByLabel('First message', { exact: true });
@@ -121,10 +204,7 @@ firstRun("a provider's webhook becomes a first message on the same page", async 
     await run(text);
     return (await page.getByText(`${SAMPLE.event_type} arrived.`).count()) === 1;
   });
-  await page.getByText(/accepted the event\./).waitFor();
-  await page.getByRole('button', { name: 'From Kafka' }).click();
-  await page.getByLabel('Topic name').waitFor();
-  await inspect(page, 'start-kafka-light');
+  await delivered(it);
   await close();
 });
 

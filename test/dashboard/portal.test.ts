@@ -41,6 +41,12 @@ portal.before(async () => {
   });
   acme = await deliveredTo('acme');
   globex = await deliveredTo('globex');
+  const { uid } = await scene.client.endpoints.create({
+    name: 'archive of everything that was ever sent to the warehouse in Rotterdam',
+    url: 'https://archive.example.com/webhooks',
+    owner_id: 'acme',
+  });
+  await scene.client.endpoints.pause(uid);
 });
 portal.after(async () => {
   await scene.close();
@@ -216,25 +222,40 @@ portal('a link that does not manage endpoints reads, tests and sends again', asy
   await close();
 });
 
-portal('on a phone no page is wider than the window', async () => {
-  const { page, close } = await open({ isPhone: true, theme: 'dark' });
-  const pages = [
-    '/endpoints',
-    `/endpoints/${acme.endpointId}`,
-    '/endpoints/new',
-    '/deliveries',
-    `/deliveries/${acme.deliveryId}`,
-    '/event-types',
-    '/event-types/invoice.sent',
-  ];
-  for (const [k, path] of pages.entries()) {
-    await go(page, path);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-    await inspect(page, `portal-phone-${k}`);
-  }
-  await close();
-});
+/** Words of operators and names of others, which no page of a customer shows. */
+const INTERNAL =
+  /\boperator\b|circuit breaker|\bagents?\b|globex|Orders|GATEWAY_|allowed_networks/i;
+
+const LOOKS = {
+  wide: { isWide: true },
+  'wide-dark': { isWide: true, theme: 'dark' },
+  phone: { isPhone: true },
+  'phone-dark': { isPhone: true, theme: 'dark' },
+} as const;
+for (const [look, options] of Object.entries(LOOKS)) {
+  portal(`pages fit their window, are accessible and show nothing internal: ${look}`, async () => {
+    const { page, close } = await open(options);
+    const pages = {
+      endpoints: '/endpoints',
+      endpoint: `/endpoints/${acme.endpointId}`,
+      'endpoint-new': '/endpoints/new',
+      subscribe: `/subscriptions/new?endpoint=${acme.endpointId}`,
+      deliveries: '/deliveries',
+      delivery: `/deliveries/${acme.deliveryId}`,
+      'event-types': '/event-types',
+      'event-type': '/event-types/invoice.sent',
+      missing: `/endpoints/${globex.endpointId}`,
+    };
+    for (const [name, path] of Object.entries(pages)) {
+      await go(page, path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+      await inspect(page, `portal-${name}-${look}`);
+      assert.not.match(await page.locator('body').innerText(), INTERNAL, name);
+    }
+    await close();
+  });
+}
 
 portal('a link brings the colours of the site around it, and no CSS', async () => {
   const styleOf = (page: Page, name: string) =>

@@ -135,9 +135,9 @@ function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
 function Remark({ row }: { readonly row: ListedEndpoint }) {
   const { until, sentence } = stateOf(row, row.attempts);
   const reason = isPortal.value
-    ? row.status === 'active'
-      ? undefined
-      : sentence
+    ? row.status === 'inactive'
+      ? sentence
+      : undefined
     : (row.status_reason ?? undefined);
   return (
     <span class="muted" title={reason}>

@@ -38,8 +38,7 @@ const WORDS = {
     open: (failures: number, requests: number) =>
       `We paused sending because your server did not accept our requests: ${failures} of ${requests} failed. No message is lost. We try again`,
     probing: 'We paused sending and are now trying one request. If it succeeds, the others follow.',
-    failing:
-      'Your server did not accept most of our requests in the last 24 hours. See its last error below.',
+    failing: 'Your server did not accept most of our requests in the last 24 hours.',
     active: 'We send messages to this endpoint.',
   },
 } as const;

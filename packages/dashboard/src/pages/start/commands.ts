@@ -1,5 +1,6 @@
 import type { Source } from '@gateway/client';
 import { root } from '../../router/location.js';
+import { shellQuoted } from '../event-types/event-command.js';
 
 export const SAMPLE = {
   event_type: 'order.created',
@@ -23,13 +24,44 @@ export function firstMessage({ url, pub_sub: pubSub }: Source): string {
   const body = JSON.stringify(SAMPLE);
   if (url !== null)
     return `curl ${new URL(url, location.origin).href} -H 'content-type: application/json' -d '${body}'`;
-  const connection = (pubSub?.[pubSub.type as 'kafka'] ?? {}) as Readonly<
-    Record<string, string | readonly string[]>
-  >;
-  const text = (name: string) => [connection[name] ?? '…'].flat().join(',');
+  const connection = pubSub?.[pubSub.type as 'kafka'] ?? {};
   return pubSub?.type === 'sqs'
-    ? `aws sqs send-message --queue-url "$(aws sqs get-queue-url --queue-name ${text('queue_name')} --query QueueUrl --output text)" --message-body '${body}'`
-    : `echo '${body}' | kafka-console-producer.sh --bootstrap-server ${text('brokers')} --topic ${text('topic_name')}`;
+    ? sqsCommand(connection as SqsConnection, body)
+    : kafkaCommand(connection as KafkaConnection, body);
+}
+
+interface KafkaConnection {
+  readonly brokers: readonly string[];
+  readonly topic_name: string;
+  readonly auth?: object;
+}
+
+function kafkaCommand({ brokers, topic_name: topic, auth }: KafkaConnection, body: string): string {
+  const login = auth ? ' --producer.config client.properties' : '';
+  return `echo '${body}' | kafka-console-producer.sh --bootstrap-server ${brokers.join(',')} --topic ${topic}${login}`;
+}
+
+interface SqsConnection {
+  /** The name, URL or ARN. */
+  readonly queue_name: string;
+  readonly default_region?: string;
+  readonly endpoint?: string;
+}
+
+function sqsCommand(
+  { queue_name: queue, default_region: region, endpoint }: SqsConnection,
+  body: string,
+): string {
+  const place = [
+    region ? ` --region ${region}` : '',
+    endpoint ? ` --endpoint-url ${shellQuoted(endpoint)}` : '',
+  ].join('');
+  const name = queue.slice(queue.lastIndexOf(':') + 1);
+  const url = /^https?:/.test(queue)
+    ? shellQuoted(queue)
+    : `"$(aws sqs get-queue-url${place} --queue-name ${name} --query QueueUrl --output text)"`;
+  const group = queue.endsWith('.fifo') ? ' --message-group-id first' : '';
+  return `aws sqs send-message${place} --queue-url ${url}${group} --message-body '${body}'`;
 }
 
 export function receiverLine(secret: string | undefined): string {

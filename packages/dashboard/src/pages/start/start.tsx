@@ -4,7 +4,7 @@ import { useId, useRef, useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/read.js';
-import { Code } from '../../components/data.js';
+import { Code, Copyable } from '../../components/data.js';
 import { Loaded, Problem } from '../../components/feedback.js';
 import { fieldError, TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
@@ -173,15 +173,21 @@ function FromSource({ type }: { type: string }) {
   );
   if (!may('member')) return <p class="muted">Connecting a source requires the member role.</p>;
   if (source) {
+    const isSigned = source.verifier !== null && source.verifier.type !== 'noop';
     return (
       <>
         <p>
           <a href={projectHref(`/sources/${source.uid}`)}>{source.name}</a> is connected.{' '}
           {source.url === null
             ? 'Write a message to it, for example:'
-            : 'Enter its URL at the provider, or test it:'}
+            : 'Enter its URL at the provider:'}
         </p>
-        <Code isRaw label="First message" text={firstMessage(source)} />
+        {source.url !== null && <Copyable text={source.url} what="URL" />}
+        {isSigned ? (
+          <p>Then let the provider send a test event: only the provider can sign it.</p>
+        ) : (
+          <Code isRaw label="First message" text={firstMessage(source)} />
+        )}
       </>
     );
   }
