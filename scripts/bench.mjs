@@ -16,6 +16,7 @@ const known = [
   'transform',
   'neighbours',
   'dashboard',
+  'pages',
   'soak',
 ];
 const usual = ['pipeline', 'posts', 'observing', 'scrape'];

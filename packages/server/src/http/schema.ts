@@ -33,6 +33,7 @@ export function nullable<Schema extends TSchema>(
   return Type.Unsafe<Schema['static'] | null>({
     ...schema,
     type: [schema['type'] as string, 'null'],
+    ...(Array.isArray(schema['enum']) && { enum: [...(schema['enum'] as unknown[]), null] }),
     ...(description !== undefined && { description }),
   });
 }

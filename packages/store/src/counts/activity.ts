@@ -4,7 +4,7 @@ import { idBound } from '../pagination/log-page.js';
 /**
  * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
  */
-const PROJECT = '00000000-0000-0000-0000-000000000000';
+export const PROJECT = '00000000-0000-0000-0000-000000000000';
 const KEPT_DAYS = 7;
 
 /*

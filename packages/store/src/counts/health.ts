@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { countUpTo, PENDING } from './activity.js';
+import { countUpTo, PENDING, PROJECT } from './activity.js';
 
 /** The number of endpoints that are returned in full. The others are only counted. */
 export const ENDPOINTS_LISTED = 10;
@@ -45,7 +45,7 @@ export async function readProjectStates(pool: pg.Pool, projectId: string): Promi
   const quarantined = `quarantined_messages where project_id = $1 and status = 'quarantined'`;
   const expired = 'select max(expires_at) from agents where expires_at <= now()';
   const ofStatus = (status: string) =>
-    `from endpoints where project_id = $1 and deleted_at is null and status = '${status}'`;
+    `from endpoints where project_id = $1 and deleted_at is null and status <> 'active' and status = '${status}'`;
   const { rows } = await pool.query<ProjectStates>({
     name: 'read-project-states',
     text: `select now() as now, pending.n as pending_events, pending.seconds as oldest_pending_seconds,
@@ -94,8 +94,8 @@ export interface EndpointTroubles {
 
 /**
  * Returns the active endpoints among `openIds`, and others with failed requests. Reads the latest
- * activity of each active endpoint of the project and, for those listed, their waiting deliveries
- * and the newest unsuccessful one. No lock.
+ * activity of these alone and, for those listed, their waiting deliveries and the newest
+ * unsuccessful one. No lock.
  */
 export async function readEndpointTroubles(
   pool: pg.Pool,
@@ -106,16 +106,25 @@ export async function readEndpointTroubles(
     `(select id, reason from event_deliveries where project_id = $1 and endpoint_id = l.id and status = '${status}' order by id desc limit 1)`;
   const { rows } = await pool.query<EndpointTrouble & { of_kind: number }>({
     name: 'read-endpoint-troubles',
-    text: `with counted as materialized (
-        select n.id, n.name, a.*, case when n.id in (select unnest($2::uuid[])) then 'open' when a.failure >= a.success then 'failing' else 'partly' end as kind
-        from (select date_bin('10 minutes', now(), 'epoch') - interval '10 minutes' as since) r, endpoints n, lateral (
-          select r.since, coalesce(sum(n) filter (where status = 'success'), 0)::float8 as success, coalesce(sum(n) filter (where status = 'failure'), 0)::float8 as failure
-          from activity where project_id = $1 and endpoint_id = n.id and at >= r.since and kind = 'attempt') a
-        where n.project_id = $1 and n.deleted_at is null and n.status = 'active'
+    text: `with recent as materialized (select date_bin('10 minutes', now(), 'epoch') - interval '10 minutes' as since),
+      failed as materialized (
+        select endpoint_id as id, sum(n)::float8 as failure from activity
+        where project_id = $1 and at >= (select since from recent) and kind = 'attempt' and status = 'failure' and endpoint_id <> '${PROJECT}' group by 1
+      ),
+      counted as materialized (
+        select n.id, n.name, r.since, a.success, t.failure, case when t.is_open then 'open' when t.failure >= a.success then 'failing' else 'partly' end as kind
+        from (
+          select id, max(failure) as failure, bool_or(is_open) as is_open
+          from (select id, failure, false as is_open from failed union all select unnest($2::uuid[]), 0, true) t group by id
+        ) t cross join recent r
+        join endpoints n on n.project_id = $1 and n.id = t.id and n.deleted_at is null and n.status = 'active'
+        cross join lateral (
+          select coalesce(sum(n), 0)::float8 as success from activity
+          where project_id = $1 and endpoint_id = t.id and at >= r.since and kind = 'attempt' and status = 'success') a
       ),
       ranked as materialized (
         select c.*, row_number() over (partition by kind order by failure desc, id) as k, count(*) over (partition by kind)::int as of_kind
-        from counted c where kind = 'open' or failure > 0
+        from counted c
       )
       select l.id, l.name, l.kind, l.success, l.failure, l.since, l.of_kind, last.reason,
         ${countUpTo(`event_deliveries where project_id = $1 and endpoint_id = l.id and status in ('scheduled', 'retry')`, WAITING_MAX)} as waiting

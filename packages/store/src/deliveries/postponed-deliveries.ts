@@ -14,6 +14,15 @@ export const WAIT_REASONS = {
 
 export type WaitReason = keyof typeof WAIT_REASONS;
 
+const CODES = new Map(
+  Object.entries(WAIT_REASONS).map(([code, sentence]) => [sentence as string, code as WaitReason]),
+);
+
+/** Returns the code of the stored reason why a delivery was postponed. Undefined for other reasons. */
+export function waitReasonOf(reason: string): WaitReason | undefined {
+  return CODES.get(reason);
+}
+
 export interface Wait {
   readonly reason: WaitReason;
   readonly dueInMs: number;

@@ -5,6 +5,7 @@ import { insertSubscription } from '#store/config/subscriptions';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../../store/made.js';
 import { makeProject, startApi, type Api } from '../../api.js';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { decodeValue, KV_VERSIONS } from '#store/kv/versions';
 
 const deliveries = suite('server/routes/deliveries/event-deliveries');
@@ -80,6 +81,27 @@ deliveries(
     assert.equal(await shown(), ['{"n":1}', false, 7]);
   },
 );
+
+deliveries('a delivery says by a code why it waits', async () => {
+  const it = await setUp('retry');
+  const waits = async (set: string) => {
+    await api.db.rows(`update event_deliveries set ${set} where id = $1`, [it.id]);
+    const { waits_for } = (await api.call('GET', `${it.path}/${it.id}`)).body.data;
+    return waits_for as string | null;
+  };
+  const later = `next_attempt_at = now() + interval '1 hour'`;
+  assert.equal(
+    [
+      await waits(`${later}, reason = 'It answered 503.'`),
+      await waits(`${later}, reason = '${WAIT_REASONS.breaker}'`),
+      await waits(`status = 'scheduled', ${later}, reason = '${WAIT_REASONS.rate_limit}'`),
+      await waits(`next_attempt_at = now(), reason = null`),
+      await waits(`next_attempt_at = 'infinity'`),
+      await waits(`status = 'failure', next_attempt_at = null`),
+    ],
+    ['retry', 'breaker', 'rate_limit', null, 'paused', null],
+  );
+});
 
 deliveries('deliveries are filtered by event, endpoint and several statuses', async () => {
   const it = await setUp('failure');

@@ -55,11 +55,10 @@ export default function DeliveryLog() {
 /** Returns why a delivery waits or has ended, in a few words. */
 function Remark({ row }: { row: EventDelivery }) {
   if (isPortal.value) return <OwnerRemark row={row} />;
-  const { reason, next_attempt_at: next, status, endpoint_metadata: endpoint } = row;
-  if (status === 'scheduled' && endpoint.status === 'paused') return <>endpoint paused</>;
-  if (reason?.startsWith('The circuit breaker'))
-    return <>breaker open{next && `, ${rowTime(next)}`}</>;
-  if (next && status === 'retry') {
+  const { reason, next_attempt_at: next, waits_for: wait } = row;
+  if (wait === 'paused') return <>endpoint paused</>;
+  if (wait === 'breaker') return <>breaker open{next && `, ${rowTime(next)}`}</>;
+  if (next && wait === 'retry') {
     return (
       <>
         next try <Time at={next} look="relative" />

@@ -5,6 +5,8 @@ import {
   listDeliveryAttempts,
   listEventDeliveries,
   readTransformedData,
+  WAIT_REASONS,
+  waitReasonOf,
   type DeliveryAttemptRow,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
@@ -35,6 +37,11 @@ import {
 import { CHANGED, refusal, RESENT, sendNow } from './resend.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
+const WAITS = [
+  'paused',
+  'retry',
+  ...(Object.keys(WAIT_REASONS) as (keyof typeof WAIT_REASONS)[]),
+] as const;
 
 const ListQuery = object({
   ...pageQuery,
@@ -71,6 +78,12 @@ const EventDelivery = named(
     reason: nullable(
       Type.String({
         description: 'Why the delivery failed or was discarded, or what it waits for.',
+      }),
+    ),
+    waits_for: nullable(
+      oneOf(WAITS, {
+        description:
+          'Why a `scheduled` or `retry` delivery waits: `paused` is its endpoint, `retry` the next attempt after a failed one. Null when it is due or does not wait.',
       }),
     ),
     is_transformed: Type.Boolean({
@@ -148,6 +161,7 @@ function view(delivery: EventDeliveryRow): unknown {
     ...row,
     // A delivery to a paused endpoint has no scheduled attempt; the endpoint's status explains why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
+    waits_for: waitOf(delivery),
     event_metadata: { uid: row.event_id, event_type },
     endpoint_metadata: {
       uid: row.endpoint_id,
@@ -156,6 +170,18 @@ function view(delivery: EventDeliveryRow): unknown {
       status: endpoint_status,
     },
   };
+}
+
+function waitOf({
+  status,
+  reason,
+  attempts,
+  next_attempt_at: next,
+}: EventDeliveryRow): (typeof WAITS)[number] | null {
+  if (next === null) return null;
+  if (!(next instanceof Date)) return 'paused';
+  const code = reason === null ? undefined : waitReasonOf(reason);
+  return code ?? (status === 'retry' && attempts > 0 ? 'retry' : null);
 }
 
 /**

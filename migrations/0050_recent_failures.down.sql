@@ -1,0 +1,2 @@
+drop index activity_failures;
+drop index endpoints_not_active;
