@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Activity } from '@gateway/client';
 import {
+  backlogOf,
   filled,
   latencyOf,
   lineOf,
@@ -74,6 +75,22 @@ overview('an endpoint behind an open breaker is told with what waits and until w
   await close();
 });
 
+overview(
+  'the backlog of the last hour is a chart, of what agents counted each minute',
+  async () => {
+    await scene.api.db.pool.query(
+      `insert into backlog_samples select id, date_bin('1 minute', now(), 'epoch') - interval '5 minutes', 0, n
+     from (values ('00000000-0000-0000-0000-000000000000'::uuid, 0), ($1, 4321)) p(id, n) on conflict (project_id, at) do update set waiting_deliveries = excluded.waiting_deliveries`,
+      [scene.projectId],
+    );
+    const { page, close } = await scene.open('/overview');
+    await page
+      .getByRole('img', { name: /^Backlog\. Waiting deliveries: now .*, peak 4\.3k\./i })
+      .waitFor();
+    await close();
+  },
+);
+
 overview('with Postgres away the page says what is unknown, and is not connected', async () => {
   const { page } = await scene.open('/overview');
   const health = page.getByRole('region', { name: 'Health' });
@@ -128,6 +145,7 @@ overview(
       step_seconds: 60,
       content: [counted('2026-11-25T10:01:00.000Z', 120), counted('2026-11-25T10:03:00.000Z', 60)],
       latency_ms: [{ at: '2026-11-25T10:02:00.000Z', p50: 4, p95: 9, p99: 12 }],
+      backlog: [{ at: '2026-11-25T10:03:00.000Z', pending_events: 0, waiting_deliveries: 7 }],
     };
     const times = {
       fromMs: Date.parse('2026-11-25T10:00:30Z'),
@@ -143,6 +161,11 @@ overview(
     assert.is(summaryOf([line]), 'Delivered: now 1.0/s, peak 2.0/s');
     assert.equal(latencyOf(steps, 'p95', 'warn').values, [null, 9, null]);
     assert.equal(successOf(steps).values, [1, null, 1]);
+    assert.equal(backlogOf(steps, 'Waiting', 'accent', 'waiting_deliveries').values, [
+      null,
+      null,
+      7,
+    ]);
   },
 );
 

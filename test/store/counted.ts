@@ -42,6 +42,7 @@ export async function forgetAllCounts(db: { rows: Rows }): Promise<void> {
     'event_delivery_counts',
     'delivery_attempt_counts',
     'activity',
+    'backlog_samples',
     'metric_samples',
   ])
     await db.rows(`delete from ${table}`);

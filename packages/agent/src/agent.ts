@@ -5,6 +5,7 @@ import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle } from '@gateway/core/process';
+import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
@@ -113,6 +114,7 @@ export async function startAgent({
       }),
     );
     lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
+    lifecycle.add('backlog', startBacklogSamples({ pool: database.sessions, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
     lifecycle.add('notifications', () => wiring.notifier.close());

@@ -6,6 +6,7 @@ import {
   readSummary,
   SUMMARY_MAX,
 } from '@gateway/store/counts/activity';
+import { readBacklog } from '@gateway/store/counts/backlog';
 import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
@@ -51,6 +52,19 @@ const Activity = named(
       {
         description:
           'Latency from the message to the first response, by the time of the message, from a sample of successful deliveries. Empty for an endpoint.',
+      },
+    ),
+    backlog: Type.Array(
+      object({
+        at: Timestamp,
+        pending_events: Type.Integer(),
+        waiting_deliveries: Type.Integer({
+          description: 'Without those held for paused endpoints.',
+        }),
+      }),
+      {
+        description:
+          'The largest backlog of each step. Agents count it once a minute; steps without a count are left out. Empty for an endpoint.',
       },
     ),
   }),
@@ -195,11 +209,13 @@ export const activityRoutes: readonly Route[] = [
             : 3600;
       const { endpointId } = query;
       const steps = { from, to, stepSeconds };
-      const [content, latency] = await Promise.all([
+      const isOfProject = endpointId === undefined;
+      const [content, latency, backlog] = await Promise.all([
         readActivity(database.pool, project.id, { ...steps, endpointId }),
-        endpointId === undefined ? readLatencies(database.pool, project.id, steps) : [],
+        isOfProject ? readLatencies(database.pool, project.id, steps) : [],
+        isOfProject ? readBacklog(database.pool, project.id, steps) : [],
       ]);
-      const data = { step_seconds: stepSeconds, content, latency_ms: latency };
+      const data = { step_seconds: stepSeconds, content, latency_ms: latency, backlog };
       return { message: 'activity', data };
     },
   ),

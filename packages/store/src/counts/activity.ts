@@ -5,7 +5,8 @@ import { idBound } from '../pagination/log-page.js';
  * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
  */
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
-const KEPT_DAYS = 7;
+/** The days for which activity and the backlog are kept. */
+export const KEPT_DAYS = 7;
 
 /*
  * A part of `APPLY` in count-deltas.ts, where `c` are the changed counts with project_id, endpoint,

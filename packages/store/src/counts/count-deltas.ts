@@ -230,6 +230,7 @@ export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
       'event_delivery_counts',
       'delivery_attempt_counts',
       'activity',
+      'backlog_samples',
     ])
       await client.query(
         `delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`,

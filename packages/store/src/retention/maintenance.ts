@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { deleteEndedKeys } from '../config/api-keys.js';
 import { deleteOldActivity } from '../counts/activity.js';
+import { deleteOldBacklog } from '../counts/backlog.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldIssues } from '../counts/issues.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
@@ -51,6 +52,7 @@ export async function runMaintenance(
   if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
+  await deleteOldBacklog(pool);
   await deleteOldIssues(pool);
   await deleteEndedKeys(pool);
   await deleteOldAuditEntries(pool, auditDays);

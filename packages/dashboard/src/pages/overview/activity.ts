@@ -5,6 +5,7 @@ import { rate } from '../../format/number.js';
 
 type Step = Activity['content'][number];
 type Latency = Activity['latency_ms'][number];
+type WaitingStep = Activity['backlog'][number];
 
 export interface Recent {
   readonly success: number;
@@ -17,17 +18,18 @@ export interface Steps {
   readonly stepSeconds: number;
   readonly steps: readonly (Step | undefined)[];
   readonly latencies: readonly (Latency | undefined)[];
+  readonly backlogs: readonly (WaitingStep | undefined)[];
 }
 
 /** Fills the gaps in activity between `fromMs` and `toMs`, without the unfinished step. */
 export function filled(
-  { step_seconds: stepSeconds, content, latency_ms: latency }: Activity,
+  { step_seconds: stepSeconds, content, latency_ms: latency, backlog }: Activity,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Steps {
   const stepMs = stepSeconds * 1000;
   const byTime = <It extends { readonly at: string }>(list: readonly It[]) =>
     new Map(list.map((it) => [new Date(it.at).getTime(), it]));
-  const [known, measured] = [byTime(content), byTime(latency)];
+  const [known, measured, waiting] = [byTime(content), byTime(latency), byTime(backlog)];
   const atMs: number[] = [];
   for (let at = Math.ceil(fromMs / stepMs) * stepMs; at + stepMs <= toMs; at += stepMs)
     atMs.push(at);
@@ -36,6 +38,7 @@ export function filled(
     stepSeconds,
     steps: atMs.map((at) => known.get(at)),
     latencies: atMs.map((at) => measured.get(at)),
+    backlogs: atMs.map((at) => waiting.get(at)),
   };
 }
 
@@ -88,6 +91,16 @@ export function latencyOf(
   colour: Line['colour'],
 ): Line {
   return { label, colour, values: latencies.map((it) => it?.[label] ?? null) };
+}
+
+/** Returns the line of what waited, without values where it was not counted. */
+export function backlogOf(
+  { backlogs }: Steps,
+  label: string,
+  colour: Line['colour'],
+  name: 'pending_events' | 'waiting_deliveries',
+): Line {
+  return { label, colour, values: backlogs.map((it) => it?.[name] ?? null) };
 }
 
 /** Describes the last values and the peaks of lines, for screen readers. */

@@ -5,12 +5,13 @@ import { TimeChart } from '../../components/chart.js';
 import { Problem } from '../../components/feedback.js';
 import { ButtonLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { percent, rate } from '../../format/number.js';
+import { compact, percent, rate } from '../../format/number.js';
 import { milliseconds } from '../../format/time.js';
 import { param, projectHref } from '../../router/location.js';
 import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
 import {
+  backlogOf,
   latencyOf,
   lineOf,
   readActivity,
@@ -35,6 +36,8 @@ const RANGES = [
   ['24h', 'Last 24 hours', 1_440],
   ['7d', 'Last 7 days', 10_080],
 ] as const;
+
+const NO_STEPS: Steps = { atMs: [], steps: [], latencies: [], backlogs: [], stepSeconds: 60 };
 
 export default function Overview() {
   const asked = param('range');
@@ -65,7 +68,7 @@ export default function Overview() {
       {now.data && isNew(now.data.summary) ? <Start /> : <Findings health={health} />}
       {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
-      <Charts steps={activity.data ?? { atMs: [], steps: [], latencies: [], stepSeconds: 60 }} />
+      <Charts steps={activity.data ?? NO_STEPS} />
       <OpenIssues />
       <FailingEndpoints health={health} />
     </Page>
@@ -146,14 +149,15 @@ function Charts({ steps }: { steps: Steps }) {
       empty: 'No successful deliveries in this time range.',
     },
     {
-      title: 'Completed deliveries per second',
+      title: 'Backlog',
       lines: [
-        lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success),
-        lineOf(steps, 'Failed', 'bad', (step) => step.deliveries.failure),
-        lineOf(steps, 'Discarded', 'muted', (step) => step.deliveries.discarded),
+        backlogOf(steps, 'Waiting deliveries', 'accent', 'waiting_deliveries'),
+        backlogOf(steps, 'Pending events', 'warn', 'pending_events'),
       ],
-      format: rate,
-      empty: 'No completed deliveries in this time range.',
+      format: compact,
+      empty: steps.backlogs.some((it) => it)
+        ? 'Nothing waited in this time range.'
+        : 'No agent counted the backlog in this time range.',
     },
   ];
   return (

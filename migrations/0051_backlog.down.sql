@@ -1,0 +1,1 @@
+drop table backlog_samples;

@@ -1,0 +1,94 @@
+import type pg from 'pg';
+import type { Log } from '@gateway/core/logging';
+import { repeat } from '@gateway/core/process';
+import { KEPT_DAYS, PROJECT } from './activity.js';
+import { withAdvisoryLock } from '../postgres/advisory-lock.js';
+
+/** Agents look this often whether the minute is counted. Shorter, so that none is left out. */
+const EVERY_MS = 20_000;
+/** The most time that a count takes. Beyond, its minute stays without a sample. */
+const COUNT_MS = 5_000;
+
+/**
+ * Stores what waits in each project once a minute, in one agent at a time. The returned function
+ * stops it.
+ */
+export function startBacklogSamples({ pool, log }: { pool: pg.Pool; log: Log }) {
+  return repeat(
+    async (signal) => {
+      await sampleBacklog(pool, signal);
+      return EVERY_MS;
+    },
+    {
+      retryMs: EVERY_MS,
+      failed(error, isFirst) {
+        if (isFirst)
+          log.warn(
+            { error },
+            'What waits could not be counted; the chart of the backlog has a gap.',
+          );
+      },
+    },
+  );
+}
+
+/**
+ * Counts what waits in each project, unless this minute is counted already. Reads the index entries
+ * of unfinished events and deliveries. Takes an advisory lock.
+ */
+export async function sampleBacklog(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
+  const { rowCount } = await pool.query({
+    name: 'is-backlog-sampled',
+    text: `select from backlog_samples where project_id = '${PROJECT}' and at = ${MINUTE}`,
+  });
+  if (rowCount) return;
+  const work = async (client: pg.PoolClient) => {
+    await client.query(`begin; set local statement_timeout = ${COUNT_MS}`);
+    await client.query({ name: 'sample-backlog', text: SAMPLE });
+    await client.query('commit');
+  };
+  await withAdvisoryLock(pool, 'gateway.backlog', work, signal);
+}
+
+const MINUTE = `date_bin('1 minute', now(), 'epoch')`;
+const SAMPLE = `
+  insert into backlog_samples (project_id, at, pending_events, waiting_deliveries)
+  select project_id, ${MINUTE}, sum(events), sum(deliveries) from (
+    select project_id, count(*) as events, 0 as deliveries from events where status = 'pending' group by 1
+    union all
+    select project_id, 0, count(*) from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < 'infinity' group by 1
+    union all
+    select '${PROJECT}', 0, 0
+  ) c group by project_id
+  on conflict do nothing`;
+
+export interface BacklogStep {
+  readonly at: Date;
+  readonly pending_events: number;
+  readonly waiting_deliveries: number;
+}
+
+/**
+ * Returns the most that waited in a project in each step, ordered from oldest to newest. Omits steps
+ * without a sample. No lock.
+ */
+export async function readBacklog(
+  pool: pg.Pool,
+  projectId: string,
+  { from, to, stepSeconds }: { from: Date; to: Date; stepSeconds: number },
+): Promise<BacklogStep[]> {
+  const most = (column: string) => `max(coalesce(p.${column}, 0))::float8 as ${column}`;
+  const { rows } = await pool.query<BacklogStep>({
+    name: 'read-backlog',
+    text: `select date_bin(make_interval(secs => $4), m.at, 'epoch') as at, ${most('pending_events')}, ${most('waiting_deliveries')}
+           from backlog_samples m left join backlog_samples p on p.project_id = $1 and p.at = m.at and p.at >= $2 and p.at <= $3
+           where m.project_id = '${PROJECT}' and m.at >= $2 and m.at <= $3 group by 1 order by 1`,
+    values: [projectId, from, to, stepSeconds],
+  });
+  return rows;
+}
+
+/** Deletes samples that are older than activity is kept. */
+export async function deleteOldBacklog(pool: pg.Pool): Promise<void> {
+  await pool.query(`delete from backlog_samples where at < now() - interval '${KEPT_DAYS} days'`);
+}
