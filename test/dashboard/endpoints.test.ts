@@ -100,6 +100,28 @@ endpoints('a list of many is narrowed to those whose circuit breaker is open', a
   await close();
 });
 
+endpoints('the list is sorted by the heading of a column, and the address keeps it', async () => {
+  for (const name of ['zebra', 'Aardvark'])
+    await scene.client.endpoints.create({ name, url: mended.url });
+  const { page, close } = await scene.open('/endpoints');
+  const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
+  await page.getByRole('button', { name: 'Name' }).click();
+  await until('the first name first', async () => (await names())[0] === 'Aardvark');
+  assert.match(page.url(), /by=name&sort=ASC/);
+  await page.reload();
+  await page.getByRole('row', { name: /zebra/ }).waitFor();
+  assert.is((await names()).at(-1), 'zebra');
+  assert.is(
+    await page.getByRole('columnheader', { name: /^Name/ }).getAttribute('aria-sort'),
+    'ascending',
+  );
+  await page.getByRole('button', { name: 'Name' }).click();
+  await until('the last name first', async () => (await names())[0] === 'zebra');
+  await page.getByRole('button', { name: 'Name' }).click();
+  await until('the list in its own order', async () => !page.url().includes('by='));
+  await close();
+});
+
 endpoints(
   'a secret is shown once, and a rotated one says until when the old one signs',
   async () => {

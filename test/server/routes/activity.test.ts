@@ -76,8 +76,16 @@ activity('attempts are counted by endpoint, of one project alone', async () => {
     `${path}?endpointId=${a}&endpointId=${b}&endpointId=${foreign}`,
   );
   assert.equal(answer.body.data, {
-    content: [{ endpoint_id: a, attempts: { success: 7, failure: 3 } }],
+    content: [
+      {
+        endpoint_id: a,
+        attempts: { success: 7, failure: 3 },
+        last_attempt_at: answer.body.data.content[0].last_attempt_at,
+      },
+    ],
   });
+  const lastAtMs = Date.parse(answer.body.data.content[0].last_attempt_at);
+  assert.ok(lastAtMs <= Date.now() && lastAtMs > Date.now() - 3_600_000);
   const before = await api.call(
     'GET',
     `${path}?endpointId=${a}&startDate=2026-01-01&endDate=2026-01-02`,

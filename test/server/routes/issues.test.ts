@@ -26,6 +26,26 @@ async function scene() {
   return { path, projectId, endpointId, failure, id: failure.issueId };
 }
 
+issues('issues are sorted by failures, and a cursor of another order is refused', async () => {
+  const { path, failure, id } = await scene();
+  const more = { ...failure, kind: 'timeout', issueId: newId(), failures: 30 };
+  await recordFailures(api.db.pool, [more]);
+  const list = (query: string) => api.call('GET', `${path}/issues?${query}`);
+  const { pagination, content } = (await list('sortBy=failures&sort=ASC&perPage=1')).body.data;
+  assert.is(content[0].uid, id);
+  const cursor = encodeURIComponent(pagination.next_page_cursor);
+  const next = await list(`sortBy=failures&sort=ASC&perPage=1&next_page_cursor=${cursor}`);
+  assert.is(next.body.data.content[0].uid, more.issueId);
+  assert.is(next.body.data.pagination.has_next_page, false);
+  assert.is((await list('sortBy=last_seen')).body.data.content.length, 2);
+  for (const query of [
+    `next_page_cursor=${cursor}`,
+    `sortBy=failures&next_page_cursor=${id}`,
+    'sortBy=error',
+  ])
+    assert.is((await list(query)).status, 422, query);
+});
+
 issues('issues are listed by state and endpoint, and shown', async () => {
   const { path, id, projectId, endpointId, failure } = await scene();
   const list = async (query = '') =>

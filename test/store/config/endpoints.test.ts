@@ -40,6 +40,60 @@ endpoints('endpoints are listed by owner', async () => {
   assert.equal(await names('acme'), ['a']);
 });
 
+endpoints(
+  'pages are whole and in order, sorted by name, failures or the last request',
+  async () => {
+    const { id: projectId } = await makeProject(db);
+    const ids: string[] = [];
+    // Names and failures repeat, so that the edge of a page falls between equal ones.
+    for (const name of ['b', 'A', 'a', 'c', 'B', 'a', 'd'])
+      ids.push((await makeEndpoint(db, projectId, { name })).id);
+    const failures = [3, 0, 11, 3, 200, 3, 0];
+    await db.rows(
+      `insert into activity select $1, id, date_bin('10 minutes', now(), 'epoch') - k * interval '10 minutes', 'attempt', 'failure', n
+     from unnest($2::uuid[], $3::int[]) with ordinality u(id, n, k) where n > 0`,
+      [projectId, ids, failures],
+    );
+    await db.rows(
+      `insert into activity select $1, $2, now() - interval '2 days', 'attempt', 'failure', 1000`,
+      [projectId, ids[1]],
+    );
+    const walk = async (by: string, sort: 'ASC' | 'DESC', direction: 'next' | 'prev') => {
+      const pages: string[][] = [];
+      let request: PageRequest = { perPage: 2, direction: 'next', sort, by };
+      if (direction === 'prev') {
+        const all = await listEndpoints(db.knex, projectId, {}, { ...request, perPage: 7 });
+        assert.is(all.content.length, 7);
+        assert.not('sort_key' in all.content[0]!);
+        const { nextPageCursor: end } = await listEndpoints(
+          db.knex,
+          projectId,
+          {},
+          { ...request, perPage: 6 },
+        );
+        request = { ...request, direction, cursor: end! };
+      }
+      for (let n = 0; n < 9; n++) {
+        const page = await listEndpoints(db.knex, projectId, {}, request);
+        pages.push(page.content.map(({ id }) => id));
+        const cursor = direction === 'next' ? page.nextPageCursor : page.prevPageCursor;
+        if (cursor === null) break;
+        request = { ...request, cursor };
+      }
+      return direction === 'next' ? pages.flat() : pages.reverse().flat();
+    };
+    const byFailures = [1, 6, 0, 3, 5, 2, 4].map((k) => ids[k]!);
+    assert.equal(await walk('failures', 'ASC', 'next'), byFailures);
+    assert.equal(await walk('failures', 'DESC', 'next'), [...byFailures].reverse());
+    assert.equal(await walk('failures', 'ASC', 'prev'), byFailures.slice(0, 5));
+    const byName = [1, 2, 5, 0, 4, 3, 6].map((k) => ids[k]!);
+    assert.equal(await walk('name', 'ASC', 'next'), byName);
+    assert.equal(await walk('name', 'DESC', 'next'), [...byName].reverse());
+    const byRequest = [0, 2, 3, 4, 5, 6, 1].map((k) => ids[k]!);
+    assert.equal(await walk('last_request', 'DESC', 'next'), byRequest);
+  },
+);
+
 endpoints('a change touches what is given, and null clears', async () => {
   const { id: projectId } = await makeProject(db);
   const { id } = await makeEndpoint(db, projectId, { owner_id: 'acme' });

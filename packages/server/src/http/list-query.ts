@@ -15,23 +15,42 @@ export const pageQuery = {
   page: Type.Optional(Type.Integer({ description: 'Ignored. Lists use cursors.' })),
   sort: Type.Optional(
     oneOf(['ASC', 'DESC'], {
-      description: 'Sort order by time. Default: `DESC`, newest first.',
+      description: 'Sort order by time, or by `sortBy`. Default: `DESC`, newest first.',
     }),
   ),
 } as const;
 
+const SortedCursor = Type.Optional(
+  Type.String({
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(~[^\\u0000]{0,500})?$',
+    'x-sentence': 'must be a cursor that a page of this list has given',
+  }),
+);
+
+/** The parameters of a bounded list that can be sorted by `keys`. They replace those of `pageQuery`. */
+export function sortQuery<const Key extends string>(keys: readonly Key[], description: string) {
+  return {
+    sortBy: Type.Optional(
+      oneOf(keys, { description: `${description} By creation when it is left out.` }),
+    ),
+    next_page_cursor: SortedCursor,
+    prev_page_cursor: SortedCursor,
+  } as const;
+}
+
 /**
  * Returns the page requested by a query: by default 20 rows, forward, newest first. The other
- * direction's cursor is ignored.
+ * direction's cursor is ignored. Throws `invalid_request` for a cursor of another order.
  */
-export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
-  const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
-  return {
-    perPage,
-    direction,
-    sort,
-    cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor,
-  };
+export function pageRequest(
+  query: Static<TObject<typeof pageQuery>> & { readonly sortBy?: string },
+): PageRequest {
+  const { perPage = PER_PAGE, direction = 'next', sort = 'DESC', sortBy: by } = query;
+  const name = direction === 'next' ? 'next_page_cursor' : 'prev_page_cursor';
+  const cursor = query[name];
+  if (cursor !== undefined && cursor.includes('~') !== (by !== undefined))
+    throw invalid(name, 'belongs to a page in another order');
+  return { perPage, direction, sort, cursor, by };
 }
 
 /** Returns the `data` of a list response. A cursor is null if there is no page in its direction. */

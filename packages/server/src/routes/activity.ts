@@ -152,9 +152,19 @@ const EndpointsQuery = object({
 const EndpointActivity = named(
   'EndpointActivity',
   object({
-    content: Type.Array(object({ endpoint_id: Id, attempts: counts('success', 'failure') }), {
-      description: 'Counts by endpoint. Endpoints without attempts are omitted.',
-    }),
+    content: Type.Array(
+      object({
+        endpoint_id: Id,
+        attempts: counts('success', 'failure'),
+        last_attempt_at: described(
+          Timestamp,
+          'The start of the ten minutes of the newest attempt.',
+        ),
+      }),
+      {
+        description: 'Counts by endpoint. Endpoints without attempts are omitted.',
+      },
+    ),
   }),
 );
 
@@ -230,7 +240,11 @@ export const activityRoutes: readonly Route[] = [
         endpointIds,
         ...rangeOf(query),
       });
-      const content = rows.map(({ endpoint_id, ...attempts }) => ({ endpoint_id, attempts }));
+      const content = rows.map(({ endpoint_id, last_at, ...attempts }) => ({
+        endpoint_id,
+        attempts,
+        last_attempt_at: last_at,
+      }));
       return { message: 'activity', data: { content } };
     },
   ),

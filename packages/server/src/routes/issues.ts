@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import {
   findIssue,
+  ISSUE_SORTS,
   ISSUE_STATES,
   KINDS_MAX,
   listIssues,
@@ -18,7 +19,7 @@ import {
   type Route,
 } from '../api/route.js';
 import { stepQuery } from '../http/batch.js';
-import { pageQuery } from '../http/list-query.js';
+import { pageQuery, sortQuery } from '../http/list-query.js';
 import {
   described,
   Id,
@@ -60,6 +61,10 @@ const Issue = named(
 
 const ListQuery = object({
   ...pageQuery,
+  ...sortQuery(
+    Object.keys(ISSUE_SORTS) as (keyof typeof ISSUE_SORTS)[],
+    'Failed requests, or the newest one.',
+  ),
   ...optional({ state: Type.Array(oneOf(ISSUE_STATES)), endpointId: Id }),
 });
 

@@ -5,6 +5,7 @@ import { factsText, heard, waiting, type NotificationFacts } from './notificatio
 import type { OwnerShare } from './owners.js';
 import type { Strategy } from './projects.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
+import { sortableNumber } from '../pagination/page.js';
 import { deleteSubscriptionsOf } from './subscriptions.js';
 
 export interface SecretRecord {
@@ -77,7 +78,25 @@ export type EndpointFields = FieldsOf<
   'status' | 'status_reason'
 >;
 
-const { rows, ...table } = projectTable<EndpointRow, EndpointFields>('endpoints', columns);
+const OF_LAST_DAY = `from activity a where a.project_id = endpoints.project_id and a.endpoint_id = endpoints.id and a.at >= now() - interval '1 day' and a.kind = 'attempt'`;
+
+/**
+ * The orders of endpoints, besides their creation. `failures` are failed requests of the
+ * last day, and `last_request` is the ten minutes of the newest one.
+ */
+export const ENDPOINT_SORTS = {
+  name: 'lower(name)',
+  failures: sortableNumber(`(select sum(a.n) ${OF_LAST_DAY} and a.status = 'failure')`),
+  last_request: sortableNumber(
+    `(select extract(epoch from a.at) ${OF_LAST_DAY} order by a.at desc limit 1)`,
+  ),
+};
+
+const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
+  'endpoints',
+  columns,
+  ENDPOINT_SORTS,
+);
 export const {
   list: listEndpoints,
   find: findEndpoint,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
+import { readRows, type PageRequest, type PageResult, type SortKeys } from '../pagination/page.js';
 
 type ColumnValues = Readonly<Record<string, unknown>>;
 
@@ -63,6 +63,7 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   table: string,
   columns: readonly string[],
   json: readonly string[],
+  sortKeys: SortKeys = {},
 ) {
   const live = (knex: Knex, where: ColumnValues | Knex.QueryCallback) =>
     knex(table).where(where).whereNull('deleted_at');
@@ -78,7 +79,11 @@ export function softDeleteTable<Row extends { readonly id: string }>(
       knex: Knex,
       where: ColumnValues | Knex.QueryCallback,
       page: PageRequest,
-    ): Promise<PageResult<Row>> => readRows(live(knex, where), columns, page),
+    ): Promise<PageResult<Row>> => {
+      const sql = page.by === undefined ? undefined : sortKeys[page.by];
+      const key = sql === undefined ? undefined : { sql, column: knex.raw(`${sql} as sort_key`) };
+      return readRows(live(knex, where), columns, page, 'id', key);
+    },
     find: async (knex: Knex, where: ColumnValues): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {
@@ -103,6 +108,7 @@ export function softDeleteTable<Row extends { readonly id: string }>(
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
   columns: Columns,
+  sortKeys?: SortKeys,
 ) {
   const those = (property: 'isJson' | 'isSearched') =>
     Object.keys(columns).filter((name) => columns[name]![property]);
@@ -110,6 +116,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     table,
     ['project_id', 'id', ...Object.keys(columns), 'created_at', 'updated_at'],
     those('isJson'),
+    sortKeys,
   );
   const searched = those('isSearched');
   return {

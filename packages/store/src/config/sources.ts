@@ -70,7 +70,10 @@ export interface PausableSource extends SourceRecord {
   readonly pause_reason: string | null;
 }
 
-const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns);
+/** The orders of sources, besides their creation. */
+export const SOURCE_SORTS = { name: 'lower(name)' };
+
+const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns, SOURCE_SORTS);
 export const {
   list: listSources,
   find: findSource,

@@ -115,6 +115,8 @@ export interface EndpointActivity {
   readonly endpoint_id: string;
   readonly success: number;
   readonly failure: number;
+  /** The start of the ten minutes of the newest attempt. */
+  readonly last_at: Date;
 }
 
 /**
@@ -130,7 +132,7 @@ export async function readEndpointActivity(
     `coalesce(sum(n) filter (where status = '${status}'), 0)::float8 as ${status}`;
   const { rows } = await pool.query<EndpointActivity>({
     name: 'read-endpoint-activity',
-    text: `select endpoint_id, ${sum('success')}, ${sum('failure')} from activity
+    text: `select endpoint_id, ${sum('success')}, ${sum('failure')}, max(at) as last_at from activity
            where project_id = $1 and endpoint_id = any ($2::uuid[]) and endpoint_id <> '${PROJECT}' and at >= $3 and at <= $4 and kind = 'attempt' group by 1`,
     values: [projectId, endpointIds, from, to],
   });

@@ -1,5 +1,11 @@
 import type { Pool } from 'pg';
-import { readPage, type PageRequest, type PageResult } from '../pagination/page.js';
+import {
+  edgeOf,
+  readPage,
+  sortableNumber,
+  type PageRequest,
+  type PageResult,
+} from '../pagination/page.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 
 /**
@@ -156,7 +162,13 @@ const SELECT = `select i.id, i.project_id, i.endpoint_id, n.name as endpoint_nam
     i.failures::float8 as failures, i.event_delivery_id, i.http_status, i.error, i.resolved_at, i.muted_at
   from issues i join endpoints n on n.project_id = i.project_id and n.id = i.endpoint_id and n.deleted_at is null`;
 
-/** Returns a page of the issues of endpoints that are not deleted, in the order of their ids. */
+/** The orders of issues, besides their beginning. */
+export const ISSUE_SORTS = {
+  failures: sortableNumber('i.failures'),
+  last_seen: sortableNumber('extract(epoch from i.last_seen_at) * 1000000'),
+};
+
+/** Returns a page of the issues of endpoints that are not deleted. */
 export async function listIssues(
   pool: Pool,
   filter: {
@@ -166,16 +178,21 @@ export async function listIssues(
   },
   page: PageRequest,
 ): Promise<PageResult<IssueRow>> {
+  const key = page.by === undefined ? undefined : ISSUE_SORTS[page.by as keyof typeof ISSUE_SORTS];
+  const select = key ? SELECT.replace('select ', `select ${key} as sort_key, `) : SELECT;
+  const [row, edgeRow] = key ? [`(${key}, i.id)`, '($6::text, $4::uuid)'] : ['i.id', '$4'];
   return readPage(page, async ({ order, after, limit }) => {
-    const { rows } = await pool.query<IssueRow>(
-      `${SELECT} where ($1::uuid is null or i.project_id = $1) and ($2::uuid is null or i.endpoint_id = $2) and ($3::text[] is null or ${STATE} = any ($3))
-         and ($4::uuid is null or i.id ${order === 'asc' ? '>' : '<'} $4) order by i.id ${order} limit $5`,
+    const [edge, id] = after !== undefined && key ? edgeOf(after) : ['', after ?? null];
+    const { rows } = await pool.query<IssueRow & { readonly sort_key?: string }>(
+      `${select} where ($1::uuid is null or i.project_id = $1) and ($2::uuid is null or i.endpoint_id = $2) and ($3::text[] is null or ${STATE} = any ($3))
+         and ($4::uuid is null or ${row} ${order === 'asc' ? '>' : '<'} ${edgeRow}) order by ${key ? `sort_key ${order}, ` : ''}i.id ${order} limit $5`,
       [
         filter.projectId ?? null,
         filter.endpointId ?? null,
         filter.states ?? null,
-        after ?? null,
+        id,
         limit,
+        ...(key ? [edge] : []),
       ],
     );
     return rows;

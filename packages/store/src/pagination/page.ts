@@ -7,6 +7,8 @@ export interface PageRequest {
   /** The id at the edge of the last page read. Undefined for the first page. */
   readonly cursor?: string | undefined;
   readonly sort: 'ASC' | 'DESC';
+  /** The name of the `SortKeys` to sort by, instead of the id. Cursors are then `<id>~<sort key>`. */
+  readonly by?: string | undefined;
 }
 
 export interface PageResult<Row> {
@@ -26,21 +28,49 @@ export interface Seek {
   readonly limit: number;
 }
 
-/** Reads a page by keyset, without counting or skipping rows. */
+/**
+ * The orders of a bounded list: names, each with an SQL expression of a text that sorts like
+ * the value. No index has the order, so each page sorts the whole list.
+ */
+export type SortKeys = Readonly<Record<string, string>>;
+
+/** Returns the SQL of a text that sorts like a number that is not negative. Null is zero. */
+export function sortableNumber(sql: string): string {
+  return `lpad(coalesce(${sql}, 0)::bigint::text, 20, '0')`;
+}
+
+/** Returns the sort key and the id of the row at the edge of a page that is sorted by a key. */
+export function edgeOf(cursor: string): readonly [key: string, id: string] {
+  return [cursor.slice(ID_LENGTH + 1), cursor.slice(0, ID_LENGTH)];
+}
+
+const ID_LENGTH = 36;
+
+/** Reads a page by keyset, without counting or skipping rows. Rows sorted by a key have `sort_key`. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
-  read: (seek: Seek) => Promise<readonly Row[]>,
+  read: (seek: Seek) => Promise<readonly (Row & { readonly sort_key?: string })[]>,
 ): Promise<PageResult<Row>> {
   const forward = request.direction === 'next';
   const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
   const rows = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
-  const content = rows.slice(0, request.perPage);
+  const shown = rows.slice(0, request.perPage);
+  const cursorOf = ({ id, sort_key: key }: (typeof rows)[number]) =>
+    key === undefined ? id : `${id}~${key}`;
+  const [first, last] = [shown[0], shown.at(-1)];
+  const content: Row[] = shown.map((row) => {
+    const { sort_key: _, ...plain } = row;
+    return plain as unknown as Row;
+  });
   // The cursor's row is behind this page, so there is a page in that direction.
   const behind = request.cursor !== undefined;
-  const farEdge = content.at(-1)?.id ?? null;
-  const nearEdge =
-    content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
+  const farEdge = last ? cursorOf(last) : null;
+  const nearEdge = first
+    ? cursorOf(first)
+    : request.cursor === undefined
+      ? null
+      : beside(request.cursor, order);
   const [far, near] = [more ? farEdge : null, behind ? nearEdge : null];
   return forward
     ? { content, hasNextPage: more, hasPrevPage: behind, nextPageCursor: far, prevPageCursor: near }
@@ -53,14 +83,26 @@ export async function readPage<Row extends { readonly id: string }>(
       };
 }
 
-/** Reads a page of a query's rows, sorted by their id column. */
+/** Reads a page of a query's rows, sorted by their id column or by `key`. */
 export function readRows<Row extends { readonly id: string }>(
   query: Knex.QueryBuilder,
   columns: readonly (string | Knex.Raw)[],
   request: PageRequest,
   id = 'id',
+  key?: { readonly sql: string; readonly column: Knex.Raw },
 ): Promise<PageResult<Row>> {
   return readPage<Row>(request, ({ order, after, limit }) => {
+    if (key) {
+      if (after !== undefined)
+        void query.whereRaw(
+          `(${key.sql}, ${id}) ${order === 'asc' ? '>' : '<'} (?::text, ?::uuid)`,
+          [...edgeOf(after)],
+        );
+      return query
+        .orderByRaw(`sort_key ${order}, ${id} ${order}`)
+        .limit(limit)
+        .select([...columns, key.column]);
+    }
     if (after !== undefined) void query.where(id, order === 'asc' ? '>' : '<', after);
     return query
       .orderBy(id, order)
@@ -73,9 +115,10 @@ export function readRows<Row extends { readonly id: string }>(
  * Returns a cursor for leaving an empty page, such that the page it leads to includes the row of
  * the empty page's own cursor.
  */
-function beside(id: string, order: 'asc' | 'desc'): string {
+function beside(cursor: string, order: 'asc' | 'desc'): string {
+  const [id, key] = [cursor.slice(0, ID_LENGTH), cursor.slice(ID_LENGTH)];
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
-  return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
+  return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0')) + key;
 }
 
 /** Adds hyphens to 32 hex digits without checking them. */

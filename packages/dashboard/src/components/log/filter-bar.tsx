@@ -11,7 +11,7 @@ const TYPING_MS = 300;
 
 /** Returns whether the query selects rows, and does not only order them. */
 export function isAnyFilterSet(): boolean {
-  return [...query.value.keys()].some((name) => name !== 'sort');
+  return [...query.value.keys()].some((name) => name !== 'sort' && name !== 'by');
 }
 
 /**

@@ -58,7 +58,9 @@ export function LiveLog<Row extends { readonly uid: string }>({
   const isFiltered = isAnyFilterSet();
   const order = isOldestFirst() ? ({ sort: 'ASC' } as const) : {};
   const ordered: typeof load = (page, signal) => load({ ...page, ...order }, signal);
-  const isLive = isOpenEnded() && !isOldestFirst() && !query.value.has('search');
+  // A row that moves to another page would be shown twice, so a list in another order is not polled.
+  const isLive =
+    isOpenEnded() && !isOldestFirst() && !query.value.has('by') && !query.value.has('search');
   const list = useList(`${name} ${query.value.toString()}`, ordered, {
     everyMs: isLive ? LIVE_MS : undefined,
     isHeld: () => !isAtStart.current,
@@ -69,7 +71,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
       {error && <Problem error={error} retry={list.refresh} />}
       {searchedTo && !error && (
         <p role="status">
-          Searched back to {utcTime(searchedTo)}.{' '}
+          Searched back to {utcTime(searchedTo)}, for one second.{' '}
           <Button kind="quiet" onPress={list.loadMore}>
             Continue
           </Button>

@@ -15,6 +15,8 @@ export interface LogColumn<Row> {
   readonly note?: string;
   /** Whether the rows are in the order of this column, so that its heading reverses them. */
   readonly isOrder?: boolean;
+  /** Sorts the list by this column: the API's `sortBy`, and whether it begins with the smallest. */
+  readonly sort?: { readonly by: string; readonly isUp?: true; readonly label?: string };
 }
 
 const ROW_PX = 33;
@@ -109,16 +111,25 @@ export function Log<Row extends { readonly uid: string }>({
     <div class="log" role="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
       <div class="log-head" role="rowgroup">
         <div role="row" style={{ gridTemplateColumns: template }}>
-          {columns.map(({ name, note, isNumber, isOrder }) => (
-            <span
-              key={name}
-              role="columnheader"
-              class={isNumber ? 'end' : ''}
-              aria-sort={isOrder ? (isOldestFirst() ? 'ascending' : 'descending') : undefined}
-            >
-              {isOrder ? <Order name={name} /> : name} {note && <span class="unit">{note}</span>}
-            </span>
-          ))}
+          {columns.map(
+            ({ name, note, isNumber, isOrder, sort = isOrder ? BY_TIME : undefined }) => (
+              <span
+                key={name}
+                role="columnheader"
+                class={isNumber ? 'end' : ''}
+                aria-sort={
+                  sort?.by === param('by')
+                    ? isOldestFirst()
+                      ? 'ascending'
+                      : 'descending'
+                    : undefined
+                }
+              >
+                {sort ? <Order name={name} {...sort} /> : name}{' '}
+                {note && <span class="unit">{note}</span>}
+              </span>
+            ),
+          )}
         </div>
       </div>
       <div
@@ -174,20 +185,38 @@ export function Log<Row extends { readonly uid: string }>({
   );
 }
 
-/** Returns whether the query asks for the oldest rows first. */
+/** The order of a log: that of its ids, which begin with a time. */
+const BY_TIME = { by: '' };
+
+/** Returns whether the query asks for the oldest or smallest rows first. */
 export function isOldestFirst(): boolean {
   return param('sort') === 'ASC';
 }
 
-function Order({ name }: { name: string }) {
+/** A heading that sorts by its column, then reverses that, then returns to the list's own order. */
+function Order({
+  name,
+  by,
+  isUp: startsUp,
+  label = name,
+}: { name: string } & NonNullable<LogColumn<never>['sort']>) {
   const isUp = isOldestFirst();
+  const isSorted = param('by') === by;
+  const isReversed = isUp !== (startsUp ?? false);
+  const next = !isSorted
+    ? { by, sort: startsUp ? 'ASC' : undefined }
+    : isReversed
+      ? { by: undefined, sort: undefined }
+      : { sort: startsUp ? undefined : 'ASC' };
+  const title =
+    by !== '' || !isSorted
+      ? `Sort by ${label.toLowerCase()}`
+      : isUp
+        ? 'Show newest first'
+        : 'Show oldest first';
   return (
-    <button
-      type="button"
-      title={isUp ? 'Show newest first' : 'Show oldest first'}
-      onClick={() => setQuery({ sort: isUp ? undefined : 'ASC' })}
-    >
-      {name} {isUp ? '↑' : '↓'}
+    <button type="button" title={title} onClick={() => setQuery(next)}>
+      {name} {isSorted && (isUp ? '↑' : '↓')}
     </button>
   );
 }

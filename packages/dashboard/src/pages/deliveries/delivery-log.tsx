@@ -9,7 +9,7 @@ import type { LogColumn } from '../../components/log/log.js';
 import { milliseconds, rowTime } from '../../format/time.js';
 import { failureLabel } from '../../portal/attempts.js';
 import { deliveryWords } from '../../portal/states.js';
-import { isPortal, projectHref } from '../../router/location.js';
+import { isPortal, param, projectHref } from '../../router/location.js';
 import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
 
@@ -21,6 +21,7 @@ export default function DeliveryLog() {
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <EndpointFilter />
       </FilterBar>
+      <PayloadNote />
       <LiveLog<EventDelivery>
         key={round}
         label="Deliveries"
@@ -49,6 +50,18 @@ export default function DeliveryLog() {
         )}
       </LiveLog>
     </Page>
+  );
+}
+
+/** Leads a search for data to the events, whose pages list their deliveries. */
+function PayloadNote() {
+  const search = param('search');
+  if (isPortal.value || !/^(data|headers)\.|[=<>]/.test(search)) return null;
+  return (
+    <p role="status">
+      Deliveries are not searched by their data.{' '}
+      <a href={projectHref(`/events?search=${encodeURIComponent(search)}`)}>Search the events</a>
+    </p>
   );
 }
 

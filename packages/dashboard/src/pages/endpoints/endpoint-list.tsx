@@ -1,4 +1,4 @@
-import type { Endpoint } from '@gateway/client';
+import type { Endpoint, GatewayClient } from '@gateway/client';
 import { api, given } from '../../api/client.js';
 import type { PageQuery } from '../../api/read.js';
 import { Badge, Time } from '../../components/data.js';
@@ -27,7 +27,10 @@ const BREAKERS = [
 ] as const;
 
 type BreakerState = NonNullable<Endpoint['circuit_breaker']>['state'];
-type ListedEndpoint = Endpoint & { readonly attempts: Attempts | undefined };
+type EndpointQuery = NonNullable<Parameters<GatewayClient['endpoints']['list']>[0]>;
+type ListedEndpoint = Endpoint & {
+  readonly attempts: (Attempts & { readonly last_at: string }) | undefined;
+};
 
 export default function EndpointList() {
   const mayCreate = mayManage();
@@ -71,6 +74,7 @@ async function read(page: PageQuery, signal: AbortSignal) {
     status: param('status') as Endpoint['status'],
     circuitBreaker: breaker ? (breaker.split(',') as BreakerState[]) : undefined,
     q: param('search'),
+    sortBy: param('by') as EndpointQuery['sortBy'],
   });
   const list = api().endpoints.list({ ...page, ...filter }, { signal });
   const { content, pagination } = await list.page();
@@ -85,13 +89,26 @@ async function read(page: PageQuery, signal: AbortSignal) {
 }
 
 const columns: readonly LogColumn<ListedEndpoint>[] = [
-  { name: 'Name', width: 'minmax(9rem, 1.5fr)', cell: ({ name }) => name },
+  {
+    name: 'Name',
+    width: 'minmax(9rem, 1.5fr)',
+    cell: ({ name }) => name,
+    sort: { by: 'name', isUp: true },
+  },
   { name: 'State', width: '7.5rem', cell: (row) => <State row={row} /> },
   {
     name: 'Accepted, 24 h',
     width: '8.5rem',
     narrow: 'hidden',
+    sort: { by: 'failures', label: 'failed requests' },
     cell: ({ attempts }) => <Share attempts={attempts} />,
+  },
+  {
+    name: 'Last request',
+    width: '7.5rem',
+    narrow: 'hidden',
+    sort: { by: 'last_request' },
+    cell: ({ attempts }) => attempts && <Time at={attempts.last_at} look="relative" />,
   },
   {
     name: 'URL',

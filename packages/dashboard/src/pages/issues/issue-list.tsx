@@ -1,4 +1,4 @@
-import type { Issue } from '@gateway/client';
+import type { GatewayClient, Issue } from '@gateway/client';
 import { api, given } from '../../api/client.js';
 import { timeColumn } from '../../components/data.js';
 import { Page } from '../../components/layout.js';
@@ -9,6 +9,8 @@ import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { EndpointFilter } from '../deliveries/delivery-filter.js';
 import { kindWords, StateBadge } from './kind.js';
+
+type IssueQuery = NonNullable<Parameters<GatewayClient['issues']['list']>[0]>;
 
 const STATES = [
   ['', 'Open'],
@@ -29,7 +31,13 @@ export default function IssueList() {
         columns={columns}
         load={(page, signal) => {
           const state = [(param('state') || 'open') as Issue['state']];
-          const filter = { state, ...given({ endpointId: param('endpoint') }) };
+          const filter = {
+            state,
+            ...given({
+              endpointId: param('endpoint'),
+              sortBy: param('by') as IssueQuery['sortBy'],
+            }),
+          };
           return api()
             .issues.list({ ...filter, ...page }, { signal })
             .page();
@@ -65,8 +73,14 @@ const columns: readonly LogColumn<Issue>[] = [
     name: 'Failures',
     width: '6rem',
     narrow: 'hidden',
+    sort: { by: 'failures' },
     cell: ({ failures }) => <span class="number">{count(failures)}</span>,
   },
-  { ...timeColumn('First seen', 'first_seen_at'), width: '8rem', narrow: 'hidden' },
-  { ...timeColumn('Last seen', 'last_seen_at'), width: '8rem', narrow: 'second' },
+  { ...timeColumn('First seen', 'first_seen_at'), width: '8rem', narrow: 'hidden', isOrder: true },
+  {
+    ...timeColumn('Last seen', 'last_seen_at'),
+    width: '8rem',
+    narrow: 'second',
+    sort: { by: 'last_seen' },
+  },
 ];

@@ -5,7 +5,7 @@ import { Badge } from '../../components/data.js';
 import { Empty, Loading, Problem } from '../../components/feedback.js';
 import { ButtonLink, NewLink, Page } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { Log, type LogColumn } from '../../components/log/log.js';
+import { isOldestFirst, Log, type LogColumn } from '../../components/log/log.js';
 import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
@@ -44,7 +44,7 @@ export default function SourcesPage() {
       state: states.data?.get(source.uid),
     }))
     .filter(({ state }) => wanted === '' || state?.state === wanted)
-    .sort((one, other) => one.source.name.localeCompare(other.source.name));
+    .sort(inOrder);
   return (
     <Page
       title="Sources"
@@ -84,8 +84,23 @@ export default function SourcesPage() {
   );
 }
 
+/** Compares sources by the column of the query, or by name. All are loaded, with their states. */
+function inOrder(one: ListedSource, other: ListedSource): number {
+  const by = param('by');
+  const byName = one.source.name.localeCompare(other.source.name);
+  if (by === '') return byName;
+  const behind = ({ state }: ListedSource) => state?.messages ?? -1;
+  const compared = by === 'behind' ? behind(one) - behind(other) || byName : byName;
+  return isOldestFirst() ? compared : -compared;
+}
+
 const columns: readonly LogColumn<ListedSource>[] = [
-  { name: 'Name', width: 'minmax(10rem, 1.6fr)', cell: ({ source }) => source.name },
+  {
+    name: 'Name',
+    width: 'minmax(10rem, 1.6fr)',
+    cell: ({ source }) => source.name,
+    sort: { by: 'name', isUp: true },
+  },
   {
     name: 'State',
     width: '7rem',
@@ -102,6 +117,7 @@ const columns: readonly LogColumn<ListedSource>[] = [
     width: '9rem',
     isNumber: true,
     narrow: 'second',
+    sort: { by: 'behind' },
     cell: ({ state }) => (state?.messages === null || !state ? '–' : count(state.messages)),
   },
   {

@@ -4,6 +4,7 @@ import { newId } from '@gateway/core/events';
 import {
   countClientCertificates,
   deleteEndpoint,
+  ENDPOINT_SORTS,
   findEndpoint,
   generateSecret,
   insertEndpoint,
@@ -24,7 +25,7 @@ import {
   type Route,
   type ServerContext,
 } from '../../api/route.js';
-import { pageQuery, searchQuery } from '../../http/list-query.js';
+import { pageQuery, searchQuery, sortQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
@@ -43,6 +44,10 @@ import { portalProblems } from './portal-fields.js';
 
 const ListQuery = object({
   ...pageQuery,
+  ...sortQuery(
+    Object.keys(ENDPOINT_SORTS) as (keyof typeof ENDPOINT_SORTS)[],
+    '`failures` are the failed requests of the last day.',
+  ),
   q: Type.Optional({
     ...searchQuery.q,
     description: 'Part of the name, URL or owner id, ignoring case.',

@@ -8,6 +8,7 @@ import {
   listSources,
   pauseSourceByPerson,
   resumeSource,
+  SOURCE_SORTS,
   updateSource,
 } from '@gateway/store/config';
 import {
@@ -19,7 +20,7 @@ import {
   type Route,
 } from '../../api/route.js';
 import type { Caller } from '../../auth/process-credentials.js';
-import { pageQuery } from '../../http/list-query.js';
+import { pageQuery, sortQuery } from '../../http/list-query.js';
 import {
   assertValid,
   invalid,
@@ -76,6 +77,10 @@ const ChangedSource = named(
     ...common,
   }),
 );
+const ListQuery = object({
+  ...pageQuery,
+  ...sortQuery(Object.keys(SOURCE_SORTS) as (keyof typeof SOURCE_SORTS)[], 'The name.'),
+});
 const CheckQuery = object({
   skip_check: Type.Optional(
     Type.Boolean({ description: 'Saves the source without testing the connection.' }),
@@ -93,7 +98,7 @@ export const sourceRoutes: readonly Route[] = [
   listRoute(
     '/sources',
     'Lists sources.',
-    { query: object(pageQuery), title: 'sources', data: Source },
+    { query: ListQuery, title: 'sources', data: Source },
     ({ database, project }, page) => listSources(database.knex, project.id, {}, page),
     sourceView,
   ),
