@@ -3,9 +3,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import Koa from 'koa';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { serveDashboard } from '#server/dashboard';
+import { loopback } from '../support/ports.js';
 import { configOf, startApi, type Api } from './api.js';
 
 const dashboard = suite('server/dashboard');
@@ -219,5 +221,16 @@ dashboard(
     }
   },
 );
+
+dashboard('the page links to the documentation where the server has it', async () => {
+  for (const hasDocs of [true, false]) {
+    const app = new Koa().use(serveDashboard('', [], undefined, hasDocs));
+    const handle = app.callback();
+    const server = http.createServer((request, response) => void handle(request, response));
+    const url = `http://127.0.0.1:${await loopback(server)}/`;
+    assert.is((await get(url, HTML)).body.includes('<html lang="en" data-docs>'), hasDocs);
+    server.close();
+  }
+});
 
 dashboard.run();

@@ -50,12 +50,14 @@ function brandOf(file: string): { readonly name: string; readonly css: Buffer } 
  * Serves the files in `<rootPath>/assets`, and the dashboard page for every other path outside the
  * API if the client names HTML in `Accept`; the start page also without `Accept`. A style sheet of
  * the operator is loaded after the others. Other requests, and all if the dashboard is not built, go
- * to the next middleware. Only portal pages can be framed, and only by the origins in `frameAncestors`.
+ * to the next middleware. Only portal pages can be framed, and only by the origins in
+ * `frameAncestors`. The page links to the documentation if the server has it.
  */
 export function serveDashboard(
   rootPath: string,
   frameAncestors: readonly string[],
   stylesheet?: string,
+  hasDocs = false,
 ): Middleware {
   if (!existsSync(new URL('index.html', site))) return (_, next) => next();
   const brand = stylesheet === undefined ? undefined : brandOf(stylesheet);
@@ -64,6 +66,7 @@ export function serveDashboard(
       '{{brand}}',
       brand ? `<link rel="stylesheet" href="{{root}}/assets/${brand.name}" />` : '',
     )
+    .replace('{{docs}}', hasDocs ? 'data-docs' : '')
     .replaceAll('{{root}}', rootPath);
   const etag = `"${createHash('sha256').update(page).digest('base64url')}"`;
   const names = new Set(readdirSync(new URL('assets/', site)));

@@ -31,6 +31,11 @@ interface PlacedFile {
   readonly etag: string;
 }
 
+/** True if the documentation is built. A clone needs `npm run docs:site` for that. */
+export function hasDocs(): boolean {
+  return existsSync(new URL('index.html', site));
+}
+
 /**
  * Serves the documentation at `<rootPath>/docs`, without a key: it is public. Files are read when
  * they are first asked for; texts are kept compressed.

@@ -20,7 +20,7 @@ import { openOidc } from './auth/oidc/provider.js';
 import { startBilling } from './billing.js';
 import { openContext } from './context.js';
 import { serveDashboard } from './dashboard.js';
-import { serveDocs } from './docs.js';
+import { hasDocs, serveDocs } from './docs.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';
@@ -134,6 +134,7 @@ export async function startServer({
             config.root_path,
             config.portal.frame_ancestors,
             config.dashboard.stylesheet,
+            hasDocs(),
           )
         : undefined,
     };

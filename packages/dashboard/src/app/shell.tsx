@@ -140,6 +140,11 @@ function Account() {
         >
           ?
         </Button>
+        {'docs' in document.documentElement.dataset && (
+          <a class="button quiet" href={`${root}/docs/`} target="_blank" rel="noreferrer">
+            Docs
+          </a>
+        )}
         <a class="button quiet" href={`${root}/api/v1/docs`} target="_blank" rel="noreferrer">
           API
         </a>
