@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { oidcProvider, type TestProvider } from '../support/oidc-provider.js';
 import { freePort } from '../support/ports.js';
+import { insertPasswordReset } from '#store/people/password-resets';
 import { inspect, openBrowser, visit } from './browser.js';
 import { startApi, makeProject, type Api } from '../server/api.js';
 
@@ -109,6 +110,41 @@ signIn('nobody is sent to another host afterwards', async () => {
     assert.is(new URL(page.url()).origin, new URL(api.url).origin, target);
     await close();
   }
+});
+
+signIn('a link for a forgotten password sets another one, once', async () => {
+  const { id, email } = api.owner.user;
+  const { token } = await insertPasswordReset(api.db.knex, id);
+  const link = `${api.url}/#password-reset=${token}`;
+  const { page, close } = await visit(browser, link);
+  await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
+  await inspect(page, 'reset-password-light');
+  const choose = async (password: string) => {
+    await page.getByLabel('New password').fill(password);
+    await page.getByRole('button', { name: 'Change password' }).click();
+  };
+  await choose('short');
+  await page
+    .getByText(/must have at least 12 characters/i)
+    .first()
+    .waitFor();
+  await choose('another long word');
+  await page.getByText('Password changed. Sign in with your new password.').waitFor();
+  assert.not.match(page.url(), 'password-reset');
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill('another long word');
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await close();
+
+  const again = await visit(browser, link);
+  await again.page.getByLabel('New password').fill('a third long word');
+  await again.page.getByRole('button', { name: 'Change password' }).click();
+  await again.page
+    .getByText(/link is not valid/)
+    .first()
+    .waitFor();
+  await again.close();
 });
 
 signIn.run();

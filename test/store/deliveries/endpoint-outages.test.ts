@@ -102,12 +102,13 @@ outages(
     assert.equal(await quiet.run(), [0, []]);
 
     const unasked = await made(undefined);
-    await unasked.attempts('failure', 1);
-    await unasked.run();
-    assert.equal(
-      await db.rows('select from endpoint_outages where endpoint_id = $1', [unasked.id]),
-      [],
-    );
+    for (let day = 0; day < 30; day++) await unasked.attempts('failure', 1 + day * 24);
+    assert.equal(await unasked.run(), [0, []]);
+    await unasked.pass(720);
+    assert.equal(await unasked.run(), [0, []]);
+    assert.equal(await db.rows('select status from endpoints where id = $1', [unasked.id]), [
+      { status: 'active' },
+    ]);
   },
 );
 

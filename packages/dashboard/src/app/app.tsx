@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { Problem } from '../components/feedback.js';
+import { Problem, Toasts } from '../components/feedback.js';
 import { isPortal, path } from '../router/location.js';
 import { invitationLink, resetLink } from '../session/link-token.js';
 import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
@@ -45,5 +45,11 @@ function Dashboard() {
   if (session.value === undefined) return null;
   if (invitationLink.token.value)
     return <AcceptInvitation key={invitationLink.token.value} token={invitationLink.token.value} />;
-  return isSignedIn ? <Shell /> : <SignIn />;
+  if (isSignedIn) return <Shell />;
+  return (
+    <>
+      <SignIn />
+      <Toasts />
+    </>
+  );
 }

@@ -21,13 +21,16 @@ const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<stri
   webhook: ['Webhook', { url: 'URL', secret: 'Signing secret (optional)' }],
   events: ['Events of this project', {}],
 };
+const LIVE_MS = 3_000;
 const CHOICES = (Object.keys(TYPES) as Type[]).map((type) => [type, TYPES[type][0]] as const);
 
 /** The channels of the project, to which its notifications are sent beside e-mail. */
 export function NotificationChannels() {
   const [isNew, setNew] = useState(false);
-  const list = useList<NotificationChannel>('notification channels', (page, signal) =>
-    api().notificationChannels.list(page, { signal }).page(),
+  const list = useList<NotificationChannel>(
+    'notification channels',
+    (page, signal) => api().notificationChannels.list(page, { signal }).page(),
+    { everyMs: LIVE_MS },
   );
   const mayChange = may('member');
   const columns: readonly TableColumn<NotificationChannel>[] = [
@@ -73,16 +76,17 @@ function Outcome({ row }: { row: NotificationChannel }) {
 function Actions({ row, list }: { row: NotificationChannel; list: List<NotificationChannel> }) {
   const testing = useAction(async () => {
     await api().notificationChannels.test(row.uid);
-    toast('Test sent. Refresh to see the result.');
+    toast('Test sent. The result appears here within ten seconds.');
     list.refresh();
   });
   return (
     <span class="row-actions">
-      <Button label={`Test ${row.name}`} isRunning={testing.isRunning} onPress={testing.run}>
+      <Button
+        label={`Send test to ${row.name}`}
+        isRunning={testing.isRunning}
+        onPress={testing.run}
+      >
         Send test
-      </Button>
-      <Button label="Refresh channels" kind="quiet" onPress={list.refresh}>
-        Refresh
       </Button>
       <ConfirmButton
         label="Delete…"

@@ -31,7 +31,13 @@ import {
 } from '../../http/schema.js';
 
 const Text = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 2000, pattern: '^[!-~]+$', description });
+  Type.String({
+    minLength: 1,
+    maxLength: 2000,
+    pattern: '^[!-~]+$',
+    'x-sentence': 'must be printable ASCII without spaces',
+    description,
+  });
 const Settings = object(
   optional({
     url: Text(
