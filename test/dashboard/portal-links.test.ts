@@ -26,7 +26,7 @@ portalLinks(
     await page.getByText('No active portal links').waitFor();
     await page.keyboard.press('n');
     await page.getByLabel('Name').fill('Acme');
-    await page.getByRole('dialog').getByLabel('Owner id').fill('acme');
+    await page.getByRole('dialog').getByLabel('Owner ID').fill('acme');
     await page.getByLabel('Expires').selectOption('custom');
     await page.getByLabel('Time').fill('2001-01-01T00:00');
     await page.getByRole('button', { name: 'Create link' }).click();
@@ -91,7 +91,7 @@ portalLinks(
     const dialog = page.getByRole('dialog');
     assert.equal(
       [
-        await dialog.getByLabel('Owner id').inputValue(),
+        await dialog.getByLabel('Owner ID').inputValue(),
         await dialog.getByLabel('Name').inputValue(),
       ],
       ['acme', 'acme'],
@@ -113,7 +113,7 @@ portalLinks(
     await owner.page.reload();
     await owner.page.getByRole('link', { name: 'New endpoint' }).waitFor();
 
-    await page.getByRole('searchbox', { name: 'Owner id' }).fill('hooli');
+    await page.getByRole('searchbox', { name: 'Owner ID' }).fill('hooli');
     await page.keyboard.press('Enter');
     await page.getByText('No active portal links of hooli').waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();

@@ -60,16 +60,16 @@ export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): 
 export function mismatchText(mismatch: SubscriptionMismatch): string {
   switch (mismatch.part) {
     case 'deleted':
-      return 'it was deleted';
+      return 'the subscription was deleted';
     case 'disabled':
-      return 'it is disabled';
+      return 'the subscription is disabled';
     case 'endpoint':
-      return mismatch.sentence ?? 'its endpoint was deleted';
+      return mismatch.sentence ?? 'the endpoint was deleted';
     case 'filter':
-      return `its filter cannot be used, so it matches nothing: ${mismatch.sentence}`;
+      return `the filter is invalid and matches nothing: ${mismatch.sentence}`;
     case 'event_types':
       if (mismatch.sentence) return mismatch.sentence;
-      return `it wants the event types ${escapeLine(mismatch.wanted.join(', '), 200)}, and this is ${escapeLine(mismatch.found, 200)}`;
+      return `the event type ${escapeLine(mismatch.found, 200)} does not match ${escapeLine(mismatch.wanted.join(', '), 200)}`;
     case 'headers':
     case 'body': {
       const { part, path, operator, wanted, found } = mismatch;
@@ -80,12 +80,12 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
             ? 'the body'
             : `the body's ${escapeLine(path, 100)}`;
       if (operator === '$or')
-        return `none of the ${(wanted as unknown[]).length} alternatives of $or holds for ${path === '' ? `the ${part}` : place}`;
-      return `${place} is ${valueText(found)}, and its filter wants ${operator} ${valueText(wanted)}`;
+        return `none of the ${(wanted as unknown[]).length} alternatives of $or matches ${path === '' ? `the ${part}` : place}`;
+      return `the filter requires ${place} ${operator} ${valueText(wanted)}, but it is ${valueText(found)}`;
     }
   }
 }
 
 function valueText(value: unknown): string {
-  return value === undefined ? 'not there' : escapeLine(JSON.stringify(value), VALUE_CHARS);
+  return value === undefined ? 'missing' : escapeLine(JSON.stringify(value), VALUE_CHARS);
 }

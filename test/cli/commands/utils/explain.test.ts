@@ -164,8 +164,8 @@ explain(
       /next attempt at 20\S+Z, in (1h|59m)\S*\n {4}The circuit breaker of its endpoint is open: /,
       /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
       /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
-      'it wants the event types refund.*, and this is order.paid',
-      /not large orders: the body's amount is 50, and its filter wants \$gte 100; changed since the event, 20/,
+      'the event type order.paid does not match refund.*',
+      /not large orders: the filter requires the body's amount \$gte 100, but it is 50; changed since the event, 20/,
       'not subscription: it was deleted; changed since the event',
     ])
       assert.match(stdout, expected);

@@ -146,7 +146,7 @@ transform(
       );
       assert.match(
         routed.stdout,
-        "not by subscription: the body's amount is 50, and its filter wants $gte 100",
+        "not by subscription: the filter requires the body's amount $gte 100, but it is 50",
       );
       assert.match(
         (await run([plain, ...project], config)).stdout,

@@ -129,7 +129,7 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
         ? []
         : [[labelOf(name, schema), wordsOf(endpoint, name, schema) ?? schema['x-unset']] as const],
     ),
-    ['Endpoint id', <Copyable text={endpoint.uid} what="endpoint id" />],
+    ['Endpoint ID', <Copyable text={endpoint.uid} what="endpoint ID" />],
     ['Created', <FullTime at={endpoint.created_at} />],
     [
       'Last change',

@@ -57,7 +57,7 @@ export default function PortalLinksPage() {
         Each link opens the portal of one owner for anyone who has its URL. Expired and revoked
         links are deleted after a week.
       </p>
-      <FilterBar searchHint="Owner id" hasTime={false} />
+      <FilterBar searchHint="Owner ID" hasTime={false} />
       <InUse
         list={list}
         label="Portal links"
@@ -125,7 +125,7 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
       {(error) => (
         <>
           <TextField
-            label="Owner id"
+            label="Owner ID"
             hint="The link shows only endpoints with this owner id."
             {...textsOf(draft, error)('owner_id')}
             isRequired

@@ -48,7 +48,7 @@ function factsOf({
   updated_at: updated,
 }: Project) {
   return [
-    ['Project id', <Copyable text={uid} what="project id" />],
+    ['Project ID', <Copyable text={uid} what="project ID" />],
     ['Type', type],
     ['Organisation', session.value?.organisations.find((it) => it.uid === organisation)?.name],
     ['Created', <FullTime at={created} />],

@@ -148,7 +148,7 @@ function SourceFacts({ source }: { source: Source }) {
           </>,
         ],
         ['Created', <FullTime at={source.created_at} />],
-        ['Source id', <Copyable text={uid} what="id" />],
+        ['Source ID', <Copyable text={uid} what="id" />],
       ]}
     />
   );

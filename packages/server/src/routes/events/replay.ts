@@ -63,7 +63,7 @@ export const replayRoutes: readonly Route[] = [
         });
       }
       signalPending(events);
-      return { message: 'event is routed again', data: { uid: id } };
+      return { message: 'event is replayed', data: { uid: id } };
     },
   ),
   projectRoute(
@@ -99,7 +99,7 @@ export const replayRoutes: readonly Route[] = [
         if (performance.now() > until) break;
       }
       return {
-        message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`,
+        message: `${count} events ${dryRun ? 'would be' : 'are'} replayed`,
         data: { count, dry_run: dryRun, next },
       };
     },
