@@ -93,6 +93,18 @@ words('the dashboard speaks in plain sentences', () => {
   assert.equal(faultsOf(files.flatMap(textsOf)), []);
 });
 
+words('the OpenAPI document names the subject of each summary and description', () => {
+  const texts: Text[] = [];
+  JSON.parse(read('docs/reference/openapi.json'), (key, value: unknown) => {
+    // `Whether the delivery is held` is how a boolean is described.
+    if ((key === 'summary' || key === 'description') && typeof value === 'string')
+      texts.push({ place: 'openapi.json', text: value.replace(/^Whether /, '') });
+    return value;
+  });
+  assert.ok(texts.length > 500);
+  assert.equal(faultsOf(texts), []);
+});
+
 words('settings, commands and flags are described in plain sentences', () => {
   const rows: SettingsTable = settings;
   const summaries = Object.entries(rows).map(([place, { summary }]) => ({ place, text: summary }));

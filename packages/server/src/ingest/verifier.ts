@@ -35,7 +35,7 @@ export const verifierSchema = object({
     },
   ),
   ...optional({
-    secret: secret('What the provider signs with.'),
+    secret: secret('The signing secret of the provider.'),
     basic_auth: object({
       username: Type.String({ minLength: 1, maxLength: 200 }),
       password: Type.Optional(secret('')),

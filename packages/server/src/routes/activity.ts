@@ -118,7 +118,7 @@ const HealthReport = named(
         }),
         action: Type.String({ description: 'Label of the link to the page.' }),
       }),
-      { description: 'What is wrong or unknown, most severe first.' },
+      { description: 'Problems and unknown states, most severe first.' },
     ),
     failing_endpoints: Type.Array(
       object({

@@ -40,12 +40,12 @@ export const key = {
   uid: Id,
   name: Type.String(),
   type: oneOf(['personal', 'project', 'session']),
-  mask: Type.String({ description: 'What a key begins with: `gw_…`.' }),
+  mask: Type.String({ description: 'First characters of the key, such as `gw_…`.' }),
   role: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     enum: [...ROLES, null],
     description:
-      'What it may do at most; null: all that its user may, or everything in its project.',
+      'Role that bounds the key; null: all permissions of its user, or everything in its project.',
   }),
   scopes: nullable(Type.Array(Scope, SCOPES_ARE)),
   created_at: Timestamp,
@@ -71,7 +71,7 @@ const given = optional({
   role: Type.Unsafe<(typeof GIVEN_ROLES)[number] | null>({
     type: ['string', 'null'],
     enum: [...GIVEN_ROLES, null],
-    description: 'What it may do at most; null: everything.',
+    description: 'Role that bounds the key; null: everything.',
   }),
   scopes: nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
 });

@@ -23,25 +23,25 @@ const Location = Type.String({
 });
 const all = {
   verifier: Verifier,
-  event_type: nullable(Word, 'Of requests that have none at event_type_location.'),
+  event_type: nullable(Word, 'Event type of requests without one at `event_type_location`.'),
   event_type_location: nullable(
     Location,
-    'Where a request has its event type, such as `header.X-Topic` or `body.type`.',
+    'Location of the event type in a request, such as `header.X-Topic` or `body.type`.',
   ),
   idempotency_keys: Type.Array(Location, {
     maxItems: 10,
-    description: 'Where a request has what makes up its idempotency key.',
+    description: 'Locations in a request whose values make up its idempotency key.',
   }),
   forward_headers: Type.Array(HeaderName, {
     maxItems: 50,
-    description: 'Headers that travel with the event.',
+    description: 'Headers to store with the event.',
   }),
   custom_response: nullable(
     object({
       body: Type.String({ maxLength: 10_000 }),
       content_type: oneOf(['application/json', 'text/plain']),
     }),
-    'The answer to requests that were accepted.',
+    'The response to accepted requests.',
   ),
 };
 

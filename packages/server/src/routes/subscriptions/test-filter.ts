@@ -37,7 +37,7 @@ const FilterMatch = named(
     headers: Type.Boolean(),
     body: Type.Boolean(),
     mismatches: Type.Array(Mismatch, {
-      description: 'What does not match, and why: one entry per part.',
+      description: 'Parts that do not match, with the reason of each.',
     }),
   }),
 );
