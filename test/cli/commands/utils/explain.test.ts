@@ -166,7 +166,7 @@ explain(
       /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
       'the event type order.paid does not match refund.*',
       /not large orders: the filter requires the body's amount \$gte 100, but it is 50; changed since the event, 20/,
-      'not subscription: it was deleted; changed since the event',
+      'not subscription: the subscription was deleted; changed since the event',
     ])
       assert.match(stdout, expected);
 
