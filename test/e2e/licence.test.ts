@@ -79,7 +79,7 @@ licence(
       async ({ log, port }) => {
         assert.match(log, '"organisation":"Acme"');
         assert.is(
-          log.split('The licence lists what no installed plugin declares').length,
+          log.split('The licence has an entitlement that no installed plugin declares').length,
           2,
           'once',
         );

@@ -51,7 +51,7 @@ quarantine(
         1,
         JSON.stringify(outcomes),
       );
-      assert.match((await run('replay', id)).stdout, /was replayed already/);
+      assert.match((await run('replay', id)).stdout, /was already replayed/);
 
       const [, request] = await receiver.received(2);
       const data = '{"price":1.10}';

@@ -52,12 +52,12 @@ failure(
       told('utils quarantine lst')?.sentence,
       'there is no command utils quarantine lst; did you mean utils quarantine list?',
     );
-    assert.is(told('plugins x y')?.sentence, 'x y is not expected after gateway plugins');
+    assert.is(told('plugins x y')?.sentence, 'x y is not an argument of gateway plugins');
     assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
     assert.is(told('--db-host a')?.sentence, 'gateway needs a command');
     assert.is(
       told('utils --json quarantine')?.sentence,
-      '--json stands before the command, where only global flags may',
+      '--json is before the command, where only global flags are allowed',
     );
     for (const right of [
       'plugins',

@@ -48,12 +48,12 @@ issue('a licence that is issued with a new key is in force where its public key 
   assert.equal([licence.issuedAt, licence.expiresAt], [fields.issuedAt, fields.expiresAt]);
 });
 
-issue('a key that is there already is never written over', () => {
+issue('a key that already exists is never written over', () => {
   generateLicenceKey(file('kept.pem'));
   const before = fs.readFileSync(file('kept.pem'));
   assert.match(
     refusal(() => generateLicenceKey(file('kept.pem'))),
-    /kept\.pem is there already/,
+    /kept\.pem already exists/,
   );
   assert.equal(fs.readFileSync(file('kept.pem')), before);
   assert.match(

@@ -134,11 +134,11 @@ run('a mistyped flag is wrong use, with a suggestion', async () => {
   );
   await wrong(
     ['--port', '1', 'server'],
-    '--port stands before the command, where only global flags may',
+    '--port is before the command, where only global flags are allowed',
   );
   await wrong(
     ['migrate', '--max', '1', 'down'],
-    '--max stands before the command, where only global flags may',
+    '--max is before the command, where only global flags are allowed',
   );
   await wrong(
     ['--db-host', 'a', 'migrat', 'up'],
@@ -156,7 +156,7 @@ run(
   'a flag without its value, a value without its flag and a missing argument are wrong use',
   async () => {
     await wrong(['config', '--db-host'], '--db-host needs a value');
-    await wrong(['config', 'extra'], 'extra is not expected after gateway config');
+    await wrong(['config', 'extra'], 'extra is not an argument of gateway config');
     await wrong(['migrate', 'create'], 'gateway migrate create needs <name>');
   },
 );

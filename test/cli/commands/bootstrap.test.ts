@@ -107,7 +107,7 @@ bootstrap(
       assert.is(code, 0);
       assert.match(
         stdout,
-        /^A user was created\. Keep the password and the API key now: they are shown this once\.\n/,
+        /^A user was created\. Save the password and the API key now: they are not shown again\.\n/,
       );
       assert.match(stdout, /^ {2}email +bob@example\.com$/m);
       assert.match(stdout, /^ {2}name +admin admin$/m);

@@ -53,17 +53,17 @@ init('without a terminal it guesses nothing, and names the missing flags', async
   assert.is(code, 2);
   assert.match(
     stderr,
-    'nothing is asked without a terminal, and --db-username, --db-database, --kv-host, --email are not given\n',
+    'no questions are asked without a terminal, and --db-username, --db-database, --kv-host, --email are not given\n',
   );
-  assert.match(stderr, '--yes takes the defaults');
+  assert.match(stderr, '--yes uses the defaults');
   const none = await runGateway(['init', '--yes'], { folder });
   assert.match(
     none.stderr,
-    'nothing is asked with --yes, and --email is not given\nfix:   give it\n',
+    'no questions are asked with --yes, and --email is not given\nfix:   set it\n',
   );
   const wrong = await runGateway(['init', '--yes', '--email=nobody'], { folder });
   assert.equal([wrong.code, fs.readdirSync(folder)], [2, []]);
-  assert.match(wrong.stderr, '"nobody" is not an e-mail address');
+  assert.match(wrong.stderr, '"nobody" is not an email address');
 });
 
 init(
@@ -200,7 +200,7 @@ init('--force refuses the database of another gateway, by its secrets or its use
   await secretOf(written(other).encryption_key);
   await refused(
     force,
-    `another gateway uses the database ${second.name}: the encryption key here opens none of its secrets`,
+    `another gateway uses the database ${second.name}: the encryption key here decrypts none of its secrets`,
     'set encryption_key in ./gateway.json to the key of that gateway',
   );
 
@@ -268,7 +268,7 @@ init('on a terminal it asks, shows no password, and asks again for what fails', 
   await answer(`Port of the KV [${dead}]: `, String(kv.connection.port));
   await answer('Password of the KV [none]: ', '');
   await answer('Email of the first user: ', 'ada');
-  await shown('"ada" is not an e-mail address');
+  await shown('"ada" is not an email address');
   await answer('Email of the first user: ', 'ada@example.com');
   assert.is(await running.ended, 0, running.shown);
   assert.not.match(running.shown, 'a secret of Postgres');

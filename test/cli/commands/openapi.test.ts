@@ -175,7 +175,7 @@ openapi(
       file('empty.yaml', 'openapi: 3.1.0\npaths: {}\n'),
     ]);
     assert.equal([code, stdout], [0, '{}\n']);
-    assert.match(stderr, 'No webhooks, x-webhooks or callbacks are in');
+    assert.match(stderr, 'There are no webhooks, x-webhooks or callbacks in');
   },
 );
 

@@ -129,7 +129,10 @@ retry('what was delivered is delivered again with --force only', async () => {
   const narrowed = ['--status', 'success', '--time', '1h', '--event-id', events[0]!];
   const refused = await run(...narrowed);
   assert.is(refused.code, 2);
-  assert.match(refused.stderr, /their endpoints get them a second time\nfix: {3}add --force/);
+  assert.match(
+    refused.stderr,
+    /if re-queued, their endpoints receive them again\nfix: {3}add --force/,
+  );
   const dry = await run(...narrowed, '--dry-run');
   assert.equal(
     [dry.code, dry.stdout],
@@ -234,7 +237,7 @@ retry('what an agent is sending is skipped with its reason', async () => {
     projectId,
   );
   assert.is(stdout, 're-queued 0 event deliveries\n');
-  assert.match(stderr, '1 event delivery skipped: held by a running agent');
+  assert.match(stderr, '1 event delivery skipped: in progress in a running agent');
 });
 
 retry('wrong use is told with what is allowed', async () => {
@@ -312,7 +315,7 @@ retry(
     assert.equal([code, stdout], [1, '']);
     assert.match(
       stderr,
-      're-queued 2,000 event deliveries before it failed; running it again goes on with the rest\n',
+      're-queued 2,000 event deliveries before the failure; run the command again to continue with the rest\n',
     );
     assert.is(await scheduled(projectId), 2_000);
     assert.is((await run(...narrowed)).stdout, 're-queued 500 event deliveries\n');
@@ -337,7 +340,7 @@ retry(
       assert.is(running.stdout, 're-queued 1,000 event deliveries\n');
       assert.match(
         running.stderr,
-        'stopped before the end; what was re-queued stays so, and running it again goes on with the rest\n',
+        'stopped before the end; re-queued deliveries stay re-queued; run the command again to continue with the rest\n',
       );
       assert.is(await scheduled(projectId), 1_000);
     } finally {

@@ -29,7 +29,10 @@ state(
     try {
       fs.writeFileSync('lock', JSON.stringify({ pid: other.pid, command }));
       if (fs.existsSync('/proc/self'))
-        assert.throws(() => lockFolder('lock'), new RegExp(`already \\(process ${other.pid}\\)`));
+        assert.throws(
+          () => lockFolder('lock'),
+          new RegExp(`already running in this folder \\(process ${other.pid}\\)`),
+        );
       for (const left of [
         JSON.stringify({ pid: other.pid, command: 'another' }),
         JSON.stringify({ pid: 2 ** 30, command }),

@@ -35,9 +35,9 @@ for (const [name, given, sentence] of [
   [
     'JSON was serialised again',
     JSON.stringify(JSON.parse(body), null, 2),
-    'when its JSON is serialised again',
+    'after the JSON is serialised again',
   ],
-  ['something else was signed', '{}', 'another secret, or of another id, timestamp or body'],
+  ['something else was signed', '{}', 'another secret, or for another id, timestamp or body'],
 ] as const) {
   verify(`a body that is not what was signed is refused and explained: ${name}`, () => {
     assert.match(refusal(`v1,${signature().toString('base64')}`, given), sentence);
@@ -64,7 +64,7 @@ verify(
     receiver.verify(body, headers(`v1,${right}`));
     for (const written of [right.replace('=', ''), `${right}!`, signature().toString('hex')]) {
       assert.throws(() => receiver.verify(body, headers(`v1,${written}`)));
-      assert.match(refusal(`v1,${written}`), 'it is right but written');
+      assert.match(refusal(`v1,${written}`), 'it is correct but encoded');
     }
   },
 );

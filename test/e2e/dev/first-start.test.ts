@@ -96,7 +96,10 @@ dev('a second one in the same folder says that there is one, and leaves it alone
   const running = await sharedInstance();
   const second = await runGateway(['dev', '--once', '--fresh'], { folder: running.folder });
   assert.is(second.code, 1);
-  assert.match(second.stderr, `gateway dev runs in this folder already (process ${running.pid})`);
+  assert.match(
+    second.stderr,
+    `gateway dev is already running in this folder (process ${running.pid})`,
+  );
   const before = running.stdout.length;
   await sendAnother(running);
   await until('the delivery', () => /delivered .*A-1002/.test(running.stdout.slice(before)));
@@ -154,7 +157,7 @@ dev('where nothing may be written it says so', async () => {
   fs.writeFileSync(path.join(folder, '.gateway'), 'a file');
   const { code, stderr } = await runGateway(['dev', '--once'], { folder });
   assert.is(code, 1);
-  assert.match(stderr, /the folder for the state cannot be used: .*\.gateway/);
+  assert.match(stderr, /the state folder cannot be used: .*\.gateway/);
 });
 
 dev('wrong use is refused with 2 before anything starts', async () => {

@@ -164,7 +164,7 @@ dev('when Postgres is killed it says so and ends with 1, and the next start reco
   const running = await started(folder);
   process.kill(postmaster(folder), 'SIGKILL');
   assert.is((await running.ended).code, 1);
-  assert.match(running.stderr, 'Postgres has ended by itself');
+  assert.match(running.stderr, 'Postgres has stopped unexpectedly');
   assert.is((await runGateway(['dev', '--once'], { folder })).code, 0);
 });
 

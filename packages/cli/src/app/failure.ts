@@ -53,7 +53,7 @@ export function failureOf(
   const sentence = unknown
     ? unknown.join('\n')
     : message.startsWith('Unexpected argument')
-      ? `${named.join(' ')} is not expected after gateway ${command}`
+      ? `${named.join(' ')} is not an argument of gateway ${command}`
       : named.length > 0
         ? `gateway ${command} needs ${named.join(' and ')}`
         : message.split('\n', 1)[0]!.replace(/^Flag (--\S+) expects a value$/, '$1 needs a value');
@@ -90,7 +90,7 @@ export function requireCommand({ id, rest }: NamedCommand): void {
     const isBefore = rest.some((it) => commandNames().includes(`${command} ${it}`.trim()));
     throw isBefore
       ? wrongUse(
-          `${next} stands before the command, where only global flags may`,
+          `${next} is before the command, where only global flags are allowed`,
           'put the command first and its flags after it',
         )
       : wrongUse(`${named} needs a command`, fix);
@@ -107,7 +107,7 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   }
   if (id === '') throw wrongUse(`there is no command ${words.join(' ')}`, fix);
   throw wrongUse(
-    `${words.join(' ')} is not expected after ${named}`,
+    `${words.join(' ')} is not an argument of ${named}`,
     `run \`${named} --help\` for its flags and arguments`,
   );
 }

@@ -13,7 +13,7 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
   if (id === undefined || isId(id)) return id as Given;
   throw wrongUse(
     `${name} must be an id, not ${JSON.stringify(given)}`,
-    'ids look like 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows them as uid, the commands that list things with --json',
+    'ids look like 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows them as uid, and list commands show them with --json',
   );
 }
 
@@ -98,7 +98,7 @@ export function parseDuration(name: string, text: string): number {
   if (isWhole && ms > 0 && ms <= Number.MAX_SAFE_INTEGER) return ms;
   throw wrongUse(
     `${name} must be a duration, not ${JSON.stringify(text)}`,
-    'write integers with a unit each: d, h, m, s and ms are the units, as in 1h30m or 500ms',
+    'write integers with units (d, h, m, s, ms), as in 1h30m or 500ms',
   );
 }
 

@@ -23,9 +23,9 @@ export function generateLicenceKey(path: string): KeyObject {
   } catch (cause) {
     const exists = (cause as { code?: string }).code === 'EEXIST';
     const reason = exists
-      ? 'is there already, and a key that was handed out must not be lost'
+      ? 'already exists, and a key in use must not be overwritten'
       : `cannot be written: ${fileReason(cause)}`;
-    const fix = 'name a file that is not there yet, in a folder that this user may write to';
+    const fix = 'name a new file in a folder that this user can write to';
     throw new GatewayError('licence_key_file', { path, reason, fix }, { cause });
   }
   return publicKey;

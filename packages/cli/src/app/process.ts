@@ -100,10 +100,10 @@ function reportLicence(log: Log, licence: Licence): void {
   const unknown = unknownEntitlements(licence, installation().plugins);
   if (unknown.length === 0) return;
   const fix =
-    'install the plugin that needs it, or ask who issued the licence: `gateway license show` tells what it lists';
+    'install the plugin that needs it, or ask the issuer of the licence; `gateway license show` lists its entitlements';
   log.warn(
     { entitlements: unknown, fix },
-    'The licence lists what no installed plugin declares: it has no effect.',
+    'The licence has an entitlement that no installed plugin declares. It has no effect.',
   );
 }
 

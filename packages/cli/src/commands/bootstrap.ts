@@ -33,7 +33,7 @@ export default class Bootstrap extends GatewayCommand {
       format = 'json',
     } = flags;
     const email = flags.email?.trim();
-    if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
+    if (!email) throw wrongUse('an email is required', 'set it with --email=<address>');
     oneOf('--format', format, ['json', 'human']);
     for (const [flag, name] of Object.entries({
       email,
@@ -53,13 +53,13 @@ export default class Bootstrap extends GatewayCommand {
 /** Applies the API's check: a terminal, log or mail program would interpret control characters. */
 function checkPlain(flag: string, text: string): void {
   const most = flag === '--email' ? 320 : 100;
-  if (!isPlain(text)) throw wrongUse(`${flag} contains control characters`, 'leave them out');
+  if (!isPlain(text)) throw wrongUse(`${flag} contains control characters`, 'remove them');
   if (text.length > most) throw wrongUse(`${flag} is longer than ${most} characters`, 'shorten it');
 }
 
 function nextText(account: BootstrappedUser, config: Config): string {
   const url = serverUrl(config);
-  const signIn = `sign in to the dashboard, which leads to a first message:\n\n  ${url}/\n\nOr create a project over the API:`;
+  const signIn = `sign in to the dashboard, which guides you to a first message:\n\n  ${url}/\n\nOr create a project over the API:`;
   return `${accountText(account)}
 
 Next, with \`gateway server\` and \`gateway agent\` running, ${config.dashboard.enabled ? signIn : 'create a project:'}

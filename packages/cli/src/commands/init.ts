@@ -108,8 +108,8 @@ export default class Init extends GatewayCommand {
     const all = [...missing, ...(email === undefined ? ['--email'] : [])];
     if (all.length === 0) return;
     throw wrongUse(
-      `nothing is asked ${yes ? 'with --yes' : 'without a terminal'}, and ${all.join(', ')} ${all.length === 1 ? 'is' : 'are'} not given`,
-      `give ${all.length === 1 ? 'it' : 'them'}${yes ? '' : ', or run the command on a terminal; --yes takes the defaults of the settings'}`,
+      `no questions are asked ${yes ? 'with --yes' : 'without a terminal'}, and ${all.join(', ')} ${all.length === 1 ? 'is' : 'are'} not given`,
+      `set ${all.length === 1 ? 'it' : 'them'}${yes ? '' : ', or run the command in a terminal; --yes uses the defaults of the settings'}`,
     );
   }
 
@@ -210,13 +210,13 @@ export default class Init extends GatewayCommand {
       );
     if (opens === false)
       throw wrongUse(
-        `another gateway uses the database ${database.database}: the encryption key here opens none of its secrets`,
+        `another gateway uses the database ${database.database}: the encryption key here decrypts none of its secrets`,
         `name another database with --db-database, or set encryption_key in ${this.#path} to the key of that gateway`,
       );
     if (opens === undefined && this.#isMoved(given))
       throw wrongUse(
         `the database ${database.database} has users already, probably those of another gateway: no secret shows that the encryption key here belongs to it`,
-        `name another database with --db-database; if it is the database of this gateway, which has moved, name its place in ${this.#path} and run the command without --force`,
+        `name another database with --db-database; if it is the database of this gateway, and it has moved, set its new address in ${this.#path} and run the command without --force`,
       );
     return true;
   }
@@ -249,7 +249,7 @@ export default class Init extends GatewayCommand {
     resolveConfig({ ...this.configOptions({}), file: content });
     writeConfigFile(this.#path, content);
     this.logToStderr(
-      `wrote ${this.#path}, which only you can read; back up its encryption key apart from the database`,
+      `wrote ${this.#path}, which only you can read; back up its encryption key separately from the database`,
     );
   }
 
@@ -311,7 +311,7 @@ async function checkEmail(email: string): Promise<void> {
   const { isEmail } = await import('@gateway/store/people');
   if (isEmail(email)) return;
   throw wrongUse(
-    `${JSON.stringify(email)} is not an e-mail address`,
-    'give one like ops@example.com',
+    `${JSON.stringify(email)} is not an email address`,
+    'use an address such as ops@example.com',
   );
 }

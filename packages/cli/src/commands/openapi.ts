@@ -49,7 +49,7 @@ export default class Openapi extends GatewayCommand {
     const files = argv as string[];
     const types = await extractEventTypes(files, { parse: parseFile });
     if (types.size === 0)
-      this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
+      this.logToStderr(`There are no webhooks, x-webhooks or callbacks in ${files.join(', ')}.`);
     const json = JSON.stringify(Object.fromEntries(types), null, 2);
     if (output !== undefined) await this.write(output, json, types.size);
     else if (projectId === undefined) this.log(json);
@@ -63,7 +63,7 @@ export default class Openapi extends GatewayCommand {
     } catch (error) {
       throw wrongUse(
         `${path} cannot be written: ${fileReason(error)}`,
-        'name a file in a folder that is there',
+        'name a file in an existing folder',
       );
     }
     this.logToStderr(`Wrote ${count} event ${count === 1 ? 'type' : 'types'} to ${path}.`);

@@ -29,8 +29,8 @@ const OUTCOMES: Readonly<Record<RetryOutcome, string>> = {
   held: 'held until the endpoint is no longer paused',
   inactive: 'skipped: the endpoint is inactive; activate it first',
   deleted: 'skipped: the endpoint was deleted',
-  sending: 'skipped: held by a running agent, which sends it',
-  waiting: 'skipped: waiting for an agent already, or for the paused endpoint',
+  sending: 'skipped: in progress in a running agent',
+  waiting: 'skipped: already due, or held for the paused endpoint',
 };
 
 const TABLE_ROWS = 20;
@@ -128,7 +128,7 @@ export default class Retry extends GatewayCommand {
       .catch((error: unknown) => {
         if (!dryRun && count('due', 'held') > 0)
           this.logToStderr(
-            `re-queued ${requeued()} before it failed; running it again goes on with the rest`,
+            `re-queued ${requeued()} before the failure; run the command again to continue with the rest`,
           );
         throw error;
       });
@@ -167,7 +167,7 @@ export default class Retry extends GatewayCommand {
     if (!stopped) return;
     const kept = dryRun
       ? 'nothing was changed'
-      : 'what was re-queued stays so, and running it again goes on with the rest';
+      : 're-queued deliveries stay re-queued; run the command again to continue with the rest';
     this.logToStderr(`stopped before the end; ${kept}`);
     this.exit(interruption.status);
   }
@@ -204,14 +204,14 @@ function requestOf(
     );
     throw wrongUse(
       `gateway retry needs ${missing.join(' and ')}`,
-      `give both, as in \`gateway retry --status failure --time 2h\`; statuses are ${STATUSES.join(', ')}`,
+      `set both, as in \`gateway retry --status failure --time 2h\`; statuses are ${STATUSES.join(', ')}`,
     );
   }
   const wanted = oneOf('--status', status, STATUSES)!;
   if (wanted === 'success' && !flags.force && !flags['dry-run'])
     throw wrongUse(
-      'event deliveries with status success were delivered: re-queued, their endpoints get them a second time',
-      'add --force if that is meant; --dry-run counts them first',
+      'event deliveries with status success were delivered already; if re-queued, their endpoints receive them again',
+      'add --force to deliver them again; --dry-run counts them first',
     );
   return {
     status: wanted,

@@ -17,7 +17,7 @@ export function configSchema(rows: SettingsTable): StandaloneSchema {
     ...group(),
   };
   schema.properties['$schema'] = {
-    description: 'Where this schema is, for editors; otherwise ignored.',
+    description: 'Location of this schema, for editors; otherwise ignored.',
     type: 'string',
   };
   for (const [key, row] of Object.entries(rows)) {

@@ -40,7 +40,7 @@ export function parseTopic(text: string): KafkaTopic {
     return { brokers: list, name };
   throw wrongUse(
     `--kafka must be host:port/topic, not "${text}"`,
-    'write for example --kafka localhost:9092/orders',
+    'write it as in --kafka localhost:9092/orders',
   );
 }
 
@@ -54,6 +54,6 @@ export function parsePort(flag: string, given: FlagValues[string]): number | und
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw wrongUse(
     `${flag} must be a port, not "${text}"`,
-    'give a number from 0 (any free one) to 65535',
+    'use a number from 0 (any free port) to 65535',
   );
 }

@@ -29,7 +29,7 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 export async function runDev(options: DevOptions): Promise<void> {
   const banner = paint('bold', `gateway ${VERSION} for development`);
   print(
-    `${banner}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
+    `${banner}, on ${LOOPBACK} only. For production, run \`gateway server\` and \`gateway agent\`.\n`,
   );
   const ports = await choosePorts(options.ports);
   const state = await openState(options);
@@ -45,7 +45,9 @@ export async function runDev(options: DevOptions): Promise<void> {
   let isInterrupted = false;
   const interrupted = untilInterrupted(() => {
     isInterrupted = true;
-    print('\nStopping; deliveries in flight are settled first. Ctrl-C again ends it at once.');
+    print(
+      '\nStopping; deliveries in flight are settled first. Press Ctrl-C again to exit at once.',
+    );
   });
   const tell = (part: string, text: string) => {
     const time = `${(performance.now() / 1000).toFixed(2)} s`.padStart(8);

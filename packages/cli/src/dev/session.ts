@@ -44,9 +44,9 @@ export async function showSession(instance: Instance, options: SessionOptions): 
 
 async function showSample(instance: Instance, print: (line: string) => void): Promise<void> {
   await sourceIsRead(instance.sourceName, instance, 'correct the source, or start with --fresh');
-  print('\nA message on its way:\n');
+  print('\nThe sample message:\n');
   const { request, headers, body } = await followSample(sampleMessage('A-1001'), instance, print);
-  print('\nWhat the inbox got:\n');
+  print('\nReceived by the inbox:\n');
   for (const line of [
     request,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
@@ -64,7 +64,7 @@ async function showTopic(
   await sourceIsRead(
     source,
     instance,
-    'check that the broker runs and that its address is right, then start again with --kafka',
+    'check that the broker runs and that its address is correct, then start again with --kafka',
   );
   print(
     `the topic ${topic.name} on ${topic.brokers.join(',')} is a source ${isNew ? 'now' : 'already'}`,
@@ -220,7 +220,7 @@ async function followSample(
   step(
     receipt.received_at,
     'verified',
-    'by the inbox before it answered: the Standard Webhooks signature is right',
+    'by the inbox before it answered: the Standard Webhooks signature is valid',
   );
   return receipt;
 }

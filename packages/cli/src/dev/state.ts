@@ -138,8 +138,8 @@ function makeFolder(user: SystemUser | undefined): void {
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new DevError(
-      `the folder for the state cannot be used: ${reason}`,
-      'start in a folder that you own and may write to',
+      `the state folder cannot be used: ${reason}`,
+      'start in a folder that you own and can write to',
       cause,
     );
   }
@@ -260,7 +260,7 @@ export function lockFolder(file: string): () => void {
   const { pid, command } = holder;
   if (pid !== process.pid && commandOf(pid) === command) {
     throw new DevError(
-      `gateway dev runs in this folder already (process ${pid})`,
+      `gateway dev is already running in this folder (process ${pid})`,
       `use that one, stop it with Ctrl-C or \`kill ${pid}\`, or start this one in another folder`,
     );
   }
@@ -286,7 +286,7 @@ async function stopLeftoverPostgres(data: string): Promise<void> {
     if (!isLeftover()) return;
   throw new DevError(
     `the Postgres of an earlier start (process ${pid}) does not stop`,
-    `end it with \`kill -9 ${pid}\`, then start again`,
+    `stop it with \`kill -9 ${pid}\`, then start again`,
   );
 }
 

@@ -58,7 +58,7 @@ const checks = [
   [
     'migrations',
     ({ reached, migrated }) =>
-      reached.then(() => migrated.then(() => ok('all are applied')), noDatabase),
+      reached.then(() => migrated.then(() => ok('all applied')), noDatabase),
   ],
   ['clock', ({ reached }) => reached.then(checkClock, noDatabase)],
   ['agents', onTables(checkAgents)],
@@ -122,7 +122,7 @@ export async function* examine(
       failedBy(
         error,
         error.code === 'ETIMEDOUT'
-          ? 'check that it runs and that a firewall lets this machine reach it'
+          ? 'check that it runs and that no firewall blocks this machine'
           : undefined,
       ),
     );

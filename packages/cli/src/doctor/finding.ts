@@ -73,7 +73,7 @@ export const failed = (sentence: string, fix: string): DoctorResult => ({
 /** Returns a failure with the message and fix of an error, or with `otherwise` if it has no fix. */
 export function failedBy(
   error: unknown,
-  otherwise = 'this is not foreseen: report it with its sentence',
+  otherwise = 'this is unexpected: report it with this message',
 ): DoctorResult {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
   return failed(message, fix ?? otherwise);

@@ -72,12 +72,12 @@ export async function checkSandbox({ config }: DoctorContext): Promise<DoctorRes
   if (memoryLimited && diesWithParent)
     return ok(`${sentence}; its memory is limited, and it ends with its parent`);
   const lacks = [
-    ...(memoryLimited ? [] : ['prlimit, which limits memory beside the heap']),
+    ...(memoryLimited ? [] : ['prlimit, which limits memory outside the heap']),
     ...(diesWithParent ? [] : ['setpriv, which ends it with its parent']),
   ];
   return warning(
     `${sentence}; this machine lacks ${lacks.join(', and ')}`,
-    'install util-linux: transform functions are then confined by the kernel too',
+    'install util-linux, so that the kernel limits transform functions too',
   );
 }
 
@@ -92,10 +92,10 @@ export function checkOpenFiles(): DoctorResult {
     userLimits?: { open_files?: { soft?: number | string } };
   };
   const limit = userLimits?.open_files?.soft;
-  if (limit === undefined) return skipped('this system does not tell the limit');
+  if (limit === undefined) return skipped('the limit is unknown on this system');
   if (limit === 'unlimited' || Number(limit) >= FILES_MIN) return ok(String(limit));
   const fix = `raise the hard limit to ${FILES_MIN} or more: \`ulimit -Hn\`, LimitNOFILE of systemd`;
-  return warning(`${limit}: each connection takes one`, fix);
+  return warning(`${limit}: each connection uses one`, fix);
 }
 
 /** Connects to the SMTP server and logs in. Sends a test mail if an address is given. */
@@ -107,23 +107,23 @@ export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<Doct
     smtp.from === undefined &&
     smtpTo === undefined
   )
-    return skipped('smtp.url is not set, no notification is sent');
+    return skipped('smtp.url is not set, so no emails are sent');
   const { createMailer } = await import('@gateway/agent/notifications');
   const mailer = createMailer(config);
   if (smtpTo === undefined) {
     await mailer.verify();
     return ok(
-      `${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test mail`,
+      `${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test email`,
     );
   }
   const { refused } = await mailer.send({
     to: [smtpTo],
-    subject: 'Test mail of the gateway',
-    text: 'This mail was sent by `gateway utils doctor --smtp-to`. Notifications of the gateway come the same way.\n',
+    subject: 'Test email from the gateway',
+    text: 'This email was sent by `gateway utils doctor --smtp-to`. Notifications from the gateway arrive the same way.\n',
   });
   if (refused.length > 0)
     return failed(`${mailer.server} refused ${refused.join(', ')}`, 'check the address');
-  return ok(`${mailer.server} took a test mail to ${smtpTo}`);
+  return ok(`${mailer.server} accepted a test email to ${smtpTo}`);
 }
 
 /**
@@ -154,7 +154,7 @@ export async function checkProxy({ config, signal }: DoctorContext): Promise<Doc
 /** Checks the sign-in provider by reading its discovery document. */
 export async function checkSignIn({ config }: DoctorContext): Promise<DoctorResult> {
   const { issuer } = config.oidc;
-  if (issuer === undefined) return skipped('oidc.issuer is not set, people sign in with passwords');
+  if (issuer === undefined) return skipped('oidc.issuer is not set; people sign in with passwords');
   const { checkProvider } = await import('@gateway/server/oidc');
   try {
     await checkProvider(config);

@@ -27,7 +27,7 @@ export function checkSettings(
   const told = (lines: CheckedConfig['problems']) =>
     lines.filter(({ key }) => isAll || !ELSEWHERE.includes(key)).map(({ sentence }) => sentence);
   const [wrong, doubtful] = [told(problems), told(warnings)];
-  const fix = 'correct each where it is set; `gateway config check` lists them one by one';
+  const fix = 'correct each setting where it is set; `gateway config check` lists the problems';
   if (wrong.length > 0) return failed(wrong.join('; '), fix);
   if (doubtful.length > 0) return warning(doubtful.join('; '), fix);
   return ok(
@@ -45,9 +45,9 @@ export async function checkEncryptionKey({
 }: DoctorContext): Promise<DoctorResult> {
   const seals = sealer(config.encryption_key);
   const database = await migrated.catch(() => undefined);
-  if (!database) return ok('32 bytes; not tried on a stored secret, because of the database');
+  if (!database) return ok('32 bytes; not tested with a stored secret, because of the database');
   return (await openOneSecret(database.pool, seals))
-    ? ok('32 bytes, and opens a stored secret')
+    ? ok('32 bytes; decrypts a stored secret')
     : ok('32 bytes; no secret is stored yet');
 }
 
@@ -58,7 +58,7 @@ export function checkLicence({ config }: DoctorContext): DoctorResult {
   return ok(
     kind === 'community'
       ? kind
-      : `${organisation}, until ${expiresAt?.toISOString() ?? 'for ever'}`,
+      : `${organisation}, ${expiresAt ? `until ${expiresAt.toISOString()}` : 'without expiry'}`,
   );
 }
 

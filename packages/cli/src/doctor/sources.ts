@@ -36,7 +36,7 @@ export async function checkSources(
   try {
     ({ open } = sealer(config.encryption_key));
   } catch {
-    return skipped('because of the encryption key, which their secrets are sealed with');
+    return skipped('because of the encryption key, which encrypts their secrets');
   }
   const all = await listSourcesOfProjects(database.pool);
   if (all.length === 0) return skipped('there are none');
@@ -48,7 +48,7 @@ export async function checkSources(
       () => checkSource(source, asking),
     ]);
   const left = all.length - asked.length;
-  return left > 0 ? [...asked, ['sources', () => skipped(`${left} more were not asked`)]] : asked;
+  return left > 0 ? [...asked, ['sources', () => skipped(`${left} more were not checked`)]] : asked;
 }
 
 async function checkSource(source: SourceOfProject, asking: Asking): Promise<DoctorResult> {
@@ -72,15 +72,15 @@ async function askBroker(
 ): Promise<DoctorResult> {
   const { pub_sub: pubSub } = source;
   if (pubSub.type === 'http')
-    return skipped('http: it has no broker, the server gets its messages');
+    return skipped('http: it has no broker; the server receives its messages');
   const place = `${pubSub.type}, project ${escapeLine(source.project_name, 40)}`;
   if (source.is_disabled) return skipped(`${place}: it is disabled`);
   if (source.project_type !== 'outgoing')
-    return skipped(`${place}: agents read sources of outgoing projects alone`);
+    return skipped(`${place}: agents read only sources of outgoing projects`);
   const active = plugins.get(pubSub.type);
   if (!active) {
-    const sentence = `${place}: no source plugin of that name is active; active are ${[...plugins.keys()].join(', ') || 'none'}`;
-    return failed(sentence, 'see why with `gateway plugins`');
+    const sentence = `${place}: no source plugin with this name is active; active plugins: ${[...plugins.keys()].join(', ') || 'none'}`;
+    return failed(sentence, 'run `gateway plugins` to see why');
   }
   try {
     const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;

@@ -37,7 +37,7 @@ export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorRe
   const skewMs = Math.abs(clockAheadMs);
   const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
   const fix =
-    'let both machines set their clocks by NTP; receivers refuse signatures whose time is five minutes off';
+    'synchronise both machines with NTP; receivers reject signatures that are five minutes off';
   if (skewMs - latencyMs / 2 > SKEW_FAILURE_MS) return failed(sentence, fix);
   return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
 }
@@ -45,7 +45,7 @@ export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorRe
 /** Warns if no agent has a valid lease. Rejects if Postgres is unreachable. */
 export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
   const { alive, dead } = await countAgents(pool);
-  const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
+  const gone = dead.length > 0 ? `; ${dead.length} stopped without a clean shutdown` : '';
   if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
   return warning(
     `none is running${gone}`,
@@ -59,10 +59,10 @@ export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
  */
 export async function checkPartitions({ pool }: Database): Promise<DoctorResult> {
   const days = await missingDays(pool, 1);
-  if (days.length === 0) return ok('today and tomorrow have theirs');
+  if (days.length === 0) return ok('today and tomorrow have a partition');
   return warning(
-    `${days.join(' and ')} has none: events of that day go to the default partition, and are deleted row by row`,
-    'read in the log of the agents why; a long transaction may hold a lock on events (pg_stat_activity), or the default partition has more than 100,000 rows of the day. Agents try again every hour',
+    `no partition for ${days.join(' and ')}: events go to the default partition and are deleted row by row`,
+    'the log of the agents has the cause; a long transaction may hold a lock on events (pg_stat_activity), or the default partition has more than 100,000 rows of the day. Agents try again every hour',
   );
 }
 
@@ -74,7 +74,7 @@ export async function checkKv({ config }: DoctorContext): Promise<DoctorResult> 
   if (config.kv.type === 'in-memory')
     return warning(
       'in the memory of each process',
-      'set kv.type to redis as soon as more than one process runs',
+      'set kv.type to redis before you run more than one process',
     );
   const info = await withKv(config, async (kv) => {
     await kv.ping();
@@ -84,7 +84,7 @@ export async function checkKv({ config }: DoctorContext): Promise<DoctorResult> 
     new RegExp(`^${name}:(.*)$`, 'm').exec(info ?? '')?.[1]?.trim() ?? '';
   const version = fact('redis_version');
   const policy = fact('maxmemory_policy') || 'unknown';
-  const kept = fact('aof_enabled') === '1' ? 'kept in an append-only file' : 'no append-only file';
+  const kept = fact('aof_enabled') === '1' ? 'append-only file on' : 'append-only file off';
   const sentence = `Redis ${version} ${placeOf(config.kv)}, ${policy}, ${kept}`;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
@@ -92,7 +92,7 @@ export async function checkKv({ config }: DoctorContext): Promise<DoctorResult> 
   if (policy === 'noeviction' || policy === 'unknown') return ok(sentence);
   return warning(
     sentence,
-    'set maxmemory-policy to noeviction: signals that Redis evicts are found again, seconds later, in Postgres',
+    'set maxmemory-policy to noeviction; agents recover evicted signals from Postgres, but seconds later',
   );
 }
 

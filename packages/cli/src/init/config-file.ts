@@ -40,7 +40,7 @@ export function writeConfigFile(path: string, content: Content): void {
     rmSync(unfinished, { force: true });
     throw wrongUse(
       `the configuration file ${path} cannot be written: ${fileReason(error)}`,
-      'run the command in a folder where this user may write, or name another file with --config',
+      'run the command in a folder that this user can write to, or name another file with --config',
     );
   }
 }

@@ -28,8 +28,8 @@ export function explanationText(explanation: Explanation): string {
   const { event_type: type, source_id: sourceId, idempotency_key: key, outcome } = event;
   const place = `${event.source_name ?? 'gone'} (${sourceId}), coordinates ${event.coordinates}`;
   const held = keyExpiry
-    ? `until ${keyExpiry.toISOString()} further messages with it are duplicates of this event and make none`
-    : 'its window is over, so the key is free again';
+    ? `until ${keyExpiry.toISOString()} further messages with this key are duplicates and create no event`
+    : 'the window is over, so the key can be used again';
   const facts = recordText([
     ['event', `${event.id} ${type}, ${event.message_type}, ${event.data_bytes} bytes`],
     [
@@ -44,10 +44,7 @@ export function explanationText(explanation: Explanation): string {
     ['endpoint_id', event.endpoint_id],
     ['owner_id', event.owner_id],
     ['idempotency_key', key && `${key}; ${held}`],
-    [
-      'quarantine',
-      quarantined && `its message was in quarantine first, and is ${quarantined} there`,
-    ],
+    ['quarantine', quarantined && `its message was quarantined first and is now ${quarantined}`],
     [
       'message',
       messageBytes === null
@@ -62,7 +59,7 @@ export function explanationText(explanation: Explanation): string {
         ? pendingText(event.accepted_at, waiting)
         : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`,
     ],
-    ['hint', meant && `the project has ${meant}, which is near`],
+    ['hint', meant && `the project has ${meant}, which is similar`],
   ]);
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
 }
@@ -71,15 +68,15 @@ function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'
   const waitedMs = Math.max(0, Date.now() - acceptedAt.getTime());
   const since = `pending for ${formatDuration(waitedMs)}`;
   if (agents.length === 0)
-    return `${since}: no agent is running, so nobody routes it. Start one with \`gateway agent\`.`;
+    return `${since}: no agent is running to route it. Start one with \`gateway agent\`.`;
   const queue =
     before === 0
-      ? 'nothing is before it'
-      : `${before === 1000 ? 'a thousand or more' : before} events that were accepted earlier are pending too`;
+      ? 'no earlier event is pending'
+      : `${before === 1000 ? 'a thousand or more' : before} earlier events are pending too`;
   const next =
     waitedMs < ROUTED_WITHIN_MS
-      ? 'Ask again in a moment.'
-      : 'Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.';
+      ? 'Check again in a moment.'
+      : 'Check /healthz of the agents: Redis may be unavailable, or the agents are at capacity.';
   const running = agents.length === 1 ? 'one agent is' : `${agents.length} agents are`;
   return `${since}: ${running} running, and ${queue}. ${next}`;
 }
@@ -128,7 +125,7 @@ function attemptsText({
       : ` (${error_class}${error ? `: ${escapeLine(error, 200)}` : ''})`;
   const twice =
     recovered > 0
-      ? `; taken over from a dead agent ${recovered} times, so a request may have come twice`
+      ? `; recovered from a dead agent ${recovered} times, so a request may have been sent twice`
       : '';
   return ` after ${counted(attempts, 'attempt')}; the last, at ${attempted_at.toISOString()}, ${answer}${why}${twice}`;
 }
@@ -144,7 +141,7 @@ function nextLines(
     case 'failure':
     case 'discarded':
       return [
-        escapeLine(reason ?? 'no reason was noted'),
+        escapeLine(reason ?? 'no reason was recorded'),
         `to send it again: PUT ${api}/eventdeliveries/${id}/resend`,
       ];
     case 'processing': {
@@ -153,7 +150,7 @@ function nextLines(
         return [`the agent ${escapeLine(agent)} holds it since ${at.toISOString()}`];
       const none = hasAgents ? '' : ', and none is running';
       return [
-        `its agent ${claimed_by} is dead; another one takes it over within the time of a heartbeat${none}`,
+        `its agent ${claimed_by} is dead; another agent takes it over within a heartbeat${none}`,
       ];
     }
     case 'scheduled':
@@ -178,15 +175,15 @@ function waitingLine(
   if (!(next instanceof Date)) {
     return endpoint_status === 'paused'
       ? `held while its endpoint is paused; POST ${api}/endpoints/${endpoint_id}/activate sends it`
-      : 'held, though its endpoint is not paused: activate the endpoint once more';
+      : 'held, although its endpoint is not paused: activate the endpoint again';
   }
   const dueInMs = next.getTime() - Date.now();
   const at = next.toISOString();
   if (dueInMs > 0) return `next attempt at ${at}, in ${formatDuration(dueInMs)}`;
   if (!hasAgents) return `due since ${at}; no agent is running: start one with \`gateway agent\``;
-  if (-dueInMs < CLAIMED_WITHIN_MS) return `due since ${at}; an agent takes it any moment`;
+  if (-dueInMs < CLAIMED_WITHIN_MS) return `due since ${at}; an agent will claim it in a moment`;
   const part = attempts === 0 ? 'first attempts' : 'retries';
-  return `due since ${at} and not claimed: the agents are full of deliveries to slow endpoints, or none of them makes ${part} (agent.mode)`;
+  return `due since ${at} and not claimed: the agents are at capacity with deliveries to slow endpoints, or none of them makes ${part} (agent.mode)`;
 }
 
 /**
@@ -198,10 +195,7 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
   const lines: string[] = [];
   const all = now.subscriptions;
   if (now.rule === 'subscriptions' && now.outcome !== 'unknown_project') {
-    lines.push(
-      '',
-      all.length === 0 ? 'the project has no subscriptions' : 'subscriptions, as they are now',
-    );
+    lines.push('', all.length === 0 ? 'the project has no subscriptions' : 'current subscriptions');
     for (const { subscription, endpoint, mismatch } of all.slice(0, SUBSCRIPTIONS_MAX)) {
       const name = escapeLine(subscription.name, 100);
       const match = mismatch
@@ -223,7 +217,7 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
     total === now.targets.length &&
     now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
   if (event.outcome !== null && !same && total <= first.length)
-    lines.push('', `as the project is now, it ${targetsText(now)}`);
+    lines.push('', `with the current configuration, it ${targetsText(now)}`);
   return lines;
 }
 
@@ -235,7 +229,7 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
 export function messageNotKept(id: string, size: number | undefined): GatewayError {
   const fix =
     size === undefined
-      ? 'set keep_messages of its source, which keeps the messages of later events'
+      ? 'set keep_messages of its source to store the messages of future events'
       : `it has ${size} bytes; messages of up to 64 KB are kept, with their headers`;
   return new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
@@ -252,11 +246,11 @@ export function unknownEvent(id: string, [other]: readonly OtherRecord[]): Gatew
     // A later time is impossible: the gateway did not create the id, so no time is shown.
     const time =
       ms < Date.UTC(2200)
-        ? `; by its first digits it would be of ${new Date(ms).toISOString()}`
+        ? `; according to its first digits it was created at ${new Date(ms).toISOString()}`
         : '';
     return unknown(
       `no event, event delivery or quarantined message has the id ${id}${time}`,
-      'check the id and the database. A message whose idempotency key another event holds makes no event, one that its function drops is not kept, and ' +
+      'check the id and the database. A message with the idempotency key of another event creates no event, a message dropped by its function is not stored, and ' +
         'events are deleted after their retention',
     );
   }
@@ -264,14 +258,14 @@ export function unknownEvent(id: string, [other]: readonly OtherRecord[]): Gatew
   if (thing === 'event delivery')
     return unknown(
       `${id} is an event delivery of the event ${detail}`,
-      `run \`gateway utils explain ${detail}\`, which tells of all its deliveries`,
+      `run \`gateway utils explain ${detail}\`, which shows all its deliveries`,
     );
   if (thing === 'quarantined message')
     return unknown(
       detail === 'quarantined'
-        ? `${id} is a message that could not be accepted, so it is no event: it is in quarantine`
-        : `${id} is a message that was in quarantine and is ${detail}; there is no event of it`,
-      `run \`gateway utils quarantine show ${id}\`, which tells why`,
+        ? `${id} is a quarantined message, not an event`
+        : `${id} is a quarantined message that is now ${detail}; it has no event`,
+      `run \`gateway utils quarantine show ${id}\` to see why`,
     );
   const fix = `give the id of an event; GET /api/v1/projects/${projectId}/events lists them`;
   return unknown(`${id} is the ${thing} ${escapeLine(detail, 200)}, not an event`, fix);

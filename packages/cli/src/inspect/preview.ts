@@ -72,11 +72,11 @@ export async function previewOnce(
     if (source && projectId !== undefined && projectId !== source.project_id)
       throw wrongUse(
         `the source ${source.id} belongs to the project ${source.project_id}, not ${projectId}`,
-        'omit --project-id: the project of the source is known',
+        'omit --project-id: the source implies its project',
       );
     if (source && !source.body_function?.trim())
       throw wrongUse(
-        `the source ${source.name} has no function: its messages are ingest messages as they come`,
+        `the source ${source.name} has no function: its messages must already be ingest messages`,
         'name a file with a function to try one',
       );
     const id = source?.project_id ?? projectId!;
@@ -151,7 +151,7 @@ export function previewText(preview: RoutedPreview): string {
   lines.push('');
   if (kind === 'accepted') lines.push(...acceptedLines(preview));
   if (kind === 'dropped')
-    lines.push('It would be dropped on purpose: acknowledged, counted, not kept.');
+    lines.push('It would be dropped by the function: acknowledged and counted, but not stored.');
   if (refusal) {
     const { code, reason } = refusal;
     lines.push(`It would be quarantined: ${code}`, `${INDENT}${escapeLine(reason)}`);
@@ -193,7 +193,9 @@ function acceptedLines({ results }: RoutedPreview): string[] {
   return [
     `It would be accepted as ${count}: ${escapeLine([...types].slice(0, 10).join(', '), 400)}.`,
     ...(twice
-      ? ['Some of them have the same idempotency_key: of each key only the first becomes an event.']
+      ? [
+          'Some of them have the same idempotency_key: only the first with each key becomes an event.',
+        ]
       : []),
   ];
 }

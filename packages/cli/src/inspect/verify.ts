@@ -49,13 +49,13 @@ export function verifyDelivery(
 
 function secretProblem(text: string): string | undefined {
   if (text.includes('****'))
-    return 'the secret is masked; the API shows one only when it is made, so rotate it to have a new one';
+    return 'the secret is masked; the API shows a secret only when it is created, so rotate it to get a new one';
   const [, prefix, base64 = ''] = /^(whsec_)?([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const { length } = Buffer.from(base64, 'base64');
   // An operator can choose any string of at least 12 characters as a secret, without the prefix.
   if ((length >= 24 && length <= 64) || (prefix === undefined && text.length >= 12))
     return undefined;
-  return 'the secret is not whsec_ and 24 to 64 bytes in base64, as the gateway makes secrets; it may be cut off';
+  return 'the secret is not whsec_ and 24 to 64 bytes in base64, as the gateway generates secrets; it may be truncated';
 }
 
 function standardVerdict(
@@ -71,30 +71,30 @@ function standardVerdict(
     createHmac('sha256', by).update(`${id}.${timestamp}.`).update(bytes).digest();
   const right = hmac(key, body);
   if (base64 === right.toString('base64'))
-    return [true, 'it was made with this secret of these bytes'];
+    return [true, 'it was made with this secret for this body'];
   const isByText = base64 === hmac(text, body).toString('base64');
   if (isByText && !text.startsWith('whsec_'))
     return [
       true,
-      'it was made with the text of this secret, which was given without whsec_, of these bytes',
+      'it was made for this body with the text of this secret, which was given without whsec_',
     ];
   // Receivers compare signatures as text, so the right bytes in another encoding do not match.
   if (right.equals(Buffer.from(base64, 'base64')) || right.toString('hex') === base64)
     return [
       false,
-      'it is right but written otherwise: v1 signatures are base64 with + and /, and = at the end',
+      'it is correct but encoded differently: v1 signatures are base64 with + and /, and = at the end',
     ];
   if (isByText)
     return [
       false,
-      'it was made with the text of the secret instead of the bytes that the base64 after whsec_ stands for',
+      'it was made with the text of the secret instead of the bytes that are base64-encoded after whsec_',
     ];
   const json = reserialised(body.toString('utf8'));
   return [
     false,
     base64 === hmac(key, json).toString('base64')
-      ? 'the body differs from what was signed: it matches when its JSON is serialised again. Verify the bytes as they came, before anything parses them or adds a line break'
-      : 'it was made with another secret, or of another id, timestamp or body',
+      ? 'the body differs from what was signed: the signature matches after the JSON is serialised again. Verify the raw bytes, before anything parses them or adds a line break'
+      : 'it was made with another secret, or for another id, timestamp or body',
   ];
 }
 
@@ -113,12 +113,12 @@ function plainVerdict(signature: string, { body }: Received, text: string): Sign
       if (made !== (encoding === 'hex' ? signature.toLowerCase() : signature)) continue;
       return [
         true,
-        `it is the ${encoding} of HMAC-${hash.toUpperCase()} of these bytes with the whole text of this secret`,
+        `it is the ${encoding} of HMAC-${hash.toUpperCase()} of this body with the whole text of this secret`,
       ];
     }
   return [
     false,
-    'it was made with another secret, or of another body; while secrets rotate it is made with the newest one alone',
+    'it was made with another secret, or for another body; while secrets rotate, only the newest one is used',
   ];
 }
 
@@ -131,5 +131,5 @@ function timestampProblem(timestamp: string, toleranceMs: number): string | unde
   if (Math.abs(offMs) <= toleranceMs) return undefined;
   const side = offMs < 0 ? 'old' : 'ahead of this clock';
   const allowed = `a receiver allows ${formatDuration(toleranceMs)}`;
-  return `the timestamp is ${formatDuration(Math.abs(offMs))} ${side}, and ${allowed}; give a larger --tolerance for an earlier delivery`;
+  return `the timestamp is ${formatDuration(Math.abs(offMs))} ${side}, and ${allowed}; set a larger --tolerance for an older delivery`;
 }

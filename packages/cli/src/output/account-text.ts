@@ -16,7 +16,7 @@ export function accountText({
     ['organisation', `${organisation.name} (${organisation.id})`],
     ['API key', key],
   ]);
-  return `A user was created. Keep the password and the API key now: they are shown this once.
+  return `A user was created. Save the password and the API key now: they are not shown again.
 
 ${facts.replaceAll(/^/gm, '  ')}`;
 }

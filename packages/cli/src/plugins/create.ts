@@ -47,17 +47,17 @@ export function createPlugin(
     );
   if (!isPluginName(name))
     throw wrongUse(
-      `"${name}" cannot be the name of a plugin`,
-      'use lower-case letters, digits and dashes, and a letter first',
+      `"${name}" is not a valid plugin name`,
+      'use lower-case letters, digits and dashes, beginning with a letter',
     );
   if (!PACKAGE_NAME.test(packageName))
     throw wrongUse(
-      `"${packageName}" cannot be the name of a package`,
-      'give --package a name that npm takes: lower-case letters, digits and dashes, perhaps after a scope, as in @acme/gateway-nats',
+      `"${packageName}" is not a valid package name`,
+      'set --package to a valid npm name: lower-case letters, digits and dashes, optionally with a scope, as in @acme/gateway-nats',
     );
   const folder = resolve(shown);
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0))
-    throw wrongUse(`${shown} holds something already`, 'name another folder with --folder');
+    throw wrongUse(`${shown} is not empty`, 'name another folder with --folder');
   const values: Readonly<Record<string, string>> = {
     __KIND__: kind,
     __NAME__: name,
@@ -84,7 +84,7 @@ export function createPlugin(
     for (const it of written) rmSync(resolve(folder, it), { recursive: true, force: true });
     throw wrongUse(
       `${shown} cannot be written: ${fileReason(error)}`,
-      'name another folder with --folder, or give this user the right to write there',
+      'name another folder with --folder, or give this user write permission there',
     );
   }
   return {

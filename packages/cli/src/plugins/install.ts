@@ -104,7 +104,7 @@ async function examined(
         ));
       return { plugin, inactive };
     }
-    const reason = `it names the module ${manifest.module}, which is not in the package; was it built before it was packed?`;
+    const reason = `it names the module ${manifest.module}, which is not in the package; was it built before packing?`;
     throw new GatewayError('plugin_manifest_broken', { package: name, reason });
   });
   return Promise.all(examining);
@@ -140,7 +140,7 @@ function addPluginApi(dir: string): void {
   const manifest = {
     name: 'gateway-plugins',
     private: true,
-    description: 'Plugins of this gateway, kept by `gateway plugins install`.',
+    description: 'Plugins of this gateway, managed by `gateway plugins install`.',
     ...readJson(file),
     dependencies: { ...dependenciesOf(dir), [PLUGIN_API]: `file:${packageFolder(PLUGIN_API)}` },
   };

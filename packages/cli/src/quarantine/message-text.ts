@@ -33,12 +33,12 @@ export function messageText(
   const meaning = (rejectCodes as Readonly<Record<string, string>>)[code];
   const next = {
     quarantined: [
-      `quarantine edit ${id}      change the bytes`,
-      `quarantine replay ${id}    send it on its way again, with the function of its source as it is now`,
-      `quarantine discard ${id}   mark it as not worth keeping`,
+      `quarantine edit ${id}      edit the content`,
+      `quarantine replay ${id}    replay it with the current function of its source`,
+      `quarantine discard ${id}   discard it`,
     ],
     replayed: [
-      `explain ${id}   tells where its event went; the first event of a message has the id of the message`,
+      `explain ${id}   shows where its event went; the first event of a message has the id of the message`,
     ],
     discarded: [],
   }[status].map((command) => `  gateway utils ${command}`);
@@ -89,7 +89,7 @@ export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
     case 'refused':
       return `${dryRun ? 'would be' : 'still'} refused: ${result.refusal.code} ${escapeLine(result.refusal.reason)}`;
     case 'changed':
-      return 'left alone: somebody replayed, discarded or edited it meanwhile';
+      return 'skipped: someone replayed, discarded or edited it meanwhile';
   }
 }
 

@@ -80,17 +80,14 @@ export function chosenBy(
     flags[name as keyof Filters] === undefined ? [] : [`--${name}`],
   );
   if (flags.all && ids.length > 0)
-    throw wrongUse('ids and --all exclude each other', 'give one of the two');
+    throw wrongUse('ids and --all cannot be combined', 'use one of them');
   if (flags.all) return { selection: selectionOf(flags), filters };
   if (filters.length > 0)
-    throw wrongUse(
-      `${filters.join(', ')} filters what --all takes`,
-      'add --all, or omit the filter',
-    );
+    throw wrongUse(`${filters.join(', ')} only works with --all`, 'add --all, or omit the filter');
   if (ids.length > 0) return { ids };
   throw wrongUse(
-    'no message is named',
-    'give ids, or --all with filters such as --code and --time; `gateway utils quarantine list` lists messages',
+    'no message was given',
+    'pass ids, or --all with filters such as --code and --time; `gateway utils quarantine list` lists messages',
   );
 }
 

@@ -75,7 +75,7 @@ issue(
     );
     assert.match(
       stderr,
-      'warning: it leaves out pullmetrics, which the community licence includes\n',
+      'warning: the licence does not include pullmetrics, which the community licence includes\n',
     );
   },
 );
@@ -87,10 +87,10 @@ issue('wrong use is told with what is wrong', async () => {
     [[...whole], 'gateway license issue needs --expires'],
     [
       ['--generate-key', 'a.pem', ...whole],
-      '--generate-key and --key, --organisation, --entitlement exclude each other',
+      '--generate-key and --key, --organisation, --entitlement cannot be combined',
     ],
     [[...whole, '--expires', '2020-01-01'], '--expires 2020-01-01 was'],
-    [[...whole, '--expires', '2027-02-30'], '--expires is no date: "2027-02-30"'],
+    [[...whole, '--expires', '2027-02-30'], '--expires is not a date: "2027-02-30"'],
     [[...whole, '--expires', 'tomorrow'], '--expires must be a duration, not "tomorrow"'],
     [[...whole, '--expires', '99999999d'], '--expires 99999999d is after the year 9999'],
   ] as const) {

@@ -101,7 +101,7 @@ status('estimates how long a pending migration blocks the tables of this databas
     });
     assert.match(
       stderr,
-      /Agents and servers may run, but what needs these tables waits for about \d+ s/,
+      /Agents and servers may keep running, but work on these tables waits for about \d+ s/,
     );
     const { stdout } = await runGateway(['migrate', 'status'], {
       config: { database: db.connection },

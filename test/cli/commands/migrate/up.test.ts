@@ -32,7 +32,7 @@ up('applies all migrations once, and down rolls back as many as it is told', asy
     );
     assert.is(
       (await runGateway(['migrate', 'down'], { config })).stdout,
-      'nothing to do, no migration is applied\n',
+      'nothing to do: no migration is applied\n',
     );
   } finally {
     await db.close();
@@ -62,7 +62,7 @@ up(
       );
       assert.equal(
         [first.stdout, second.stdout].filter(
-          (text) => text === 'nothing to do, the database is up to date\n',
+          (text) => text === 'nothing to do: the database is up to date\n',
         ).length,
         1,
       );

@@ -130,24 +130,21 @@ create('a kind, a name or a folder that cannot be is refused with what can', asy
   );
   assert.match(
     await refused('source', 'My Broker'),
-    '"My Broker" cannot be the name of a plugin\nfix:   use lower-case letters',
+    '"My Broker" is not a valid plugin name\nfix:   use lower-case letters',
   );
   fs.writeFileSync(path.join(folder, 'something'), '');
   assert.match(
     await refused('source', 'x', '--folder', '.'),
-    '. holds something already\nfix:   name another folder with --folder',
+    '. is not empty\nfix:   name another folder with --folder',
   );
-  assert.match(
-    await refused('source', 'x', '--folder', 'something'),
-    'something holds something already',
-  );
+  assert.match(await refused('source', 'x', '--folder', 'something'), 'something is not empty');
   assert.match(
     await refused('source', 'x', '--folder', 'something/below'),
     'something/below cannot be written: a part of the path is not a folder',
   );
   assert.match(
     await refused('source', 'x', '--package', 'My X'),
-    '"My X" cannot be the name of a package',
+    '"My X" is not a valid package name',
   );
   assert.match(await refused('source'), 'needs <name>');
 });

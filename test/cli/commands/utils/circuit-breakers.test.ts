@@ -104,7 +104,7 @@ breakers(
   'mistakes are told in words: nobody to close, nobody of that id, no KV that is shared, KV that is away',
   async () => {
     const cases: [args: string[], kv: object | undefined, code: number, sentence: string][] = [
-      [['--reset'], undefined, 2, '--reset does not say whose breaker to close'],
+      [['--reset'], undefined, 2, '--reset needs an endpoint'],
       [['--endpoint-id', newId()], undefined, 1, ' not found'],
       [['--endpoint-id', 'nonsense'], undefined, 1, ' not found'],
       [[], { type: 'in-memory' }, 2, 'kv.type is in-memory'],

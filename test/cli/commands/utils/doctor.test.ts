@@ -89,7 +89,7 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
     /^ok +encryption key +32 bytes/m,
     /^ok +licence +community/m,
     /^ok +database +Postgres \d+\.\d+ at 127\.0\.0\.1:\d+, database test_\w+, no TLS, [\d.]+ ms/m,
-    /^ok +migrations +all are applied/m,
+    /^ok +migrations +all applied/m,
     /^ok +clock +[\d.]+ s (behind|ahead of) that of Postgres/m,
     /^warning +agents +none is running\n +fix: start one with `gateway agent`/m,
     /^ok +kv +Redis [\d.]+ at 127\.0\.0\.1:\d+, noeviction/m,
@@ -269,7 +269,7 @@ doctor('the health of each project is told as on its Overview, with where to men
       body_function: null,
       is_disabled: false,
     });
-    const url = `http://localhost:${ports.port}/projects/${id}`;
+    const url = `http://127.0.0.1:${ports.port}/projects/${id}`;
     const told = (await examined(fine)).findings.filter(({ check }) => check === 'project shop');
     assert.equal(
       told.map(({ state, sentence }) => `${state}: ${sentence.replace(/\d\d:\d\d/, '12:04')}`),
@@ -464,7 +464,7 @@ doctor('an encryption key that does not open a stored secret fails, with the set
   );
   const keys = async (encryption_key: string) =>
     (await examined({ ...fine, encryption_key })).found('encryption key');
-  assert.is((await keys(key)).sentence, '32 bytes, and opens a stored secret');
+  assert.is((await keys(key)).sentence, '32 bytes; decrypts a stored secret');
   const { state, sentence, fix } = await keys(crypto.randomBytes(32).toString('base64'));
   assert.equal(
     [state, sentence],

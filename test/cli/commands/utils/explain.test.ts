@@ -91,7 +91,7 @@ explain('a pending event says since when, and that no agent is running', async (
   assert.is(code, 0);
   assert.match(
     stdout,
-    /pending for \S+: no agent is running, so nobody routes it\. Start one with `gateway agent`\./,
+    /pending for \S+: no agent is running to route it\. Start one with `gateway agent`\./,
   );
   assert.match(stdout, 'It is a broadcast');
   await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour')`);
@@ -100,7 +100,7 @@ explain('a pending event says since when, and that no agent is running', async (
   await db.rows('delete from agents');
   assert.match(
     stuck.stdout,
-    /pending for 1h\S*: one agent is running, and nothing is before it\. Look at \/healthz of the agents/,
+    /pending for 1h\S*: one agent is running, and no earlier event is pending\. Check \/healthz of the agents/,
   );
 });
 
@@ -155,7 +155,7 @@ explain(
     for (const expected of [
       'none: it was created over the management API',
       `notes            ${note}\n`,
-      /idempotency_key {2}order-17; until 20\S+Z further messages with it are duplicates of this event/,
+      /idempotency_key {2}order-17; until 20\S+Z further messages with this key are duplicates/,
       'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
       'processed: routed. The event went to the endpoints of its deliveries.',
       '4 deliveries: ',
@@ -216,11 +216,11 @@ explain('an event that went nowhere says why, and where it would go now', async 
     'failed: unknown_owner. The message named an owner_id that no endpoint of the project has.',
   );
   assert.match(owner.stdout, 'It names an owner_id');
-  assert.match(owner.stdout, 'the project has tenant-a, which is near');
+  assert.match(owner.stdout, 'the project has tenant-a, which is similar');
   await makeSubscription(db, projectId, { endpointId });
   assert.match(
     (await run(unheard)).stdout,
-    /as the project is now, it would go to 1 endpoint: shop /,
+    /with the current configuration, it would go to 1 endpoint: shop /,
   );
 });
 
@@ -243,7 +243,7 @@ explain('the id of something else says what it is and what to run', async () => 
     ],
     [
       message.id,
-      'is a message that could not be accepted',
+      'is a quarantined message, not an event',
       `run \`gateway utils quarantine show ${message.id}\``,
     ],
     [endpointId, 'is the endpoint shop, not an event', 'give the id of an event'],

@@ -20,10 +20,7 @@ const dayOf = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOStri
 
 usage('an empty record says so beside an empty answer', async () => {
   const { code, stdout, stderr } = await run('--json');
-  assert.equal(
-    [code, stdout, stderr],
-    [0, '[]\n', 'No usage is on record for the last 30 days.\n'],
-  );
+  assert.equal([code, stdout, stderr], [0, '[]\n', 'There is no usage for the last 30 days.\n']);
 });
 
 usage(

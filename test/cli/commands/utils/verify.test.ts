@@ -58,7 +58,7 @@ verify('a delivery of an agent is genuine, in both forms of its signature', asyn
   );
   assert.is(code, 0);
   assert.is(stdout.match(/^matches/gm)?.length, 2, stdout);
-  assert.match(stdout, 'The delivery is genuine.');
+  assert.match(stdout, 'The delivery is authentic.');
 });
 
 verify(
@@ -96,7 +96,7 @@ verify(
     assert.is(refused.code, 1);
     assert.match(
       refused.stdout,
-      'it was made with another secret, or of another id, timestamp or body.',
+      'it was made with another secret, or for another id, timestamp or body.',
     );
   },
 );

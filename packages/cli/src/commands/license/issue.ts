@@ -55,13 +55,13 @@ export default class LicenseIssue extends GatewayCommand {
     const { generateLicenceKey, issueLicence } = await import('../../app/licence.js');
     if (generate !== undefined) {
       const others = given.flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      const fix = 'make the key first, then issue licences with --key';
+      const fix = 'generate the key first, then issue licences with --key';
       if (others.length > 0)
-        throw wrongUse(`--generate-key and ${others.join(', ')} exclude each other`, fix);
+        throw wrongUse(`--generate-key and ${others.join(', ')} cannot be combined`, fix);
       if (generate === '') throw wrongUse('--generate-key needs the name of a file', fix);
       const publicKey = generateLicenceKey(generate);
       this.logToStderr(
-        `The private key is in ${generate}: keep it secret, and keep it. Set license_public_key (GATEWAY_LICENSE_PUBLIC_KEY) to:`,
+        `The private key is in ${generate}. Keep it secret and safe. Set license_public_key (GATEWAY_LICENSE_PUBLIC_KEY) to:`,
       );
       this.log(publicKeyText(publicKey));
       return;
@@ -70,7 +70,7 @@ export default class LicenseIssue extends GatewayCommand {
     if (!key || !organisation || !expires || missing.length > 0)
       throw wrongUse(
         `gateway license issue needs ${missing.join(' and ')}`,
-        'as in `gateway license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 365d`; --generate-key makes a key',
+        'as in `gateway license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 365d`; --generate-key generates a key',
       );
     const names = flags.entitlement!.flatMap((text) => text.split(',')).map((name) => name.trim());
     const entitlements = [...new Set(names.filter((name) => name !== ''))];
@@ -84,7 +84,7 @@ export default class LicenseIssue extends GatewayCommand {
     const lost = COMMUNITY_ENTITLEMENTS.filter((name) => !entitlements.includes(name));
     if (lost.length > 0)
       this.logToStderr(
-        `warning: it leaves out ${lost.join(', ')}, which the community licence includes`,
+        `warning: the licence does not include ${lost.join(', ')}, which the community licence includes`,
       );
     const request = {
       organisation: organisation.trim(),
@@ -114,7 +114,7 @@ function expiryOf(text: string, now = Date.now()): Date {
       : now + parseDuration('--expires', text);
   const fix =
     'give a date such as 2027-12-31 (UTC), a time such as 2027-12-31T12:00:00Z, or a duration such as 365d';
-  if (Number.isNaN(ms)) throw wrongUse(`--expires is no date: ${JSON.stringify(text)}`, fix);
+  if (Number.isNaN(ms)) throw wrongUse(`--expires is not a date: ${JSON.stringify(text)}`, fix);
   if (ms <= now) throw wrongUse(`--expires ${text} was ${formatDuration(now - ms)} ago`, fix);
   if (ms > LAST_MS) throw wrongUse(`--expires ${text} is after the year 9999`, fix);
   return new Date(ms);

@@ -37,6 +37,6 @@ export default class MigrateDown extends GatewayCommand {
       { migrated: false },
     );
     for (const name of undone) this.log(`rolled back ${name}`);
-    if (undone.length === 0) this.log('nothing to do, no migration is applied');
+    if (undone.length === 0) this.log('nothing to do: no migration is applied');
   }
 }

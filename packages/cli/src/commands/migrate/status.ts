@@ -11,9 +11,9 @@ function meanwhile(pending: readonly MigrationStatus[]): string {
     .flatMap(({ locks }) => locks ?? [])
     .reduce((sum, lock) => sum + lock.seconds, 0);
   if (unknown.length > 0)
-    return `Which locks ${unknown.join(', ')} needs is not declared: stop agents and servers.`;
-  if (seconds < SHORT_SECONDS) return 'Agents and servers may run meanwhile.';
-  return `Agents and servers may run, but what needs these tables waits for about ${Math.ceil(seconds)} s: choose a quiet hour.`;
+    return `The locks that ${unknown.join(', ')} needs are not declared: stop agents and servers.`;
+  if (seconds < SHORT_SECONDS) return 'Agents and servers may keep running.';
+  return `Agents and servers may keep running, but work on these tables waits for about ${Math.ceil(seconds)} s: choose a time with little traffic.`;
 }
 
 export default class MigrateStatus extends GatewayCommand {

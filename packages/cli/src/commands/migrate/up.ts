@@ -18,6 +18,6 @@ export default class MigrateUp extends GatewayCommand {
       { migrated: false },
     );
     for (const name of applied) this.log(`applied ${name}`);
-    if (applied.length === 0) this.log('nothing to do, the database is up to date');
+    if (applied.length === 0) this.log('nothing to do: the database is up to date');
   }
 }

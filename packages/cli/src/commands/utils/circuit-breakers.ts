@@ -34,13 +34,13 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     const endpointId = flags['endpoint-id']?.toLowerCase();
     if (reset && endpointId === undefined)
       throw wrongUse(
-        '--reset does not say whose breaker to close',
-        'add --endpoint-id; without --reset the breakers that are not closed are listed with their ids',
+        '--reset needs an endpoint',
+        'add --endpoint-id; without --reset, the command lists the breakers that are not closed, with the ids of their endpoints',
       );
     const { config } = this.resolve(flags);
     if (config.kv.type === 'in-memory')
       throw wrongUse(
-        'kv.type is in-memory, and the breakers are in the memory of the agent alone',
+        'kv.type is in-memory, so the breakers are only in the memory of the agent',
         'ask the management API of that process, or set kv.type to redis',
       );
     const [
@@ -89,7 +89,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     ]);
     if (reset)
       this.logToStderr(
-        'The breaker is closed. Agents hear of it within two seconds, and send what waits then.',
+        'The breaker is closed. Agents notice within two seconds and send the waiting deliveries.',
       );
     else if (shown.length === 0) this.logToStderr('The breakers of all endpoints are closed.');
   }

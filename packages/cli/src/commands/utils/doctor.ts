@@ -26,7 +26,7 @@ export default class UtilsDoctor extends GatewayCommand {
     if (smtpTo !== undefined && !/^[^\s@]+@[^\s@]+$/.test(smtpTo))
       throw wrongUse(
         `--smtp-to must be an address, not ${JSON.stringify(smtpTo)}`,
-        'give one like ops@example.com',
+        'use an address such as ops@example.com',
       );
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
       import('../../config/check.js'),

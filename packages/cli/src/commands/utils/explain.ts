@@ -23,7 +23,7 @@ export default class UtilsExplain extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsExplain);
     if (flags.json && flags.message)
-      throw wrongUse('--message and --json exclude each other', 'omit one of them');
+      throw wrongUse('--message and --json cannot be combined', 'omit one of them');
     const id = idOf('the argument', args.id);
     const [
       { explainEvent, explanationRecord },

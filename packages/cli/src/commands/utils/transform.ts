@@ -59,16 +59,16 @@ export default class UtilsTransform extends GatewayCommand {
         file === undefined
           ? 'there is no function to run'
           : 'a file and --source-id were both given',
-        'name a file with the function, or with --source-id the source whose stored function is to run',
+        'name a file with the function, or use --source-id to run the stored function of a source',
       );
     if (sample === undefined)
       throw wrongUse(
         'there is no message to run the function on',
-        'give one with --sample <file>, or with --sample - on standard input; `gateway utils quarantine show <id> --raw` writes one that was refused',
+        'set it with --sample <file>, or --sample - for standard input; `gateway utils quarantine show <id> --raw` writes a quarantined one',
       );
     const watched = [file, sample].filter((it) => it !== undefined && it !== '-') as string[];
     if (flags.watch && watched.length === 0)
-      throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
+      throw wrongUse('--watch needs a file', 'name a file with --sample, or omit --watch');
     const headers = headersOf(flags.header ?? []);
     const { config } = this.resolve(flags);
 
@@ -108,7 +108,7 @@ export default class UtilsTransform extends GatewayCommand {
           ),
         );
         this.logToStderr(
-          `\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`,
+          `\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; stop with Ctrl-C\n`,
         );
       });
     };

@@ -42,6 +42,6 @@ export default class UtilsUsage extends GatewayCommand {
       ['BYTES', ({ bytes }) => String(bytes)],
       ['POSTED', ({ posted_at: posted }) => posted?.toISOString() ?? '-'],
     ]);
-    if (records.length === 0) this.logToStderr(`No usage is on record for the last ${days} days.`);
+    if (records.length === 0) this.logToStderr(`There is no usage for the last ${days} days.`);
   }
 }

@@ -68,7 +68,9 @@ export default class UtilsVerify extends GatewayCommand {
       }
       for (const problem of problems) this.log(`note     ${problem}.`);
       this.log(
-        valid ? 'The delivery is genuine.' : 'A receiver with this secret refuses the delivery.',
+        valid
+          ? 'The delivery is authentic.'
+          : 'A receiver with this secret would reject the delivery.',
       );
     }
     if (!valid) this.exit(1);
@@ -92,7 +94,7 @@ async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: R
       secret === undefined
         ? 'the secret of the endpoint is missing'
         : '--secret and --secret-file were both given',
-      'give it in a file with --secret-file, - for standard input, or with --secret',
+      'set it with --secret-file (- for standard input) or --secret',
     );
   }
   const files = Object.entries({
@@ -104,7 +106,7 @@ async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: R
   if (fromStdin.length > 1) {
     throw wrongUse(
       `${fromStdin.join(' and ')} cannot both be read from standard input`,
-      'put one of them into a file; --body is standard input when it is left out',
+      'put one of them into a file; --body defaults to standard input',
     );
   }
   const headers =
@@ -120,7 +122,7 @@ async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: R
       headers
         ? `${headerFile} has neither webhook-signature nor ${plainHeader}`
         : 'there is no signature to verify',
-      'give --signature, --plain-signature, or --header-file with one header a line, as `webhook-id: 019a…`',
+      'use --signature, --plain-signature, or --header-file with one header per line, such as `webhook-id: 019a…`',
     );
   }
   const signed = {
@@ -131,7 +133,7 @@ async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: R
     if (signature === '' || value !== '') continue;
     throw wrongUse(
       `webhook-${flag} is missing: it is part of what is signed`,
-      `give --${flag}, or --header-file with the headers of the delivery`,
+      `use --${flag}, or --header-file with the headers of the delivery`,
     );
   }
   const key = secret ?? (await readInput('--secret-file', secretFile!)).toString('utf8');

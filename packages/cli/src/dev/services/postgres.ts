@@ -95,13 +95,13 @@ export async function startPostgres(
     const lines = existsSync(log)
       ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
       : '';
-    const fix = `read ${log}; if its data is broken or of another version, \`--fresh\` starts with new data`;
+    const fix = `read ${log}; if its data is damaged or from another version, \`--fresh\` starts with new data`;
     throw new DevError(`Postgres did not start; the end of its log:\n${lines}`, fix);
   }
   let isClosing = false;
   const crashed = ended.then((): Promise<never> => {
     if (isClosing) return new Promise(() => undefined);
-    throw new DevError('Postgres has ended by itself', `read ${log}, then start again`);
+    throw new DevError('Postgres has stopped unexpectedly', `read ${log}, then start again`);
   });
   crashed.catch(() => undefined);
   return {

@@ -56,7 +56,7 @@ export async function startQueue(port: number): Promise<QueueEmulator> {
     if (status !== 200)
       throw new DevError(
         `the queue refused ${action}: ${answer['message']}`,
-        'report this: it is a fault of the gateway',
+        'report this: it is a bug in the gateway',
       );
   };
 

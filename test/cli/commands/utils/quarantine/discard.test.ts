@@ -25,7 +25,7 @@ discard('named messages are discarded once, and it says how many', async () => {
   const again = await quarantineHere(db, ['discard', a, c]);
   assert.equal(
     [again.stdout, again.stderr],
-    ['discarded 1 message\n', '1 message left alone: replayed or discarded already\n'],
+    ['discarded 1 message\n', '1 message skipped: already replayed or discarded\n'],
   );
 });
 

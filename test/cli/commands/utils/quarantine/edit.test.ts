@@ -93,7 +93,7 @@ edit(
     const same = await quarantine(db, ['edit', id], {
       env: { EDITOR: editor('same', 'echo >> "$2"') },
     });
-    assert.equal([same.code, same.stdout], [0, 'unchanged, nothing was stored\n']);
+    assert.equal([same.code, same.stdout], [0, 'unchanged; nothing was stored\n']);
     const failed = await quarantine(db, ['edit', id], {
       env: { EDITOR: editor('failing', 'echo no > "$2"; exit 3') },
     });
@@ -118,14 +118,14 @@ edit(
     fs.rmSync(gate);
     const { code, stderr } = await running;
     assert.is(code, 1);
-    assert.match(stderr, /somebody replayed, discarded or edited the message/);
-    const kept = /kept in (\S+)\.$/m.exec(stderr)?.[1] ?? '';
+    assert.match(stderr, /someone replayed, discarded or edited the message/);
+    const kept = /content is in (\S+)\.$/m.exec(stderr)?.[1] ?? '';
     assert.is(fs.readFileSync(kept, 'utf8'), 'after\n');
     fs.rmSync(path.dirname(kept), { recursive: true });
     assert.equal(await bytesOf(id), ['before', undefined, 'discarded']);
     assert.match(
       (await quarantineHere(db, ['edit', id, '--file', '-'])).stderr,
-      /is discarded already/,
+      /is already discarded/,
     );
   },
 );

@@ -66,7 +66,7 @@ list(
       [record.id, record.project_id, record.raw_bytes, record.headers],
       [ids[2], projectId, 1, { 'x-a': 'b' }],
     );
-    assert.match(stderr, /more than these 1: raise --limit/);
+    assert.match(stderr, /There are more messages: raise --limit/);
     const whole = await quarantineHere(db, ['list', ...filters]);
     assert.equal(
       [whole.stdout.includes(ids[1]!), whole.stdout.includes(ids[0]!), whole.stderr],

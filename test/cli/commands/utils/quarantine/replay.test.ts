@@ -44,7 +44,7 @@ replay(
     );
     assert.is(first.stderr, '1 replayed, 2 still refused\n');
     const again = await quarantineHere(db, ['replay', good]);
-    assert.equal([again.code, again.stdout], [0, `${good}  was replayed already\n`]);
+    assert.equal([again.code, again.stdout], [0, `${good}  was already replayed\n`]);
     assert.equal(await statuses(ids), ['replayed', 'quarantined', 'quarantined']);
     assert.equal(await events(projectId), [{ id: good, status: 'pending', data: '{"n":1}' }]);
   },
@@ -75,7 +75,7 @@ replay(
     const empty = await quarantineHere(db, ['replay', ...filters]);
     assert.equal(
       [empty.code, empty.stdout, empty.stderr],
-      [0, '', 'no message is quarantined that fits\n'],
+      [0, '', 'no quarantined message matches\n'],
     );
   },
 );
@@ -111,7 +111,7 @@ replay(
     );
     assert.is(
       (await quarantineHere(db, ['replay', ids[1]!])).stdout,
-      `${ids[1]}  was replayed already\n`,
+      `${ids[1]}  was already replayed\n`,
     );
   },
 );
@@ -128,7 +128,7 @@ replay(
       config,
     });
     assert.is(code, 0);
-    assert.match(stderr, /KV is away; agents find the events a few seconds later/);
+    assert.match(stderr, /KV is unavailable; agents find the events a few seconds later/);
     assert.is((await events(projectId))[0]?.status, 'pending');
   },
 );
@@ -143,7 +143,7 @@ replay('one id that is not there stops it before anything is done', async () => 
   assert.is(code, 1);
   assert.match(
     stderr,
-    /no quarantined message 019ab3c4-5d6e-8f70-9123-456789abcdef; nothing was done/,
+    /no quarantined message 019ab3c4-5d6e-8f70-9123-456789abcdef; nothing was changed/,
   );
   assert.equal(await statuses(ids), ['quarantined']);
 });

@@ -71,7 +71,7 @@ rotate(
     const { code, stdout, stderr } = await run('--endpoint-id', id, '--overlap', '2h');
     assert.is(code, 0, stderr);
     assert.match(stdout, /^whsec_[A-Za-z0-9+/]{43}=\n$/);
-    assert.match(stderr, 'new secret of the endpoint shop; it is not shown again');
+    assert.match(stderr, 'new secret of the endpoint shop. It is not shown again');
     const { secrets } = (await readSnapshot(db.pool)).endpoints[0]!;
     assert.equal(
       secrets.map(({ value }) => old.open(value, ['endpoints', id, 'secrets'])),
@@ -371,15 +371,15 @@ rotate(
 rotate('what makes no sense is wrong use, before any database is asked', async () => {
   const id = newId();
   const cases = [
-    [[], 'nothing to rotate was given'],
+    [[], 'gateway utils secrets rotate needs something to rotate'],
     [['--endpoint-id', id, '--encryption-key-file', newKeyFile], 'were both given'],
     [['--endpoint-id', 'shop'], '--endpoint-id must be an id'],
     [['--endpoint-id', id, '--overlap', 'tomorrow'], '--overlap must be a duration'],
     [['--endpoint-id', id, '--overlap', '31d'], '--overlap is at most 30d'],
-    [['--endpoint-id', id, '--dry-run'], '--dry-run means nothing with --endpoint-id'],
+    [['--endpoint-id', id, '--dry-run'], '--dry-run has no effect with --endpoint-id'],
     [
       ['--encryption-key-file', newKeyFile, '--overlap', '1h'],
-      '--overlap means nothing with --encryption-key-file',
+      '--overlap has no effect with --encryption-key-file',
     ],
     [
       ['--encryption-key-file', join(folder, 'none')],
@@ -391,7 +391,7 @@ rotate('what makes no sense is wrong use, before any database is asked', async (
     ],
     [
       ['--encryption-key-file', file('same.key', ENCRYPTION_KEY)],
-      'holds the present encryption key, not a new one',
+      'holds the current encryption key, not a new one',
     ],
   ] as const;
   const config = { encryption_key: ENCRYPTION_KEY };

@@ -47,7 +47,7 @@ reset(
       const args = [bin, 'utils', 'users', 'reset-password', '--email', email, '--password-stdin'];
       return spawnSync(process.execPath, [...args, '--config', file], { input, encoding: 'utf8' });
     };
-    assert.match(run('short\n').stderr, 'the password has less than 12 characters');
+    assert.match(run('short\n').stderr, 'the password has fewer than 12 characters');
     const { status, stdout, stderr } = run('a new good password\n');
     assert.equal([status, stdout], [0, '']);
     assert.match(stderr, 'Sessions ended: 1.');

@@ -50,6 +50,6 @@ export default class UtilsIssuesList extends GatewayCommand {
         ['LAST', ({ last_seen_at: last }) => last.toISOString()],
         ['ERROR', ({ error }) => escapeLine(error, ERROR_CHARS)],
       ]);
-    if (hasNextPage) this.logToStderr('More issues exist: raise --limit, or choose a project.');
+    if (hasNextPage) this.logToStderr('There are more issues: raise --limit, or choose a project.');
   }
 }

@@ -63,7 +63,7 @@ export default class UtilsIssuesRetry extends GatewayCommand {
     for (const line of breakerLines(behind)) this.logToStderr(line);
     if (sums.skipped > 0)
       this.logToStderr(
-        `${counted(sums.skipped, 'event delivery', 'event deliveries')} left alone: due already, held by a paused endpoint, or at an inactive one`,
+        `${counted(sums.skipped, 'event delivery', 'event deliveries')} skipped: already due, held for a paused endpoint, or to an inactive endpoint`,
       );
   }
 }

@@ -24,7 +24,7 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     if ('filters' in chosen && chosen.filters.length === 0 && !flags.yes && !dryRun) {
       throw wrongUse(
         '--all without a filter would discard every quarantined message of every project',
-        'add --yes if that is meant, or a filter such as --project-id, --code or --time; --dry-run counts them',
+        'add --yes to confirm, or a filter such as --project-id, --code or --time; --dry-run counts them',
       );
     }
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
@@ -43,7 +43,7 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     this.log(`${dryRun ? 'would discard' : 'discarded'} ${counted(totals.discarded, 'message')}`);
     if (totals.others > 0)
       this.logToStderr(
-        `${counted(totals.others, 'message')} left alone: replayed or discarded already`,
+        `${counted(totals.others, 'message')} skipped: already replayed or discarded`,
       );
   }
 }

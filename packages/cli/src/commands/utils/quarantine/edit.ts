@@ -42,7 +42,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       const [entry] = await findEntries(database, [id]);
       const { project_id: projectId, status } = entry!;
       if (status !== 'quarantined')
-        throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
+        throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
       return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
     });
 
@@ -52,22 +52,22 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const body = inEditor?.bytes ?? (await readInput('--file', file!));
     if (body.equals(message.body)) {
       await inEditor?.remove();
-      this.log('unchanged, nothing was stored');
+      this.log('unchanged; nothing was stored');
       return;
     }
     const editedAt = await withDatabase(config, async ({ pool }) => {
       const at = await editQuarantinedMessage(pool, message, body);
       if (at) return at;
       throw new GatewayError('conflict', {
-        sentence: `somebody replayed, discarded or edited the message ${id} meanwhile; nothing was stored`,
-        fix: `look at it with \`gateway utils quarantine show ${id}\` and decide again`,
+        sentence: `someone replayed, discarded or edited the message ${id} meanwhile; nothing was stored`,
+        fix: `check it with \`gateway utils quarantine show ${id}\` and decide again`,
       });
     }).catch((error: unknown) => {
-      if (inEditor) this.logToStderr(`The edited bytes are kept in ${inEditor.path}.`);
+      if (inEditor) this.logToStderr(`The edited content is in ${inEditor.path}.`);
       throw error;
     });
     await inEditor?.remove();
-    this.log(`stored ${body.byteLength} bytes; those that came are kept`);
+    this.log(`stored ${body.byteLength} bytes; the original is kept`);
     const sandbox = idleSandbox(sandboxLimits(config));
     try {
       this.log(

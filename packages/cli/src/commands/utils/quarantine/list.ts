@@ -33,7 +33,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
       return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
     });
     if (found.length === 0 && !flags.json)
-      return this.logToStderr('No message is in quarantine that fits.');
+      return this.logToStderr('No quarantined message matches.');
     this.logTable(found.slice(0, limit).map(entryRecord), flags, [
       ['ID', ({ id }) => id],
       ['PROJECT', ({ project_name: name }) => escapeLine(name, NAME_CHARS)],
@@ -49,7 +49,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
     ]);
     if (found.length > limit)
       this.logToStderr(
-        `There are more than these ${limit}: raise --limit, or narrow it with --time, --code or --source-id.`,
+        'There are more messages: raise --limit, or filter by --time, --code or --source-id.',
       );
   }
 }

@@ -29,7 +29,7 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const counts = new Map<string, number>();
     const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
     const onKvAway = () =>
-      this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
+      this.logToStderr('warning: KV is unavailable; agents find the events a few seconds later.');
     const onResult = (id: string, result: ReplayResult) => {
       count(result.kind);
       this.log(`${id}  ${resultLine(result, dryRun)}`);
@@ -37,7 +37,7 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const onSkipped = ({ id, status }: QuarantineEntry) => {
       count(status === 'replayed' ? 'done' : status);
       this.log(
-        `${id}  ${status === 'replayed' ? 'was replayed already' : 'is discarded; nothing was done'}`,
+        `${id}  ${status === 'replayed' ? 'was already replayed' : 'is discarded; nothing was changed'}`,
       );
     };
     await withDatabase(
@@ -52,7 +52,7 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
       counts.has(kind) ? [`${counts.get(kind)} ${words}`] : [],
     );
     this.logToStderr(
-      `${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no message is quarantined that fits'}`,
+      `${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no quarantined message matches'}`,
     );
     if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
   }

@@ -20,7 +20,7 @@ export default class UtilsQuarantineShow extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsQuarantineShow);
     const { raw: asBytes, json, original } = flags;
-    if (asBytes && json) throw wrongUse('--raw and --json exclude each other', 'omit one of them');
+    if (asBytes && json) throw wrongUse('--raw and --json cannot be combined', 'omit one of them');
     const id = idOf('the argument', args.id);
     const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
     const { entry, whole } = await this.withDatabase(flags, async (database) => {

@@ -56,16 +56,16 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     if ((endpointId === undefined) === (keyFile === undefined))
       throw wrongUse(
         endpointId === undefined
-          ? 'nothing to rotate was given'
+          ? 'gateway utils secrets rotate needs something to rotate'
           : '--endpoint-id and --encryption-key-file were both given',
-        'give --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that seals all secrets',
+        'set --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that encrypts all secrets',
       );
     if (keyFile !== undefined) {
       if (overlap !== undefined)
-        throw wrongUse('--overlap means nothing with --encryption-key-file', 'omit it');
+        throw wrongUse('--overlap has no effect with --encryption-key-file', 'omit it');
       return this.reseal(keyFile, this.resolve(flags).config, { dryRun, json });
     }
-    if (dryRun) throw wrongUse('--dry-run means nothing with --endpoint-id', 'omit it');
+    if (dryRun) throw wrongUse('--dry-run has no effect with --endpoint-id', 'omit it');
     const overlapMs = overlapOf(overlap ?? OVERLAP);
     const id = idOf('--endpoint-id', endpointId!);
     await this.rotateSecret(id, overlapMs, this.resolve(flags).config, { json });
@@ -104,15 +104,17 @@ export default class UtilsSecretsRotate extends GatewayCommand {
         : secret,
     );
     this.logToStderr(
-      `This is the new secret of the endpoint ${name}; it is not shown again. Deliveries are signed with it from now on.`,
+      `This is the new secret of the endpoint ${name}. It is not shown again. Deliveries are signed with it from now on.`,
     );
     const ends = others[0]?.expires_at;
-    const signing =
-      others.length === 1 ? 'present one signs' : `${others.length} present ones sign`;
+    const old =
+      others.length === 1
+        ? 'The old secret stays valid'
+        : `${others.length} old secrets stay valid, the last`;
     this.logToStderr(
       ends
-        ? `The ${signing} beside it, the last until ${ends}: give the new one to the receiver before.`
-        : 'No other one signs any more.',
+        ? `${old} until ${ends}; update the receiver before then.`
+        : 'No old secret is valid any more.',
     );
   }
 
@@ -135,14 +137,14 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     );
     this.logTable(counts, { json }, [
       ['SECRETS', ({ kind }) => kind],
-      [dryRun ? 'WOULD BE SEALED ANEW' : 'SEALED ANEW', ({ resealed }) => String(resealed)],
-      ['HAD THE NEW KEY', ({ already }) => String(already)],
+      [dryRun ? 'WOULD BE RE-ENCRYPTED' : 'RE-ENCRYPTED', ({ resealed }) => String(resealed)],
+      ['ALREADY DONE', ({ already }) => String(already)],
     ]);
     this.logToStderr(
       dryRun
-        ? 'Nothing was changed. Before it is run without --dry-run, stop all agents and servers.'
-        : 'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that still runs goes on sealing ' +
-            'with the old key: restart it, and run this once more, still configured with the old key. Keep the old key as long as backups are kept that were made with it.',
+        ? 'Nothing was changed. Stop all agents and servers before you run the command without --dry-run.'
+        : 'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that is still running encrypts ' +
+            'with the old key: restart it, and run this command again, still configured with the old key. Keep the old key as long as you keep backups made with it.',
     );
   }
 }
@@ -160,7 +162,7 @@ async function newSealer(
   const refuse = (sentence: string) =>
     wrongUse(
       `${file} ${sentence}`,
-      'make one with `openssl rand -base64 32 > new.key`, and name that file',
+      'create one with `openssl rand -base64 32 > new.key`, and name that file',
     );
   let made: Sealer;
   try {
@@ -175,7 +177,7 @@ async function newSealer(
   } catch {
     return made;
   }
-  throw refuse('holds the present encryption key, not a new one');
+  throw refuse('holds the current encryption key, not a new one');
 }
 
 function overlapOf(text: string): number {
@@ -184,6 +186,6 @@ function overlapOf(text: string): number {
   if (ms <= parseDuration('--overlap', OVERLAP_MAX)) return ms;
   throw wrongUse(
     `--overlap is at most ${OVERLAP_MAX}, not ${text}`,
-    'rotate again when it has passed',
+    'rotate again when the overlap has passed',
   );
 }

@@ -72,7 +72,7 @@ async function reportedStates(
   if (config.kv.type === 'in-memory')
     return {
       states,
-      absence: { reason: 'kv.type is in-memory: only the agent itself knows.', since: null },
+      absence: { reason: 'kv.type is in-memory: only the agent knows the states.', since: null },
     };
   try {
     await withKv(config, async (kv) => {

@@ -21,8 +21,7 @@ export default class UtilsSourcesResume extends GatewayCommand {
         ? await resumeSource(database.knex, found.project_id, id)
         : found;
       if (!found || !resumed) {
-        const fix =
-          '`gateway utils sources list` shows the ids; sources that were deleted are not there any more';
+        const fix = '`gateway utils sources list` shows the ids; deleted sources are not listed';
         throw new GatewayError('not_found', { thing: 'source', id, fix });
       }
       return found;
@@ -30,7 +29,7 @@ export default class UtilsSourcesResume extends GatewayCommand {
     const name = `the source ${escapeLine(source.name)} of the project ${escapeLine(source.project_name)}`;
     if (source.paused_at)
       this.log(
-        `resumed ${name}${source.is_disabled ? ', which is disabled and not read all the same' : ''}`,
+        `resumed ${name}${source.is_disabled ? ', which is disabled and still not read' : ''}`,
       );
     else this.logToStderr(`${name} is not paused; nothing was changed`);
   }

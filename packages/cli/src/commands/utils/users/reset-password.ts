@@ -28,7 +28,7 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsUsersResetPassword);
     const email = flags.email?.trim();
-    if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
+    if (!email) throw wrongUse('an email is required', 'set it with --email=<address>');
     const { config } = this.resolve(flags);
     const password = flags['password-stdin'] ? await newPassword() : undefined;
     const [people, { newId }] = await Promise.all([
@@ -70,12 +70,12 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
     if (token === undefined)
       return this.logToStderr(`The password is changed. Sessions ended: ${ended}.`);
     this.log(`${serverUrl(config)}/#password-reset=${token}`);
-    this.logToStderr('Whoever has this link can set the password, once, within an hour.');
+    this.logToStderr('Anyone with this link can set the password, once, within an hour.');
   }
 }
 
 async function newPassword(): Promise<string> {
   const text = (await readInput('--password-stdin', '-')).toString('utf8').replace(/\r?\n$/, '');
   if (text.length >= PASSWORD_MIN) return text;
-  throw wrongUse(`the password has less than ${PASSWORD_MIN} characters`, 'choose a longer one');
+  throw wrongUse(`the password has fewer than ${PASSWORD_MIN} characters`, 'choose a longer one');
 }
