@@ -75,7 +75,7 @@ events(
       forward_headers: ['x-shop'],
     });
     const post = (note: string) =>
-      fetch(scene.api.url + url, {
+      fetch(url!, {
         method: 'POST',
         body: JSON.stringify({ total: 200, note }),
         headers: { 'x-shop': HOSTILE },

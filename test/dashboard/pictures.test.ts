@@ -1,4 +1,4 @@
-// deadline: 360 s, long
+// deadline: 600 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
@@ -144,20 +144,18 @@ pictures.after(async () => {
   await billing.close();
 });
 
-const looks = {
-  light: { isWide: true },
-  dark: { theme: 'dark' },
-  phone: { isPhone: true },
-} as const;
-for (const [look, options] of Object.entries(looks)) {
-  pictures(`pages are accessible and fit their window: ${look}`, async () => {
-    const { page, close } = await scene.open('/overview', options);
-    for (const [name, path] of Object.entries(pages)) {
-      await show(page, path);
-      await inspect(page, `${name}-${look}`);
-    }
-    await close();
-  });
+const windows = { 1440: { isWide: true }, 1280: {}, 390: { isPhone: true } } as const;
+for (const [width, options] of Object.entries(windows)) {
+  for (const theme of ['light', 'dark'] as const) {
+    pictures(`pages are accessible and fit their window: ${width} px, ${theme}`, async () => {
+      const { page, close } = await scene.open('/overview', { ...options, theme });
+      for (const [name, path] of Object.entries(pages)) {
+        await show(page, path);
+        await inspect(page, `${name}-${width}-${theme}`);
+      }
+      await close();
+    });
+  }
 }
 
 pictures('pages are there in a second, and nothing moves while they load', async () => {

@@ -139,7 +139,7 @@ quarantine('a message that somebody edited meanwhile is not overwritten', async 
   await page.getByRole('button', { name: 'Save and replay' }).click();
   await page
     .getByRole('alert')
-    .getByText(/It has changed meanwhile/)
+    .getByText(/The object has changed/)
     .waitFor();
   await page.getByRole('button', { name: 'Reload message' }).click();
   await until('what it is now', async () => (await field.inputValue()).includes('THEIRS'));

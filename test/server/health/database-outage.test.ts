@@ -290,7 +290,7 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
         const isCertain = route.method === 'get' || route.status === 201;
         const whole = isCertain
           ? NOTHING
-          : /cannot be used now: whether the request was carried out is not known; to send it again is safe/;
+          : /is unavailable: whether the request was carried out is not known; to send it again is safe/;
         assert.match(answer.body.message, whole, name);
       }
       assert.is(it.told().length, 1);

@@ -172,7 +172,7 @@ export class Notifier {
       this.#sources.fail(
         projectId,
         id,
-        reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.',
+        reason ?? this.#sources.get(id)?.error ?? 'The agents are still connecting to it.',
       );
   }
 

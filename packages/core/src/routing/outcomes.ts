@@ -47,13 +47,13 @@ export function sentenceOf(code: string): string {
 
 export const ruleSentences = {
   broadcast:
-    'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
+    'The event is a broadcast: every endpoint of the project receives it. endpoint_id, owner_id and subscriptions are ignored.',
   endpoint_id:
-    'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
+    'The event has an endpoint_id: only that endpoint receives it. owner_id and subscriptions are ignored.',
   owner_id:
-    'It names an owner_id, so every endpoint of that owner gets it; subscriptions are not looked at.',
+    'The event has an owner_id: every endpoint of that owner receives it. Subscriptions are ignored.',
   subscriptions:
-    'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
+    'The event has neither an endpoint_id nor an owner_id, so the subscriptions of the project decide.',
 } as const;
 
 export type RoutingRule = keyof typeof ruleSentences;

@@ -93,7 +93,7 @@ explain('a pending event says since when, and that no agent is running', async (
     stdout,
     /pending for \S+: no agent is running to route it\. Start one with `gateway agent`\./,
   );
-  assert.match(stdout, 'It is a broadcast');
+  assert.match(stdout, 'The event is a broadcast');
   await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour')`);
   await db.rows(`update events set accepted_at = now() - interval '1 hour' where id = $1`, [id]);
   const stuck = await run(id);
@@ -156,7 +156,7 @@ explain(
       'none: it was created over the management API',
       `notes            ${note}\n`,
       /idempotency_key {2}order-17; until 20\S+Z further messages with this key are duplicates/,
-      'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
+      'The event has neither an endpoint_id nor an owner_id, so the subscriptions of the project decide.',
       'processed: routed. The event went to the endpoints of its deliveries.',
       '4 deliveries: ',
       /success after 1 attempt; the last, at 20\S+Z, was answered 200\n/,
@@ -215,7 +215,7 @@ explain('an event that went nowhere says why, and where it would go now', async 
     owner.stdout,
     'failed: unknown_owner. The message named an owner_id that no endpoint of the project has.',
   );
-  assert.match(owner.stdout, 'It names an owner_id');
+  assert.match(owner.stdout, 'The event has an owner_id');
   assert.match(owner.stdout, 'the project has tenant-a, which is similar');
   await makeSubscription(db, projectId, { endpointId });
   assert.match(
