@@ -15,14 +15,16 @@ rootPath('the API is below the prefix alone', async () => {
   for (const path of [
     '/api/v1/organisations',
     '/gatewayapi/v1/organisations',
-    '/gateway',
-    '/gateway/',
     '/gateway/gateway/api/v1/organisations',
   ]) {
     const { status, body } = await api.call('GET', path);
     assert.is(status, 404, path);
     assert.is(body.message, `path ${path} not found`);
     assert.match(body.fix ?? '', '/gateway/api/v1 (root_path)');
+  }
+  for (const path of ['/gateway', '/gateway/']) {
+    const { status, headers } = await fetch(api.url + path);
+    assert.equal([status, headers.get('content-type')], [200, 'text/html; charset=utf-8'], path);
   }
   const { status, body, headers } = await api.call('PATCH', '/gateway/api/v1/projects');
   assert.equal(

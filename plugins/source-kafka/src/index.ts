@@ -41,14 +41,12 @@ const CHECK_CLOSE_MS = 1_000;
 const STARTING_MS = 3_000;
 const STARTING_EVERY_MS = 250;
 const STARTING: readonly (string | RegExp)[] = [
-  'ECONNREFUSED',
   'BROKER_NOT_AVAILABLE',
   'LEADER_NOT_AVAILABLE',
   'NOT_LEADER_FOR_PARTITION',
   'UNKNOWN_TOPIC_OR_PARTITION',
   'GROUP_COORDINATOR_NOT_AVAILABLE',
   'GROUP_LOAD_IN_PROGRESS',
-  'KafkaJSNoBrokerAvailableError',
   'KafkaJSGroupCoordinatorNotFound',
   /^There is no topic/m,
 ];

@@ -29,7 +29,7 @@ app.before.each(() => {
 const logged = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 
 app('an unknown path is a 404 in the envelope', async () => {
-  for (const path of ['/', '/api', '/api/v1/nothing', '/api/v2/projects', '/favicon.ico']) {
+  for (const path of ['/api', '/api/v1/nothing', '/api/v2/projects', '/favicon.ico']) {
     const { status, body } = await api.call('GET', path);
     assert.equal(
       [status, body.status, body.data, body.code],

@@ -35,7 +35,9 @@ const FilterConfig = object({
   event_types: EventTypes,
   filter: Type.Optional(Filter),
 });
-const is_disabled = Type.Boolean({ description: 'Whether the subscription is disabled and matches no event.' });
+const is_disabled = Type.Boolean({
+  description: 'Whether the subscription is disabled and matches no event.',
+});
 const fields = object({
   name: Name,
   endpoint_id: Id,
