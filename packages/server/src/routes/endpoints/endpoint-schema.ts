@@ -214,7 +214,9 @@ export const Endpoint = named(
         'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',
     }),
     status_reason: nullable(Type.String({ description: 'Why the endpoint is not active.' })),
-    secrets: Type.Array(SecretView, { description: 'Secrets that currently sign requests, newest first.' }),
+    secrets: Type.Array(SecretView, {
+      description: 'Secrets that currently sign requests, newest first.',
+    }),
     circuit_breaker: Type.Unsafe<BreakerView | null>({
       ...nullable(CircuitBreaker),
       description: 'State of the circuit breaker; null while KV is unavailable.',
