@@ -2,16 +2,18 @@ import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GatewayApiError } from '@gateway/client';
-import { failureOf, redirectFailure, timeoutFailure } from '#agent/request/failure';
+import { failureOf } from '#agent/request/failure';
 import { GatewayError } from '#core/errors/errors';
 import { LookupError } from '#core/http/names';
 import { ProxyError } from '#core/http/proxy';
 import { RefusedAddressError } from '#core/http/ssrf-guard';
+import { acceptedWords } from '#dashboard/pages/endpoints/state';
 import { VERIFY } from '#dashboard/pages/endpoints/verify';
 import { failureLabel, failureWords, type FailedAttempt } from '#dashboard/portal/attempts';
 import { errorSentence } from '#dashboard/portal/errors';
 import { deliveryWords, inactiveSentence } from '#dashboard/portal/states';
-import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import { WAIT_REASONS, type WaitReason } from '#store/deliveries/postponed-deliveries';
+import { attemptErrorOf, type DiscardReason } from '#store/deliveries/stored-reasons';
 
 const words = suite('dashboard/portal-words');
 
@@ -24,7 +26,7 @@ const place = 'shop.example.com:8443';
 const attempt = (fields: Partial<FailedAttempt>): FailedAttempt => ({
   error_class: 'status',
   http_status: null,
-  error: null,
+  error_code: null,
   duration_ms: 10_000,
   url: 'https://shop.example.com:8443/hooks',
   ...fields,
@@ -33,7 +35,8 @@ const attempt = (fields: Partial<FailedAttempt>): FailedAttempt => ({
 /** Returns the words for an error as an agent records it. */
 function wordsOf(error: Error) {
   const { class: kind, message } = failureOf(error, { place, status: null });
-  return failureWords(attempt({ error_class: kind, error: message }));
+  const error_code = attemptErrorOf({ error_class: kind, error: message });
+  return failureWords(attempt({ error_class: kind, error_code }));
 }
 
 words('each error of a request has a sentence for the owner of the endpoint, and a remedy', () => {
@@ -67,25 +70,20 @@ words('each error of a request has a sentence for the owner of the endpoint, and
     assert.not.match(Object.values(found).join(' '), INTERNAL);
     assert.not.match(Object.values(found).join(' '), /10\.0\.0|EPROTO/);
   }
-  const { message } = timeoutFailure(10_000, null);
-  assert.equal(failureWords(attempt({ error_class: 'timeout', error: message })), {
+  assert.equal(failureWords(attempt({ error_class: 'timeout' })), {
     label: 'timed out',
     sentence: 'Your server did not answer within 10.0 s.',
     remedy: 'Store the message, answer with a status of 2xx at once, and process it afterwards.',
   });
-  const ours = failureWords(
-    attempt({ error_class: 'function', error: 'The function of the subscription crm failed.' }),
-  );
+  const ours = failureWords(attempt({ error_class: 'function' }));
   assert.match(ours.sentence, 'on our side');
-  const token = failureWords(
-    attempt({ error_class: 'connect', error: 'No access token from id.example.com: no route.' }),
-  );
-  assert.match(token.sentence, 'no access token from id.example.com,');
+  const token = failureWords(attempt({ error_class: 'connect', error_code: 'no_access_token' }));
+  assert.match(token.sentence, 'no access token from the token URL');
 });
 
 words('a status has its name, and what to do about it', () => {
-  const of = (http_status: number, error: string | null = null) => {
-    const { label, sentence, remedy } = failureWords(attempt({ http_status, error }));
+  const of = (http_status: number, error_code: FailedAttempt['error_code'] = null) => {
+    const { label, sentence, remedy } = failureWords(attempt({ http_status, error_code }));
     return `${label}: ${sentence} ${remedy}`;
   };
   assert.is(
@@ -94,47 +92,44 @@ words('a status has its name, and what to do about it', () => {
   );
   assert.is(of(418), '418: Your server answered 418. The response of your server may say why.');
   assert.match(of(401), '401 Unauthorized. Check the authentication');
-  const { message } = redirectFailure(301, { location: '/new' })!;
-  assert.match(of(301, message), '301 Moved Permanently. We do not follow redirects');
-  const tls = 'The endpoint answered 400. a:443 speaks TLS, so its URL has to begin with https://.';
-  assert.match(of(400, tls), 'It speaks TLS: begin the URL');
+  assert.match(of(301), '301 Moved Permanently. We do not follow redirects');
+  assert.match(of(400, 'tls_required'), 'It speaks TLS: begin the URL');
   assert.is(failureLabel('dns', null), 'host not found');
 });
 
 words('each state of a delivery says what we do next', () => {
-  const of = (fields: object, endpoint = 'active') =>
+  const of = (fields: Partial<Parameters<typeof deliveryWords>[0]>) =>
     deliveryWords({
       status: 'retry',
-      reason: null,
+      waits_for: null,
+      discard_reason: null,
       attempts: 3,
-      endpoint_metadata: { uid: 'e', name: 'shop', url: null, status: endpoint },
+      last_attempt: null,
       ...fields,
     });
-  const starts = {
+  const starts: Record<WaitReason, string> = {
     breaker: 'We paused sending because your server did not accept our requests.',
     rate_limit: 'The endpoint has a rate limit',
     slow: 'Your server answers slowly',
     lookup: 'This message is delayed on our side.',
     function: 'This message is delayed on our side.',
   };
-  for (const [name, reason] of Object.entries(WAIT_REASONS)) {
-    const { remark, sentence } = of({ status: 'scheduled', reason });
-    assert.ok(sentence.startsWith(starts[name as keyof typeof starts]), `${name}: ${sentence}`);
+  for (const wait of Object.keys(WAIT_REASONS) as WaitReason[]) {
+    const { remark, sentence } = of({ status: 'scheduled', waits_for: wait });
+    assert.ok(sentence.startsWith(starts[wait]), `${wait}: ${sentence}`);
     assert.not.match(remark + sentence, INTERNAL);
   }
-  assert.match(of({}).sentence, 'We try again by ourselves.');
+  assert.match(of({ waits_for: 'retry' }).sentence, 'We try again by ourselves.');
   assert.match(of({ status: 'failure' }).sentence, 'We tried 3 times');
-  assert.match(of({ status: 'scheduled' }, 'paused').sentence, 'until it is activated');
-  assert.match(
-    of({ status: 'discarded', reason: 'The endpoint is inactive: It answered 410 Gone.' }).sentence,
-    'because the endpoint was inactive',
-  );
-  const dropped = 'The function of the subscription crm returned null: nothing is sent.';
-  assert.match(of({ status: 'discarded', reason: dropped }).sentence, 'not meant for');
-  assert.match(
-    inactiveSentence({ status_reason: 'All its delivery attempts failed for 5 days.' }),
-    'accepted no message for 5 days',
-  );
+  const gone = { duration_ms: 5, http_status: 410, error_class: 'status' };
+  assert.match(of({ status: 'failure', last_attempt: gone }).sentence, 'answered 410 Gone');
+  assert.match(of({ waits_for: 'paused' }).sentence, 'until it is activated');
+  const discarded = (discard_reason: DiscardReason) =>
+    of({ status: 'discarded', discard_reason }).sentence;
+  assert.match(discarded('endpoint_inactive'), 'because the endpoint was inactive');
+  assert.match(discarded('function'), 'not meant for');
+  assert.match(inactiveSentence({ inactive_reason: 'failing' }), 'accepted no message for days');
+  assert.match(inactiveSentence({ inactive_reason: 'gone' }), 'answered 410 Gone');
 });
 
 words('an error of the API is told without settings and commands', () => {
@@ -146,6 +141,7 @@ words('an error of the API is told without settings and commands', () => {
         message: error.message,
         code: error.code,
         fix: error.fix,
+        conflict: (error.details as { conflict?: string }).conflict,
       } as never),
     );
   const full = {
@@ -156,13 +152,24 @@ words('an error of the API is told without settings and commands', () => {
   for (const [error, sentence] of [
     [new GatewayError('project_full', full), 'as many as you may have'],
     [new GatewayError('not_found', { thing: 'endpoint', id: 'x' }), 'Not found'],
-    [new GatewayError('conflict', { sentence: 'its endpoint is inactive' }), 'Activate it first.'],
+    [
+      new GatewayError('conflict', { sentence: '…', conflict: 'endpoint_inactive' }),
+      'Activate it first.',
+    ],
+    [new GatewayError('conflict', { sentence: '…' }), 'changed it meanwhile'],
     [new GatewayError('kv_away', { outcome: 'nothing was done' } as never), 'in a minute'],
   ] as const) {
     assert.match(of(error), sentence);
     assert.not.match(of(error), INTERNAL);
   }
   assert.match(errorSentence(new TypeError('Failed to fetch')), 'Check your connection');
+});
+
+words('the share of accepted requests agrees with their number', () => {
+  const of = (success: number, failure: number) => acceptedWords({ success, failure });
+  assert.is(of(0, 1), '0.0% of 1 request was accepted');
+  assert.is(of(1, 1), '50% of 2 requests were accepted');
+  assert.is(of(0, 0), 'No requests');
 });
 
 words('the sample code accepts what we sign, and nothing else', async () => {

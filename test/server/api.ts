@@ -30,6 +30,7 @@ export interface Answer {
     code?: string;
     fix?: string;
     errors?: { field: string; sentence: string }[];
+    conflict?: string;
     request_id?: string;
   };
 }

@@ -3,6 +3,7 @@ interface Problem {
   readonly code: string;
   readonly fix: string;
   readonly errors?: readonly { readonly field: string; readonly sentence: string }[];
+  readonly conflict?: string;
   readonly request_id?: string;
 }
 
@@ -18,14 +19,17 @@ export class GatewayApiError extends Error {
   readonly fix: string;
   /** The invalid fields, each with its path. */
   readonly errors: readonly { readonly field: string; readonly sentence: string }[];
+  /** The code of the state that does not allow the request. */
+  readonly conflict: string | undefined;
   readonly requestId: string | undefined;
 
-  constructor(status: number, { message, code, fix, errors = [], request_id }: Problem) {
+  constructor(status: number, { message, code, fix, errors = [], conflict, request_id }: Problem) {
     super(`${message} (${fix})`);
     this.status = status;
     this.code = code;
     this.fix = fix;
     this.errors = errors;
+    this.conflict = conflict;
     this.requestId = request_id;
   }
 }

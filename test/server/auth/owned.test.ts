@@ -75,6 +75,9 @@ async function makeThings(projectId: string, owner: string): Promise<Things> {
   return { endpoints: endpointId, subscriptions: subscription.id, eventdeliveries: id, attempt };
 }
 
+/** A text that only operators may read. */
+const INTERNAL = 'pgbouncer of team blue';
+
 const ofPortal = routes.filter(({ portal }) => portal);
 /** Routes that delete what other tests need. */
 const LAST = (route: { readonly method: string }) => route.method === 'delete';
@@ -282,5 +285,62 @@ owned(
     ownedBy({ path: '/sources/:id' });
   },
 );
+
+owned('no response over a portal link has a text for operators', async () => {
+  const own = await makeThings(path.split('/').at(-1)!, 'acme');
+  await api.db.rows(`update projects set name = $1`, [INTERNAL]);
+  await api.db.rows(`update endpoints set status_reason = $1`, [INTERNAL]);
+  await api.db.rows(`update event_deliveries set reason = $1`, [INTERNAL]);
+  await api.db.rows(`update delivery_attempts set error = $1`, [INTERNAL]);
+  await api.db.rows(`update subscriptions set function = $1`, [INTERNAL]);
+  const bodies: Readonly<Record<string, object>> = {
+    'post /endpoints': { name: 'x', url: 'https://example.com' },
+    'post /subscriptions': { name: 'x', endpoint_id: own.endpoints },
+    'post /subscriptions/test_filter': { filter: {}, sample: { event_type: 'a' } },
+  };
+  const texts = async (method: string, at: string, body?: object) => {
+    const answer = await api.call(method, at, body, { key });
+    const { message, fix = '' } = answer.body;
+    const where = `${method} ${at}: ${answer.status} ${answer.text}`;
+    assert.not.match(answer.text, INTERNAL, where);
+    assert.not.match(answer.text, /"(reason|error|status_reason|function)":"/, where);
+    assert.not.match(
+      `${message} ${fix}`,
+      /agent|project|portal link|limits?\.|setting|server log|KV|Postgres/,
+      where,
+    );
+    return answer.status;
+  };
+  for (const things of [own, theirs])
+    for (const route of ofPortal) {
+      if (LAST(route) && things === own) continue;
+      const { method, path: at, body } = route;
+      const collection = at.split('/')[1] as keyof Things;
+      const place = pathOf(route)
+        .replace('/projects/:project_id', path)
+        .replace(':id', things[collection])
+        .replace(':attempt_id', things.attempt);
+      const query = at.startsWith('/activity')
+        ? `?endpointId=${things.endpoints}`
+        : at.endsWith('/batchretry')
+          ? `?startDate=2020-01-01T00:00:00Z`
+          : '';
+      const given = body && (bodies[`${method} ${at}`] ?? {});
+      const status = await texts(method.toUpperCase(), place + query, given);
+      const isRefused = status >= 300;
+      if (things === own && at.startsWith('/event-types/')) continue;
+      if (things === own) assert.not.ok(isRefused, `${method} ${at}: ${status}`);
+    }
+  // Errors, of which some name settings to operators.
+  const delivery = `${path}/eventdeliveries/${own.eventdeliveries}/resend`;
+  await api.db.rows(`update endpoints set status = 'inactive'`);
+  assert.is(await texts('PUT', delivery), 409);
+  assert.is(
+    (await api.call('PUT', delivery, undefined, { key })).body.conflict,
+    'endpoint_inactive',
+  );
+  assert.is(await texts('GET', `${path}/events`), 403);
+  assert.is(await texts('POST', `${path}/endpoints`, { name: 'x', url: 'none' }), 422);
+});
 
 owned.run();

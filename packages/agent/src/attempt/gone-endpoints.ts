@@ -1,6 +1,7 @@
 import { isOperational } from '@gateway/core/events';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import { deactivateEndpoint } from '@gateway/store/config';
+import { INACTIVE_REASONS } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { HeldDelivery } from '../model/delivery.js';
 
@@ -35,7 +36,7 @@ export class GoneEndpoints {
       error: 'The endpoint answered 410 Gone.',
       ...(isOperational(eventType) && ({ is_operational: true } as const)),
     };
-    const [reason, { isMailing }] = ['It answered 410 Gone.', notifier];
+    const [reason, { isMailing }] = [INACTIVE_REASONS.gone, notifier];
     deactivateEndpoint(database.pool, projectId, id, reason, facts, isMailing).then(
       () => notifier.hurry(),
       (error: unknown) => {

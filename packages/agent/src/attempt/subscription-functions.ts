@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFunction } from '@gateway/store/config';
+import { DISCARD_REASONS } from '@gateway/store/deliveries';
 import type { Sandbox, TransformFunction, TransformResult } from '@gateway/sandbox';
 import type { AgentContext } from '../config/agent-context.js';
 import type { HeldDelivery } from '../model/delivery.js';
@@ -107,7 +108,7 @@ export class SubscriptionFunctions {
       case 'dropped':
         return {
           kind: 'dropped',
-          reason: `The function of the subscription ${subscription} returned null: nothing is sent.`,
+          reason: `${DISCARD_REASONS.function}${subscription} returned null: nothing is sent.`,
         };
       case 'failed':
         return {

@@ -1,6 +1,7 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
+import { NO_ACCESS_TOKEN } from '@gateway/store/deliveries';
 import { unsendable, type RequestResult, type RequestSender } from './sender.js';
 
 /** The lifetime of a token if the server specifies none. */
@@ -130,7 +131,7 @@ function failureOf(answer: RequestResult, host: string): RequestResult {
     ...unsendable(''),
     failure: {
       class: failure?.class ?? 'unsendable',
-      message: `No access token from ${host}: ${reason}`,
+      message: `${NO_ACCESS_TOKEN}${host}: ${reason}`,
     },
   };
 }

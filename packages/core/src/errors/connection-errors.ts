@@ -9,8 +9,29 @@ export interface NetworkError {
   readonly cause?: unknown;
 }
 
+/**
+ * Reasons of failed connections that name a fault of the server, by the code that programs read.
+ * Each has to keep its sentence: stored errors are recognised by them.
+ */
+export const CONNECTION_REASONS = {
+  nothing_listens: 'nothing listens there',
+  certificate_expired: 'its certificate has expired',
+  certificate_not_yet_valid: 'its certificate is not valid yet',
+  certificate_incomplete:
+    'its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it',
+  certificate_untrusted: 'its certificate is signed by an unknown authority',
+  certificate_self_signed: 'its certificate is self-signed',
+  certificate_other_host: 'its certificate is for another host',
+  no_tls: 'it does not speak TLS there',
+  client_certificate_required: 'it requires a client certificate',
+  client_certificate_rejected: 'it rejected the client certificate',
+  no_http_1: 'it does not offer HTTP/1.1 in TLS (ALPN); it may speak HTTP/2 only',
+  no_common_protocol: 'no common protocol version or cipher',
+} as const;
+export type ConnectionReason = keyof typeof CONNECTION_REASONS;
+
 const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: CONNECTION_REASONS.nothing_listens,
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
   ENOTFOUND: 'no such host',
@@ -21,50 +42,46 @@ const NETWORK: Readonly<Record<string, string>> = {
 };
 
 /** Reasons for failed TLS handshakes, matched by error code, or by message if the code was lost. */
-const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
-  [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
-  [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'its certificate is not valid yet'],
+const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: ConnectionReason])[] = [
+  [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'certificate_expired'],
+  [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'certificate_not_yet_valid'],
   [
     // The server sent a single certificate whose issuer is unknown.
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
     /unable to verify the first certificate/,
-    'its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it',
+    'certificate_incomplete',
   ],
   [
     /^UNABLE_TO_|^SELF_SIGNED_CERT_IN_CHAIN$|^CERT_SIGNATURE_FAILURE$|^CERT_UNTRUSTED$/,
     /unable to get (local )?issuer certificate|self-signed certificate in|certificate signature failure/,
-    'its certificate is signed by an unknown authority',
+    'certificate_untrusted',
   ],
-  [/^DEPTH_ZERO_SELF_SIGNED_CERT$/, /self-signed certificate/, 'its certificate is self-signed'],
+  [/^DEPTH_ZERO_SELF_SIGNED_CERT$/, /self-signed certificate/, 'certificate_self_signed'],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     /does not match certificate's altnames/,
-    'its certificate is for another host',
+    'certificate_other_host',
   ],
   [
     /^ERR_SSL_WRONG_VERSION_NUMBER$|^EPROTO$/,
     /wrong version number|packet length too long/,
-    'it does not speak TLS there',
+    'no_tls',
   ],
   [
     /CERTIFICATE_REQUIRED$/,
     /alert certificate required|certificate required/i,
-    'it requires a client certificate',
+    'client_certificate_required',
   ],
   [
     /^ERR_SSL_.*ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_)/,
     /alert (unknown ca|bad certificate|certificate (expired|revoked|unknown))/,
-    'it rejected the client certificate',
+    'client_certificate_rejected',
   ],
-  [
-    /NO_APPLICATION_PROTOCOL$/,
-    /alert no application protocol/,
-    'it does not offer HTTP/1.1 in TLS (ALPN); it may speak HTTP/2 only',
-  ],
+  [/NO_APPLICATION_PROTOCOL$/, /alert no application protocol/, 'no_http_1'],
   [
     /^ERR_SSL_|^ERR_TLS_/,
     /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/,
-    'no common protocol version or cipher',
+    'no_common_protocol',
   ],
 ];
 
@@ -75,7 +92,7 @@ export function tlsReason(error: unknown): string | undefined {
     const found =
       TLS.find(([, sentence]) => sentence.test(message)) ??
       TLS.find(([codes]) => codes.test(String(code)));
-    return found?.[2];
+    return found && CONNECTION_REASONS[found[2]];
   });
 }
 

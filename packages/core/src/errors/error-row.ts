@@ -62,3 +62,12 @@ export const composed = (http = 500, exit: 1 | 2 = 1) => row(http, '{sentence}',
 
 export const listed = (lines: readonly { readonly sentence: string }[]) =>
   lines.map(({ sentence }) => `  ${sentence}`).join('\n');
+
+/** Codes for states that do not allow a request, as details of `conflict`. */
+export const CONFLICTS = [
+  'endpoint_deleted',
+  'endpoint_inactive',
+  'endpoint_paused',
+  'delivery_in_progress',
+] as const;
+export type ConflictCode = (typeof CONFLICTS)[number];

@@ -1,4 +1,11 @@
-import { composed, listed, row, type SettingProblem, type InvalidField } from './error-row.js';
+import {
+  composed,
+  listed,
+  row,
+  type ConflictCode,
+  type SettingProblem,
+  type InvalidField,
+} from './error-row.js';
 
 export interface KvAddress {
   readonly host: string;
@@ -274,7 +281,7 @@ export const errors = {
   oidc_refused: row(403, 'this gateway does not allow {email} to sign in: {reason}', '{fix}'),
   invitation_invalid: row(404, 'the invitation is not valid: it was accepted, was revoked, or has expired', 'ask an admin of the organisation for a new one'),
   reset_invalid: row(404, 'the link is not valid: it was used or has expired', 'request a new one on the sign-in page, or ask the operator'),
-  conflict: row(409, '{sentence}', ({ fix = 'read the current state and try again' }: { fix?: string }) => fix),
+  conflict: row(409, '{sentence}', ({ fix = 'read the current state and try again' }: { fix?: string; conflict?: ConflictCode }) => fix),
   stale: row(412, 'the object has changed: its ETag is {current}, which is not in If-Match',
     'read the object again, apply your change to it, and send it with the new ETag'),
   idempotency_key_reused: row(422, 'this Idempotency-Key was used for a different request',

@@ -12,7 +12,7 @@ export interface FailureWords {
 
 export type FailedAttempt = Pick<
   DeliveryAttempt,
-  'error_class' | 'http_status' | 'error' | 'duration_ms' | 'url'
+  'error_class' | 'http_status' | 'error_code' | 'duration_ms' | 'url'
 >;
 
 const READ_ANSWER = 'The response of your server may say why.';
@@ -52,10 +52,23 @@ const STATUSES: Readonly<Record<number, readonly [name: string, remedy?: string]
   504: ['Gateway Timeout', CHECK_APPLICATION],
 };
 
-/**
- * The words for each class of error. Texts of the API are for operators: of them, only reasons about
- * the owner's own server are shown.
- */
+/** The TLS errors of the owner's server. */
+const TLS: Readonly<Partial<Record<NonNullable<FailedAttempt['error_code']>, string>>> = {
+  certificate_expired: 'its certificate has expired',
+  certificate_not_yet_valid: 'its certificate is not valid yet',
+  certificate_incomplete:
+    'its certificate is signed by an unknown authority, or it does not send the intermediate certificate',
+  certificate_untrusted: 'its certificate is signed by an unknown authority',
+  certificate_self_signed: 'its certificate is self-signed',
+  certificate_other_host: 'its certificate is for another host',
+  no_tls: 'it does not speak TLS there',
+  client_certificate_required: 'it requires a client certificate',
+  client_certificate_rejected: 'it rejected the client certificate',
+  no_http_1: 'it does not offer HTTP/1.1',
+  no_common_protocol: 'we have no protocol version or cipher in common',
+};
+
+/** The words for each class of error. */
 const FAILURES: Readonly<
   Record<
     string,
@@ -71,10 +84,11 @@ const FAILURES: Readonly<
   },
   connect: {
     label: 'no connection',
-    words: ({ url, error }) => ({
-      sentence: error?.includes('nothing listens')
-        ? `No server accepts connections at ${hostOf(url)}.`
-        : `We could not connect to your server at ${hostOf(url)}.`,
+    words: ({ url, error_code: code }) => ({
+      sentence:
+        code === 'nothing_listens'
+          ? `No server accepts connections at ${hostOf(url)}.`
+          : `We could not connect to your server at ${hostOf(url)}.`,
       remedy:
         'Check that your server runs, that the URL has its host and port, and that its firewall lets us in.',
     }),
@@ -95,11 +109,11 @@ const FAILURES: Readonly<
   },
   tls: {
     label: 'TLS error',
-    words: ({ url, error }) => {
-      const reason = /: ((?:its|it|no common) .+)\.$/.exec(error ?? '')?.[1];
+    words: ({ url, error_code: code }) => {
+      const reason = code === null ? undefined : TLS[code];
       return {
         sentence: `We could not open a secure connection to your server${reason ? `: ${reason}` : ''}.`,
-        remedy: reason?.includes('client certificate')
+        remedy: code?.startsWith('client_certificate')
           ? 'Give this endpoint a client certificate that your server accepts.'
           : `Give your server a valid certificate for ${hostOf(url, 'hostname')}, from a public authority and with its intermediate certificates.`,
       };
@@ -145,17 +159,15 @@ const FAILURES: Readonly<
   },
 };
 
-/** The start of errors of the token server, which have the class of its failure. */
-const NO_TOKEN = /^No access token from ([^:\s]+(?::\d+)?)/;
-
 /** Returns what the owner of the endpoint reads about a failed attempt. */
 export function failureWords(attempt: FailedAttempt): FailureWords {
-  const { error_class: kind, http_status: status, error } = attempt;
-  const tokenServer = NO_TOKEN.exec(error ?? '')?.[1];
-  if (tokenServer) {
+  const { error_class: kind, http_status: status, error_code: code } = attempt;
+  // The class is that of the token server's failure.
+  if (code === 'no_access_token') {
     return {
       label: 'no access token',
-      sentence: `We got no access token from ${tokenServer}, so we did not send the message.`,
+      sentence:
+        'We got no access token from the token URL of this endpoint, so we did not send the message.',
       remedy: 'Check the token URL, client id, client secret and scope of this endpoint.',
     };
   }
@@ -168,15 +180,19 @@ export function failureLabel(kind: string | null, status: number | null): string
   return status === null ? (FAILURES[kind ?? '']?.label ?? 'no answer') : String(status);
 }
 
-function statusWords({ http_status: status, error }: FailedAttempt): Omit<FailureWords, 'label'> {
+function statusWords({
+  http_status: status,
+  error_code: code,
+}: FailedAttempt): Omit<FailureWords, 'label'> {
   if (status === null)
     return { sentence: 'Your server did not accept the message.', remedy: READ_LOG };
   const [name, remedy = status >= 500 ? READ_LOG : READ_ANSWER] = STATUSES[status] ?? [];
   return {
     sentence: `Your server answered ${[status, name].filter(Boolean).join(' ')}.`,
-    remedy: error?.includes('begin with https://')
-      ? 'It speaks TLS: begin the URL of this endpoint with https://.'
-      : remedy,
+    remedy:
+      code === 'tls_required'
+        ? 'It speaks TLS: begin the URL of this endpoint with https://.'
+        : remedy,
   };
 }
 

@@ -6,7 +6,7 @@ const UNREACHABLE = 'We cannot be reached. Check your connection, then try again
 const FAILED = 'Something went wrong. Reload the page. If it happens again, contact us.';
 const DENIED = 'This link does not allow that.';
 
-/** The words for users of portal links about errors of the API, whose own text is for operators. */
+/** The words for users of portal links about the errors of the API, by their codes. */
 const SENTENCES: Readonly<Record<string, string>> = {
   not_found: 'Not found: it may have been deleted, or the link is wrong.',
   forbidden: DENIED,
@@ -16,24 +16,23 @@ const SENTENCES: Readonly<Record<string, string>> = {
   body_too_large: 'The text is too large. Shorten it.',
 };
 
-const CONFLICTS: readonly (readonly [text: RegExp, sentence: string])[] = [
-  [/endpoint was deleted/, 'The endpoint was deleted.'],
-  [/endpoint is inactive/, 'The endpoint is inactive. Activate it first.'],
-  [/endpoint is paused/, 'The endpoint is paused. The message is sent when it is activated.'],
-  [/is sending/, 'This message is being sent now.'],
-];
+const CONFLICTS: Readonly<Record<string, string>> = {
+  endpoint_deleted: 'The endpoint was deleted.',
+  endpoint_inactive: 'The endpoint is inactive. Activate it first.',
+  endpoint_paused: 'The endpoint is paused. The message is sent when it is activated.',
+  delivery_in_progress: 'This message is being sent now.',
+};
 
 /** Returns what the user of a portal link reads about an error. */
 export function errorSentence(error: Error): string {
   if (!(error instanceof GatewayApiError))
     return ['TypeError', 'TimeoutError'].includes(error.name) ? UNREACHABLE : FAILED;
-  const { code, status, message, errors } = error;
+  const { code, status, conflict, errors } = error;
   const known = SENTENCES[code];
   if (known) return known;
   if (code === 'invalid_request' && errors.length > 0)
     return errors.length === 1 ? 'Correct this field:' : `Correct these ${errors.length} fields:`;
-  if (code === 'conflict')
-    return CONFLICTS.find(([text]) => text.test(message))?.[1] ?? SENTENCES['stale']!;
+  if (code === 'conflict') return CONFLICTS[conflict ?? ''] ?? SENTENCES['stale']!;
   if (status === 429) return WAIT;
   return status >= 500 ? AWAY : FAILED;
 }

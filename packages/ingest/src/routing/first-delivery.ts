@@ -1,5 +1,6 @@
 import { eventDeliveryId } from '@gateway/core/events';
 import type { Target } from '@gateway/core/routing';
+import { DISCARD_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
 import type { ReadyEvent } from '../message/ready-message.js';
 import type { Endpoint } from './project.js';
@@ -43,6 +44,6 @@ export function firstState(endpoint: Endpoint): DeliveryState {
 
 /** Returns why a delivery is discarded. `endpoint` is undefined if deleted. */
 export function inactiveReason(endpoint: Endpoint | undefined): string {
-  if (!endpoint) return 'The endpoint was deleted.';
-  return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;
+  if (!endpoint) return DISCARD_REASONS.endpoint_deleted;
+  return `${DISCARD_REASONS.endpoint_inactive}${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;
 }

@@ -195,6 +195,7 @@ function mount(
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
       keyUse.record(caller);
+      ctx.state['isPortal'] = caller.type === 'portal';
       await (caller.type === 'portal' ? portalLimit : limit)(
         caller,
         ({ limit: most, remaining, resetSeconds }) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Context, Next } from 'koa';
-import { isGatewayError, type InvalidField } from '@gateway/core/errors';
+import { isGatewayError, type ConflictCode, type InvalidField } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 
 export interface ApiAnswer {
@@ -19,6 +20,7 @@ interface ResponseEnvelope {
   readonly code?: string;
   readonly fix?: string;
   readonly errors?: readonly InvalidField[];
+  readonly conflict?: ConflictCode;
   readonly request_id?: string;
 }
 
@@ -30,15 +32,19 @@ export function send(ctx: Context, status: number, envelope: ResponseEnvelope): 
   ctx.body = stringify(envelope);
 }
 
+/** The fix of an error over a portal link, whose user reads no logs or settings. */
+const OWNER_FIX = 'contact the sender of the messages, and quote the code';
+
 /**
  * Returns middleware that converts errors to responses. An unexpected error is logged; the client
- * gets only the request id.
+ * gets only the request id. A portal link gets the codes, and texts only about the fields it sent.
  */
 export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
   return async (ctx: Context, next: Next): Promise<void> => {
     try {
       await next();
     } catch (error) {
+      const isPortal = ctx.state['isPortal'] === true;
       if (isGatewayError(error) && error.httpStatus !== 500) {
         const { httpStatus, message, code, fix, details } = error;
         // A Basic challenge would make the browser ask for a password before the page can, so
@@ -48,10 +54,17 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
         if (!ctx.req.complete) endUnread(ctx, code);
         const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
         if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
-        const errors = isGatewayError(error, 'invalid_request')
-          ? { errors: error.details.problems }
-          : {};
-        send(ctx, httpStatus, { status: false, message, data: null, code, fix, ...errors });
+        const { conflict } = details as { readonly conflict?: ConflictCode };
+        const codes = {
+          code,
+          ...(isGatewayError(error, 'invalid_request') && { errors: error.details.problems }),
+          ...(conflict && { conflict }),
+        };
+        const texts =
+          isPortal && code !== 'invalid_request'
+            ? { message: STATUS_CODES[httpStatus]!, fix: OWNER_FIX }
+            : { message, fix };
+        send(ctx, httpStatus, { status: false, data: null, ...texts, ...codes });
         return;
       }
       const requestId = String(ctx.state['requestId']);
@@ -64,7 +77,7 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
         message: 'internal error; quote request_id when you report it',
         data: null,
         code: 'internal',
-        fix: `look for request_id ${requestId} in the log of the server`,
+        fix: isPortal ? OWNER_FIX : `look for request_id ${requestId} in the log of the server`,
         request_id: requestId,
       });
     }

@@ -1,9 +1,10 @@
 import { Type, type TSchema } from '@sinclair/typebox';
+import { CONFLICTS } from '@gateway/core/errors';
 import { createsOnce, REPLAYED_HEADER } from '../api/idempotency.js';
 import { editableAt } from '../api/preconditions.js';
 import { RESOURCES } from '../api/resources.js';
 import type { Route } from '../api/route.js';
-import { Id, named, object } from '../http/schema.js';
+import { Id, named, object, oneOf } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
 /** A JSON Schema (2020-12). */
@@ -43,13 +44,21 @@ const ErrorAnswer = named(
   'Error',
   object({
     status: Type.Literal(false),
-    message: Type.String({ description: 'Human-readable description of the error.' }),
+    message: Type.String({
+      description:
+        'Human-readable description of the error. Over a portal link, only `invalid_request` is described.',
+    }),
     data: Type.Null(),
     code: Type.String({ description: 'Stable error code, listed in docs/reference/errors.md.' }),
     fix: Type.String({ description: 'How to fix the error.' }),
     errors: Type.Optional(
       Type.Array(object({ field: Type.String(), sentence: Type.String() }), {
         description: 'Invalid fields, each with its path.',
+      }),
+    ),
+    conflict: Type.Optional(
+      oneOf(CONFLICTS, {
+        description: 'The state that does not allow the request, if it has a code.',
       }),
     ),
     request_id: Type.Optional(Type.String()),

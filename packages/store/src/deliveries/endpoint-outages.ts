@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { deactivateEndpoint, heard, waiting } from '../config/index.js';
+import { INACTIVE_REASONS } from './stored-reasons.js';
 
 /** The failed attempts of the last week, below which an endpoint is not disabled. */
 const ATTEMPTS_MIN = 10;
@@ -71,7 +72,7 @@ export async function disableFailingEndpoints(
   const disabled = [];
   for (const it of due) {
     const { project_id: projectId, endpoint_id: endpointId, since, days } = it;
-    const reason = `All its delivery attempts failed for ${days} days.`;
+    const reason = `${INACTIVE_REASONS.failing}${days} days.`;
     const facts = { since: since.toISOString(), disable_after_days: days };
     if (await deactivateEndpoint(pool, projectId, endpointId, reason, facts, isMailed))
       disabled.push(it);

@@ -6,3 +6,4 @@ export * from './endpoint-outages.js';
 export * from './postponed-deliveries.js';
 export * from './retry.js';
 export * from './settle-deliveries.js';
+export * from './stored-reasons.js';

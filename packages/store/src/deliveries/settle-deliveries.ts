@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
 import { notifyDue } from './agents.js';
+import { DISCARD_REASONS } from './stored-reasons.js';
 
 /** The maximum number of rows per commit. Agents can claim deliveries between commits. */
 const BATCH = 5000;
@@ -57,7 +58,7 @@ async function readChange(
 ): Promise<{ change: keyof typeof CHANGES | null; reason: string | null }> {
   const { rows } = await pool.query<{ reason: string | null; status: string | null }>({
     name: 'read-endpoint-state',
-    text: `select case when p.id is null then 'The project was deleted.' when $2::uuid is not null and e.id is null then 'The endpoint was deleted.' end as reason, e.status
+    text: `select case when p.id is null then '${DISCARD_REASONS.project_deleted}' when $2::uuid is not null and e.id is null then '${DISCARD_REASONS.endpoint_deleted}' end as reason, e.status
            from (select) as one
            left join projects p on p.id = $1 and p.deleted_at is null
            left join endpoints e on e.project_id = $1 and e.id = $2 and e.deleted_at is null`,

@@ -76,7 +76,7 @@ function AttemptProblem({ attempt }: { attempt: DeliveryAttempt }) {
 /** The same for the owner of the endpoint, with what to do. */
 export function OwnerProblem({ attempt }: { attempt: DeliveryAttempt }) {
   if (attempt.error_class === null) {
-    return attempt.error ? (
+    return attempt.error_code === 'incomplete_response' ? (
       <p class="attempt-error">Your server accepted the message, but did not finish its answer.</p>
     ) : null;
   }

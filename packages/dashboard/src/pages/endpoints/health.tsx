@@ -3,11 +3,11 @@ import { TimeChart, type Line } from '../../components/chart.js';
 import { Loaded } from '../../components/feedback.js';
 import { Panel } from '../../components/layout.js';
 import { FilterSelect } from '../../components/log/filter-bar.js';
-import { compact, count, percent } from '../../format/number.js';
+import { count } from '../../format/number.js';
 import { projectHref, projectId, query } from '../../router/location.js';
 import { readActivity, type Steps } from '../overview/activity.js';
 import { LastError } from './last-error.js';
-import { shareOf } from './state.js';
+import { acceptedWords, type Attempts } from './state.js';
 
 const LIVE_MS = 10_000;
 
@@ -35,16 +35,11 @@ export function Health({ id }: { readonly id: string }) {
     >
       <Loaded resource={activity} lines={6}>
         {(steps) => {
-          const attempts = totals(steps);
-          const share = shareOf(attempts);
           const lines = linesOf(steps);
           return (
             <>
               <p>
-                {share === undefined
-                  ? 'No requests'
-                  : `${percent(share)} of ${compact(attempts.success + attempts.failure)} requests were accepted`}{' '}
-                in the {words.toLowerCase()}.
+                {acceptedWords(totals(steps))} in the {words.toLowerCase()}.
               </p>
               <TimeChart
                 title={titleOf(steps)}
@@ -73,7 +68,7 @@ function titleOf({ stepSeconds }: Steps): string {
   return `Requests per ${stepSeconds >= 3600 ? 'hour' : '10 minutes'}`;
 }
 
-function totals({ steps }: Steps) {
+function totals({ steps }: Steps): Attempts {
   const sum = (kind: 'success' | 'failure') =>
     steps.reduce((all, step) => all + (step?.attempts[kind] ?? 0), 0);
   return { success: sum('success'), failure: sum('failure') };

@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
 import type { Tone } from '../../components/data.js';
+import { compact, percent } from '../../format/number.js';
 import { inactiveSentence } from '../../portal/states.js';
 import { isPortal } from '../../router/location.js';
 
@@ -68,4 +69,12 @@ export function stateOf(endpoint: Endpoint, attempts?: Attempts): EndpointState 
 export function shareOf(attempts: Attempts | undefined): number | undefined {
   const all = attempts ? attempts.success + attempts.failure : 0;
   return attempts && all > 0 ? attempts.success / all : undefined;
+}
+
+/** Describes the share of accepted requests, such as `99.2% of 1.2K requests were accepted`. */
+export function acceptedWords(attempts: Attempts): string {
+  const share = shareOf(attempts);
+  if (share === undefined) return 'No requests';
+  const all = attempts.success + attempts.failure;
+  return `${percent(share)} of ${compact(all)} ${all === 1 ? 'request was' : 'requests were'} accepted`;
 }

@@ -1,6 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
+  ATTEMPT_ERRORS,
+  attemptErrorOf,
+  DISCARD_REASONS,
+  discardReasonOf,
   findEventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
@@ -8,6 +12,7 @@ import {
   WAIT_REASONS,
   waitReasonOf,
   type DeliveryAttemptRow,
+  type DiscardReason,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
 import { readFunction } from '@gateway/store/config';
@@ -77,7 +82,14 @@ const EventDelivery = named(
     next_attempt_at: nullable(Timestamp),
     reason: nullable(
       Type.String({
-        description: 'Why the delivery failed or was discarded, or what it waits for.',
+        description:
+          'Why the delivery failed or was discarded, or what it waits for; null over a portal link.',
+      }),
+    ),
+    discard_reason: nullable(
+      oneOf(Object.keys(DISCARD_REASONS) as DiscardReason[], {
+        description:
+          'Why a `discarded` delivery is not sent. `function`: the function of the subscription returned null.',
       }),
     ),
     waits_for: nullable(
@@ -125,7 +137,14 @@ const DeliveryAttempt = named(
     status: Type.Boolean({ description: 'Whether the attempt succeeded.' }),
     http_status: nullable(Type.Integer()),
     error_class: nullable(Type.String()),
-    error: nullable(Type.String()),
+    error: nullable(
+      Type.String({ description: 'Description of the error; null over a portal link.' }),
+    ),
+    error_code: nullable(
+      oneOf(ATTEMPT_ERRORS, {
+        description: 'The error in more detail than `error_class`, if known.',
+      }),
+    ),
     url: Type.String(),
     response_headers: nullable(Type.Record(Type.String(), Type.String())),
     response_body: nullable(Type.String()),
@@ -153,7 +172,7 @@ const ResendQuery = object({
   force: Type.Optional(Type.Boolean({ description: 'Also resends a successful delivery.' })),
 });
 
-function view(delivery: EventDeliveryRow): unknown {
+function view(delivery: EventDeliveryRow, { ownerId }: Pick<ProjectCall, 'ownerId'>): unknown {
   const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } =
     delivery;
   return {
@@ -162,6 +181,9 @@ function view(delivery: EventDeliveryRow): unknown {
     // A delivery to a paused endpoint has no scheduled attempt; the endpoint's status explains why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
     waits_for: waitOf(delivery),
+    discard_reason: row.status === 'discarded' ? discardReasonOf(row.reason) : null,
+    // For operators.
+    reason: ownerId === undefined ? row.reason : null,
     event_metadata: { uid: row.event_id, event_type },
     endpoint_metadata: {
       uid: row.endpoint_id,
@@ -189,8 +211,8 @@ function waitOf({
  * `max_response_size` may have stored more.
  */
 function attemptView(
-  { id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow,
-  { config }: ProjectCall,
+  { id, response_headers, response_body, error_class, error, ...row }: DeliveryAttemptRow,
+  { config, ownerId }: ProjectCall,
 ): unknown {
   return {
     uid: id,
@@ -199,6 +221,9 @@ function attemptView(
       response_body === null ? null : firstBytes(response_body, config.max_response_size * 1024),
     status: error_class === null,
     error_class,
+    // For operators.
+    error: ownerId === undefined ? error : null,
+    error_code: attemptErrorOf({ error_class, error }),
     response_headers: response_headers === null ? null : new RawJson(response_headers),
   };
 }
@@ -304,7 +329,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         message: isProbe
           ? 'event delivery scheduled as the probe of its open circuit breaker'
           : 'event delivery scheduled',
-        data: view(await find(call)),
+        data: view(await find(call), call),
       };
     },
   ),

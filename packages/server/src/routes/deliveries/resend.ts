@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { ConflictCode } from '@gateway/core/errors';
 import {
   findEventDelivery,
   resendEventDelivery,
@@ -86,7 +87,7 @@ export const CHANGED = 'the event delivery has just changed its status';
 export function refusal(
   delivery: EventDeliveryRow | undefined,
   isForced: boolean,
-): { sentence: string; fix: string } | undefined {
+): { sentence: string; fix: string; conflict?: ConflictCode } | undefined {
   if (!delivery)
     return {
       sentence: 'there is no event delivery with this id in this project',
@@ -96,18 +97,25 @@ export function refusal(
   if (endpoint_status === 'deleted')
     return {
       sentence: 'the endpoint was deleted',
+      conflict: 'endpoint_deleted',
       fix: 'send the event to another endpoint',
     };
   if (endpoint_status === 'inactive')
     return {
       sentence: 'the endpoint is inactive',
+      conflict: 'endpoint_inactive',
       fix: 'activate the endpoint first',
     };
   if (status === 'processing')
-    return { sentence: 'an agent is sending the event delivery', fix: 'wait for the attempt' };
+    return {
+      sentence: 'an agent is sending the event delivery',
+      conflict: 'delivery_in_progress',
+      fix: 'wait for the attempt',
+    };
   if (endpoint_status === 'paused' && (status === 'scheduled' || status === 'retry'))
     return {
       sentence: 'the delivery is held because its endpoint is paused',
+      conflict: 'endpoint_paused',
       fix: 'activate the endpoint to send its held deliveries',
     };
   return isForced || status !== 'success'

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
+import { INACTIVE_REASONS, type InactiveReason } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
 import {
   answered,
@@ -213,7 +214,15 @@ export const Endpoint = named(
       description:
         'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',
     }),
-    status_reason: nullable(Type.String({ description: 'Why the endpoint is not active.' })),
+    status_reason: nullable(
+      Type.String({ description: 'Why the endpoint is not active; null over a portal link.' }),
+    ),
+    inactive_reason: nullable(
+      oneOf(Object.keys(INACTIVE_REASONS) as InactiveReason[], {
+        description:
+          'Why an `inactive` endpoint was deactivated. `gone`: it responded with 410 Gone. `failing`: all attempts failed for the days that the project allows.',
+      }),
+    ),
     secrets: Type.Array(SecretView, {
       description: 'Secrets that currently sign requests, newest first.',
     }),

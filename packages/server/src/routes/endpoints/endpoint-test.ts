@@ -46,6 +46,7 @@ export const endpointTestRoutes: readonly Route[] = [
       if (status === 'inactive') {
         throw new GatewayError('conflict', {
           sentence: 'the endpoint is inactive, so that its deliveries are discarded',
+          conflict: 'endpoint_inactive',
           fix: 'activate the endpoint first',
         });
       }
@@ -72,7 +73,5 @@ async function exampleOf({ database, project }: ProjectCall, eventType: string):
   if (isObject(known?.example)) return known.example;
   const examples = isObject(known?.json_schema) ? known.json_schema['examples'] : undefined;
   const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
-  return isObject(first)
-    ? first
-    : { message: 'This is a test of your endpoint.', project: project.name };
+  return isObject(first) ? first : { message: 'This is a test of your endpoint.' };
 }

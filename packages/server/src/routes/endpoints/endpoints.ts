@@ -15,16 +15,9 @@ import {
   updateEndpoint,
   type EndpointRow,
 } from '@gateway/store/config';
-import { expediteDeliveries } from '@gateway/store/deliveries';
+import { expediteDeliveries, inactiveReasonOf } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import {
-  found,
-  listRoute,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-  type ServerContext,
-} from '../../api/route.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery, searchQuery, sortQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
 import { settle } from '../settle.js';
@@ -61,11 +54,19 @@ const ListQuery = object({
   ),
 });
 
-function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret): unknown {
+function view(
+  row: EndpointRow,
+  breaker: BreakerView | null,
+  { ownerId }: Pick<ProjectCall, 'ownerId'>,
+  shown?: ShownSecret,
+): unknown {
   const { id, secrets, authentication, mtls_client_cert: certificate, timeout_ms, ...plain } = row;
   return {
     uid: id,
     ...plain,
+    // For operators.
+    status_reason: ownerId === undefined ? row.status_reason : null,
+    inactive_reason: row.status === 'inactive' ? inactiveReasonOf(row.status_reason) : null,
     http_timeout: timeout_ms / 1000,
     secrets: secretViews(secrets, shown),
     authentication: authenticationView(authentication),
@@ -74,12 +75,8 @@ function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret
   };
 }
 
-async function viewNow(
-  { kv }: ServerContext,
-  row: EndpointRow,
-  shown?: ShownSecret,
-): Promise<unknown> {
-  return view(row, (await readBreakersNow(kv)).of(row.id), shown);
+async function viewNow(call: ProjectCall, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
+  return view(row, (await readBreakersNow(call.kv)).of(row.id), call, shown);
 }
 
 export const endpointRoutes: readonly Route[] = [
@@ -116,7 +113,8 @@ export const endpointRoutes: readonly Route[] = [
     '/endpoints',
     'Lists endpoints.',
     { query: ListQuery, title: 'endpoints', data: Endpoint, portal: 'any' },
-    async ({ database, kv, project, query, ownerId = query.ownerId }, request) => {
+    async (call, request) => {
+      const { database, kv, project, query, ownerId = query.ownerId } = call;
       const { status, q, circuitBreaker: states } = query;
       const breakers = await readBreakersNow(kv);
       const among = states && breakers.among(project.id, states);
@@ -128,7 +126,7 @@ export const endpointRoutes: readonly Route[] = [
         q,
         among,
       );
-      return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id))) };
+      return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id), call)) };
     },
     (shown) => shown,
   ),

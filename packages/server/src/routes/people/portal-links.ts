@@ -97,7 +97,6 @@ const Portal = named(
   'Portal',
   object({
     project_id: Id,
-    project_name: Type.String(),
     name: Type.String(),
     owner_id: Type.String(),
     can_manage_endpoint: Type.Boolean(),
@@ -241,7 +240,6 @@ export const portalLinkRoutes: readonly Route[] = [
       );
       const data = {
         project_id: project.id,
-        project_name: project.name,
         name,
         owner_id,
         can_manage_endpoint: managesEndpoints({ role }),
