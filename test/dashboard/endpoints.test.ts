@@ -282,7 +282,7 @@ endpoints(
     await page.getByLabel('Private key').fill('none');
     await more.click();
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('Client certificate needs a url that begins with https://').waitFor();
+    await page.getByText('Client certificate requires a url that begins with https://').waitFor();
     assert.is(
       await page.evaluate('document.activeElement.getAttribute("aria-invalid")'),
       'true',

@@ -62,8 +62,8 @@ delivers(
       assert.equal(
         (await gateway.api<{ notes: string[] }>('GET', `/events/${delivery.event_id}`)).notes,
         [
-          'the header "Host" was left out: the connection sets it',
-          'the header "Webhook-Signature" was left out: the gateway sets it',
+          'the header "Host" was omitted: the connection sets it',
+          'the header "Webhook-Signature" was omitted: the gateway sets it',
         ],
       );
       const attempts = await gateway.api<

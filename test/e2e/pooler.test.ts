@@ -105,7 +105,7 @@ pooler('what would not work behind a pooler is refused at the start, with its re
       [{ port: statement.port, direct }, /it is in statement mode, which allows no transactions/],
       [
         { port: transaction.port, database: 'postgres', direct: { ...direct, port: other.port } },
-        /database\.direct\.host leads to another Postgres/,
+        /database\.direct\.host points to a different Postgres/,
       ],
       [
         { port: transaction.port, direct, options: 'options=-c work_mem=1MB' },

@@ -142,7 +142,7 @@ functions('a function that loops slows no neighbour, and a killed agent loses no
       );
       return attempts
         .flat()
-        .some(({ error }) => error?.includes('did not answer within its deadline'));
+        .some(({ error }) => error?.includes('did not return within its deadline'));
     });
     const [agent] = gateway.agents;
     await agent!.process.kill();

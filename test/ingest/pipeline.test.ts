@@ -211,11 +211,11 @@ pipeline(
       for (const { at, id, notes } of [...rows, ...stored]) {
         assert.ok(at.getTime() > since && at.getTime() <= Date.now() + 1_000, at.toISOString());
         assert.is(timeOfId(id), at.getTime());
-        assert.match(notes, 'its arrival dates it');
+        assert.match(notes, 'the time of its arrival is used');
       }
       assert.is(
         rows.filter(({ notes }) =>
-          notes.includes(`dates the message ${seconds * 1e6} ms after 1970`),
+          notes.includes(`impossible time of ${seconds * 1e6} ms after 1970`),
         ).length,
         2,
       );
@@ -351,7 +351,7 @@ pipeline(
       const requests = await at.received(3);
       assert.ok(requests.every(({ headers }) => headers['host'] === new URL(at.url).host));
       assert.is(requests.filter(({ headers }) => headers['x-shop'] === '7').length, 2);
-      const notes = '["the header \\"Host\\" was left out: the connection sets it"]';
+      const notes = '["the header \\"Host\\" was omitted: the connection sets it"]';
       assert.equal(await db.rows('select notes from events order by notes'), [
         { notes },
         { notes },

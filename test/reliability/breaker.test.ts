@@ -144,7 +144,7 @@ breaker(
         );
       assert.match(
         reset,
-        /answered 503: .*the KV store of the gateway cannot be reached: the circuit breaker is as it was/,
+        /answered 503: .*the KV store of the gateway cannot be reached: the circuit breaker is unchanged/,
       );
       assert.not.match(reset, /127\.0\.0\.1|localhost/, 'where Redis is concerns nobody else');
       const cutAt = at.requests.length;

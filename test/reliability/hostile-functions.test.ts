@@ -197,7 +197,7 @@ reliability(
       assert.ok(at(beside, 0.99) < 5 * at(alone, 0.99) + 2_000, 'neighbours wait');
       assert.match(
         shown.pause_reason,
-        /^\d+ of \d+ calls of its transform function overran within \d+ s; of the last one: /,
+        /^\d+ of \d+ calls of its transform function overran within \d+ s; the last one: /,
       );
 
       // The last message can still be on its way to the quarantine; one with a lost acknowledgement

@@ -35,7 +35,7 @@ interface Hostile {
 const outOfBounds: RefusalCode[] = ['timeout', 'memory'];
 const late = {
   refused: ['timeout'],
-  says: /did not answer within its deadline of 120 ms/,
+  says: /did not return within its deadline of 120 ms/,
 } as const;
 
 const spins: Hostile[] = [

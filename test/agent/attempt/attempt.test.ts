@@ -287,10 +287,10 @@ schedule('a secret signs until it expires, although it was opened before', () =>
 
 schedule('an endpoint whose secrets have all expired is not sent to unsigned', () => {
   const expired = endpoint({ secrets: [secretRecord(SECRET, new Date(Date.now() - 1))] });
-  assert.throws(() => builder().build(expired, delivery(), Date.now()), /no live secret/);
+  assert.throws(() => builder().build(expired, delivery(), Date.now()), /no valid secret/);
   assert.throws(
     () => builder().build(endpoint({ secrets: [] }), delivery(), Date.now()),
-    /no live secret/,
+    /no valid secret/,
   );
 });
 

@@ -260,7 +260,7 @@ functions(
           async () => (await Promise.all(ids.map(attemptsOf))).flat().length > 0,
         );
         const tried = (await Promise.all(ids.map(attemptsOf))).flat();
-        assert.match(tried[0]!.error!, /did not answer within its deadline of 300 ms/);
+        assert.match(tried[0]!.error!, /did not return within its deadline of 300 ms/);
         const reasons = async () =>
           (await Promise.all(ids.map(deliveryOf))).map(({ reason }) => reason);
         await until('the others to wait', async () =>

@@ -749,7 +749,7 @@ deliver(
       await become(running, id, { success: 1 });
       const [first] = await attemptsOf(delivery!);
       assert.equal([first!.http_status, first!.error_class], [null, 'unsendable']);
-      assert.match(first!.error ?? '', 'no live secret');
+      assert.match(first!.error ?? '', 'no valid secret');
       assert.ok(at.requests.length === 1);
     }),
 );

@@ -180,9 +180,9 @@ tokens(
         'unsendable',
         /answered 400\. Check/,
       ],
-      [token(7), 'unsendable', /no access_token that a header can carry/],
-      [token('a\r\nb'), 'unsendable', /no access_token that a header can carry/],
-      [token('x'.repeat(20_000)), 'unsendable', /no access_token that a header can carry/],
+      [token(7), 'unsendable', /no access_token that fits into a header/],
+      [token('a\r\nb'), 'unsendable', /no access_token that fits into a header/],
+      [token('x'.repeat(20_000)), 'unsendable', /no access_token that fits into a header/],
       [{ body: 'null' }, 'unsendable', /no access_token/],
       [{ body: '<html>' }, 'unsendable', /no access_token/],
       [

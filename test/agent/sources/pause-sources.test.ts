@@ -73,7 +73,7 @@ pauses(
       const { pause_reason: reason, paused_by: by, pauses: count } = await stored();
       assert.match(
         reason ?? '',
-        /^\d+ of \d+ calls of its transform function overran within \d+ s; of the last one: The function did not answer/,
+        /^\d+ of \d+ calls of its transform function overran within \d+ s; the last one: The function did not return/,
       );
       assert.equal([typeof by, count], ['string', 1]);
       const codes = await quarantined();
@@ -92,7 +92,7 @@ pauses(
         assert.is(health.status, 200);
         assert.match(
           await health.text(),
-          /"name":"source q","state":"degraded","reason":"Paused until 20[^"]+Z, and then tried again by itself: \d+ of/,
+          /"name":"source q","state":"degraded","reason":"Paused until 20[^"]+Z, then resumed automatically: \d+ of/,
         );
       }
 

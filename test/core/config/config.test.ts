@@ -181,7 +181,7 @@ config('variables that Kubernetes makes for services are ignored with a warning'
   ]);
   assert.match(
     warnings.find(({ origin }) => origin === 'GATEWAY_DB_PORT')?.sentence ?? '',
-    'GATEWAY_DB_PORT=tcp://10.96.0.7:5432 is ignored: Kubernetes makes it for the service gateway-db; set enableServiceLinks to false in the pod',
+    'GATEWAY_DB_PORT=tcp://10.96.0.7:5432 is ignored: Kubernetes sets it for the service gateway-db; set enableServiceLinks to false in the pod',
   );
   assert.is(
     resolveConfig({ env, file: { database: { port: 7 } } }).config.database.port,

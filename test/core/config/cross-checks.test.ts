@@ -102,7 +102,7 @@ crossChecking(
       ],
       [
         { scheme: 'rediss', tls: { ca_file: 'a', insecure_skip_verify: true } },
-        'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them',
+        'kv.tls.insecure_skip_verify is set, so kv.tls.ca_file has no effect; remove one of them',
       ],
     ];
     for (const [kv, sentence] of expected) {
@@ -137,7 +137,7 @@ crossChecking('those of one process alone are listed, and keep no command from r
     `server.http.ssl_key_file is set, but server.http.ssl (--ssl, GATEWAY_SSL) is not true${from}`,
   ]);
   assert.equal(told({ smtp: { url: 'a' } }), [
-    `smtp.url is set without smtp.from (--smtp-from, GATEWAY_SMTP_FROM), so that no notification is sent${from}`,
+    `smtp.url is set without smtp.from (--smtp-from, GATEWAY_SMTP_FROM), so no notifications are sent${from}`,
   ]);
   assert.equal(told({ billing: { enabled: true, api_key: 'x' } }), [
     `billing.enabled is true without billing.url (--billing-url, GATEWAY_BILLING_URL)${from}`,

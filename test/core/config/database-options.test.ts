@@ -55,15 +55,12 @@ options('what cannot be is refused with what is wrong and what was meant', () =>
     ['statement_timeout=5', /for the session it is options=-c statement_timeout=<value>$/],
     ['connect_timeout=-1', /must be whole seconds/],
     ['connect_timeout=9999999', /at most 2147483$/],
-    [
-      'sslrootcert=/ca.pem',
-      /without sslmode, so that TLS would not be used; add sslmode=verify-full$/,
-    ],
+    ['sslrootcert=/ca.pem', /without sslmode, so TLS would not be used; add sslmode=verify-full$/],
     ['sslmode=verify-ca', /without sslrootcert/],
     ['sslmode=require&sslrootcert=system', /set sslmode=verify-full$/],
     [
       'sslmode=require&sslcert=/a.pem',
-      'database.options must have both sslcert and sslkey, or none of them',
+      'database.options must have both sslcert and sslkey, or neither',
     ],
     ['sslmode=prefer&sslnegotiation=direct', /it needs at least sslmode=require$/],
     [

@@ -284,11 +284,11 @@ activation(
 const stuck: Readonly<Record<string, readonly [code: string, reason: string]>> = {
   'whose import': [
     `await new Promise(() => {});\nexport default { start: async () => ({ close: async () => {} }) };`,
-    'importing a-tracer/index.js failed: it has not ended after 0.2 s; a top-level await may never settle',
+    'importing a-tracer/index.js failed: it did not finish within 0.2 s; a top-level await may never settle',
   ],
   'whose start': [
     `export default { start: () => new Promise(() => {}) };`,
-    'it failed to start: its start has not ended after 0.2 s',
+    'it failed to start: it did not start within 0.2 s',
   ],
 };
 for (const [what, [code, reason]] of Object.entries(stuck)) {
@@ -345,7 +345,7 @@ activation('a source whose import took too long is active once it has ended', as
     (error: Error) =>
       assert.match(
         error.message,
-        /^importing a-source\/index.js failed: it has not ended after 0.05 s/,
+        /^importing a-source\/index.js failed: it did not finish within 0.05 s/,
       ),
   );
   assert.is(only(plugins).state, 'inactive');

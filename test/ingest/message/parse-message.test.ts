@@ -122,8 +122,8 @@ ingest(
         'Content-Type': 'text/plain',
       }),
       [
-        'the header "Host" was left out: the connection sets it',
-        'the header "X-Gateway-Signature" was left out: the gateway sets it',
+        'the header "Host" was omitted: the connection sets it',
+        'the header "X-Gateway-Signature" was omitted: the gateway sets it',
       ],
     );
     assert.match(
@@ -141,7 +141,7 @@ ingest(
     );
     const many = notesOf(Object.fromEntries(letters.map((name) => [name, 'hunter2'])));
     assert.is(many.length, 21);
-    assert.is(many.at(-1), `${letters.length - 20} more headers were left out`);
+    assert.is(many.at(-1), `${letters.length - 20} more headers were omitted`);
   },
 );
 

@@ -218,7 +218,7 @@ replay('a header of the gateway is left out, and the event says so', async () =>
     [
       {
         headers: '{}',
-        notes: '["the header \\"Webhook-Signature\\" was left out: the gateway sets it"]',
+        notes: '["the header \\"Webhook-Signature\\" was omitted: the gateway sets it"]',
       },
     ],
   );

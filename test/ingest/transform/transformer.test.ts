@@ -164,7 +164,7 @@ transform(
         assert.equal(result, { kind: 'changed', source: after });
       assert.match(
         await within(paused, 30_000, 'the pause'),
-        /^p s: 1 of 1 calls of its transform function overran within \d s; of the last one: /,
+        /^p s: 1 of 1 calls of its transform function overran within \d s; the last one: /,
       );
     } finally {
       transformer.stop();

@@ -37,7 +37,7 @@ const cases: Case[] = [
     name: 'a module is told to be a plain function',
     text: 'export default function transform(payload) { return {}; }',
     code: 'not_compiled',
-    says: /Unexpected token 'export' on line 1\. A transform is no module/,
+    says: /Unexpected token 'export' on line 1\. A transform is not a module/,
   },
   {
     name: 'import with a bracket in a string is refused with its line',
@@ -145,7 +145,7 @@ const cases: Case[] = [
     name: 'a loop is a timeout',
     text: 'function transform() { for (;;); }',
     code: 'timeout',
-    says: /did not answer within its deadline of 400 ms[.,]/,
+    says: /did not return within its deadline of 400 ms[.,]/,
   },
   {
     name: 'an output over the limit is told with its size',

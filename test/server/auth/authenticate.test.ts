@@ -24,8 +24,8 @@ authenticate(
       ['Basic b3duZXI6cGFzcw==', /not of the form Bearer/],
       ['Bearer', /not of the form Bearer/],
       ['Bearer secret', /not an API key of this gateway/],
-      [`Bearer ${newApiKey().key}`, /not known/],
-      [`Bearer ${api.owner.api_key.key.slice(0, -4)}AAAA`, /not known/],
+      [`Bearer ${newApiKey().key}`, /is unknown/],
+      [`Bearer ${api.owner.api_key.key.slice(0, -4)}AAAA`, /is unknown/],
     ];
     const nobody = '00000000-0000-7000-8000-000000000000';
     assert.ok(routes.length > 40, `${routes.length} routes`);

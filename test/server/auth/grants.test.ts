@@ -100,7 +100,7 @@ grants('each route that gives access refuses a key that has no more than its sco
     const narrow = await by([accessOf(route).scope], null, route);
     const what = `${route.method} ${pathOf(route)}`;
     assert.equal([narrow.status, narrow.body.code], [403, 'forbidden'], `${what}: ${narrow.text}`);
-    assert.match(narrow.body.message, /^.* has the scopes .* and cannot give /);
+    assert.match(narrow.body.message, /^.* has the scopes .* and cannot grant /);
     const whole = await by(null, null, route);
     assert.ok(whole.status < 300 || /current_password/.test(whole.text), `${what}: ${whole.text}`);
   }

@@ -129,7 +129,7 @@ credentials('with the stored keys off, they are refused with a sentence of their
     assert.not.match(fix, /bootstrap|Basic/);
     assert.match(
       ((await (await get('some-other-key-of-nobody')).json()) as { message: string }).message,
-      'not known',
+      'is unknown',
     );
   } finally {
     await server.close();

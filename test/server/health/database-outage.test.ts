@@ -290,7 +290,7 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
         const isCertain = route.method === 'get' || route.status === 201;
         const whole = isCertain
           ? NOTHING
-          : /is unavailable: whether the request was carried out is not known; to send it again is safe/;
+          : /is unavailable: it is unknown whether the request was carried out; it is safe to send it again/;
         assert.match(answer.body.message, whole, name);
       }
       assert.is(it.told().length, 1);
@@ -312,7 +312,7 @@ outage('when the answer to a commit is lost, it is not said that nothing was sto
       });
       await lost;
       isAway(answer, it);
-      assert.match(answer.body.message, 'whether the request was carried out is not known');
+      assert.match(answer.body.message, 'it is unknown whether the request was carried out');
       const [row] = await it.db.rows<{ n: number }>(
         `select count(*)::int as n from events where event_type = 'order.lost'`,
       );

@@ -123,7 +123,7 @@ healthz(
       );
       assert.match(
         body.data.components[1].reason,
-        /it has 9999_next; this version works on it too/,
+        /it has 9999_next; this version works with it too/,
       );
     } finally {
       await api.db.rows(`delete from gateway_migrations where name = '9999_next'`);

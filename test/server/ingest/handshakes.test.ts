@@ -138,7 +138,7 @@ handshakes('a wrong token, or none, is refused, and what is too long is no hands
     ])
       assert.throws(
         () => ask({ type, token: 't-1' }, { query }),
-        /hub\.verify_token is not the token/,
+        /hub\.verify_token does not match the token/,
       );
   assert.is(ask({ type: 'dropbox' }, { query: `challenge=${'x'.repeat(2_001)}` }), undefined);
 });
@@ -158,7 +158,7 @@ handshakes('a source without what its handshake needs is refused when it is save
   );
   assert.match(
     problems({ type: 'noop', handshake: { type: 'x' } }).join(),
-    'secret of a signature, which the type noop does not have',
+    'signature secret, which the type noop does not have',
   );
 });
 

@@ -645,7 +645,7 @@ ingest(
     );
     assert.match(
       mistakes(await api.call('PUT', source.path, { type: 'pub_sub' })).join(),
-      'stays http',
+      'cannot be changed from http',
     );
     const lag = await api.call('GET', `${source.path}/lag`);
     assert.match(lag.body.data.reason, 'has no broker');

@@ -48,7 +48,7 @@ activity(
       'startDate=2026-01-01&endDate=2026-11-21',
     ])
       assert.equal(mistakes(await api.call('GET', `${path}/activity?${query}`)), [
-        'startDate must be before endDate, by at most eight days: activity is kept for seven',
+        'startDate must be at most eight days before endDate: activity is kept for seven days',
       ]);
   },
 );

@@ -79,7 +79,7 @@ eventTypes('one is created once, changed, deprecated, and taken back', async () 
   const again = await api.call('POST', `${mine}/event-types`, given);
   assert.equal(
     [again.status, again.body.message],
-    [409, 'the project has an event type order.paid already'],
+    [409, 'the project already has an event type order.paid'],
   );
 
   const change = async (fields: object) =>

@@ -73,7 +73,7 @@ quarantine(
     assert.equal([event.event_type, event.data], ['order', { total: 5 }]);
     assert.is(await queue.depth(), before + 1);
     const again = await api.call('PUT', `${path}/quarantine/${ids[0]}/replay`);
-    assert.equal([again.status, again.body.message], [409, 'the message is replayed already']);
+    assert.equal([again.status, again.body.message], [409, 'the message is already replayed']);
   },
 );
 

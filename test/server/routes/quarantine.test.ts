@@ -81,7 +81,7 @@ quarantine('a message is discarded once', async () => {
   const { status, body } = await api.call('PUT', `${path}/${text.id}/discard`);
   assert.equal([status, body.data.status], [200, 'discarded']);
   const again = await api.call('PUT', `${path}/${text.id}/discard`);
-  assert.equal([again.status, again.body.message], [409, 'the message is discarded already']);
+  assert.equal([again.status, again.body.message], [409, 'the message is already discarded']);
   assert.is((await api.call('PUT', `${path}/${newId()}/discard`)).status, 404);
 });
 
@@ -108,7 +108,7 @@ quarantine(
     assert.equal([wrong.status, wrong.body.message], [422, 'raw: is not base64']);
     await api.call('PUT', `${path}/${text.id}/discard`);
     const late = await api.call('PUT', `${path}/${text.id}`, { raw: '{}' });
-    assert.equal([late.status, late.body.message], [409, 'the message is discarded already']);
+    assert.equal([late.status, late.body.message], [409, 'the message is already discarded']);
   },
 );
 

@@ -317,7 +317,7 @@ connection(
       assert.match(refused.fix, 'kv.sentinel.password');
       const unknown = await sentence(
         named({ password: 'hunter2', master_name: 'other' }),
-        /: the Sentinels know no master with the name in kv\.sentinel\.master_name$/,
+        /: the Sentinels do not know the master in kv\.sentinel\.master_name$/,
       );
       assert.match(unknown.fix, /--kv-sentinel-master-name.*GATEWAY_KV_SENTINEL_MASTER_NAME/);
       const addresses = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);

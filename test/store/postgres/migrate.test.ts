@@ -199,7 +199,7 @@ migrate('a failing migration names what Postgres says, and nothing of that up st
         assert.ok(isGatewayError(error, 'migration_failed'), String(error));
         assert.is(
           error.message,
-          'the migration 0002_bad.up.sql failed: column "nonsense" does not exist (line 3); nothing of this run stays',
+          'the migration 0002_bad.up.sql failed: column "nonsense" does not exist (line 3); this run was rolled back',
         );
       },
     );
@@ -244,7 +244,7 @@ migrate(
       assert.ok(isGatewayError(error, 'migration_failed'), String(error));
       assert.match(
         error.message,
-        /^the migration 0001_table\.up\.sql failed: column "nonsense" does not exist.*; what it did before that statement stays$/,
+        /^the migration 0001_table\.up\.sql failed: column "nonsense" does not exist.*; its earlier statements remain in effect$/,
       );
       assert.equal(await rows(`select to_regclass('it')::text as it`), [{ it: 'it' }]);
       assert.equal(await pendingMigrations(db, dir), { pending: ['0001_table'], unknown: [] });

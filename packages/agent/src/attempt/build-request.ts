@@ -57,7 +57,7 @@ export class RequestBuilder {
     const newest = live[0];
     if (!newest)
       throw new Error(
-        'The endpoint has no live secret to sign with. Give it one with expire_secret.',
+        'The endpoint has no valid secret to sign with. Create one with expire_secret.',
       );
     const timestamp = Math.floor(nowMs / 1000);
     const headers = [

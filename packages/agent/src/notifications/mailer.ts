@@ -38,12 +38,12 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   const { from, username } = smtp;
   if (from === undefined)
     throw new GatewayError('smtp_setting', {
-      sentence: 'smtp.from is not set, so e-mails have no sender',
+      sentence: 'smtp.from is not set, so emails have no sender',
       fix: 'set it to an address that the SMTP server may send from, with smtp.from, --smtp-from or GATEWAY_SMTP_FROM',
     });
   if (smtp.url === undefined && smtp.provider === undefined)
     throw new GatewayError('smtp_setting', {
-      sentence: 'smtp.url is not set, so there is no server to send e-mails through',
+      sentence: 'smtp.url is not set, so there is no server to send emails through',
       fix: 'set it with smtp.url, --smtp-url or GATEWAY_SMTP_URL, or name a provider with smtp.provider, --smtp-provider or GATEWAY_SMTP_PROVIDER',
     });
   const server = mailServer(smtp);
@@ -135,7 +135,7 @@ function explainMailError(
   }
   const reason =
     timeoutType === 'GREETING_TIMEOUT'
-      ? 'it accepts the connection and sends no greeting, as a server does that expects TLS from the first byte'
+      ? 'it accepts the connection but sends no greeting, like a server that expects TLS from the first byte'
       : (networkReason({ code: original, cause: error.cause }) ??
         networkReason({ code: code === 'EDNS' ? 'ENOTFOUND' : code }) ??
         answer);
@@ -191,7 +191,7 @@ function providerNamed(name: string): SMTPTransportOptions {
   ]);
   throw new GatewayError('smtp_setting', {
     sentence: `smtp.provider names ${JSON.stringify(name)}, which is not a known provider${near === undefined ? '' : `; did you mean ${near}?`}`,
-    fix: `give the server with smtp.url (--smtp-url, GATEWAY_SMTP_URL), or with --smtp-provider or GATEWAY_SMTP_PROVIDER one of: ${names.join(', ')}`,
+    fix: `set the server with smtp.url (--smtp-url, GATEWAY_SMTP_URL), or set --smtp-provider or GATEWAY_SMTP_PROVIDER to one of: ${names.join(', ')}`,
   });
 }
 

@@ -34,7 +34,7 @@ const SEVERAL: Readonly<
   ],
   source_lost: [
     'partitions of sources have lost messages',
-    'The brokers deleted messages before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
+    'The brokers deleted messages before the gateway read them. It continues with the oldest remaining message.',
   ],
   channel_test: ['tests of channels', 'These channels receive notifications.'],
   licence_expiring: ['licences are about to expire', 'The community licence applies after that.'],
@@ -81,7 +81,7 @@ export function notificationText(
     opening,
     ...facts.map(factLines),
     ...(count > LISTED_MAX
-      ? [`And ${count - LISTED_MAX} more, which the logs of the agents name.`]
+      ? [`And ${count - LISTED_MAX} more, listed in the logs of the agents.`]
       : []),
     `What to do${count === 1 ? '' : ', of the first of them'}\n\n${advice.join('\n\n')}`,
     `Sent by the gateway, environment ${config.env}.`,
@@ -118,13 +118,13 @@ function contentOf(
       return {
         subject: `Endpoint ${name} of project ${project} is disabled`,
         opening: isGone
-          ? 'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.'
+          ? 'An endpoint answered 410 Gone: it does not want more events. It was set inactive, and its deliveries are discarded.'
           : `All delivery attempts to an endpoint have failed for ${facts.disable_after_days} days. It was set inactive, and its deliveries are discarded.`,
         facts: [...endpoint(), ...error, since],
         advice: [
-          'If that is right, delete the endpoint or leave it as it is. If not, have its owner correct the answer, set it active again with',
+          'If this is intended, delete the endpoint or do nothing. If not, ask its owner to correct the response, activate the endpoint again with',
           `  PUT ${path}/endpoints/${id}/activate`,
-          'and send again what was discarded meanwhile:',
+          'and resend the deliveries discarded meanwhile:',
           retry('discarded'),
         ],
       };
@@ -135,7 +135,7 @@ function contentOf(
         opening: `All delivery attempts to an endpoint have failed. After ${facts.disable_after_days} days without a success it is disabled, and its deliveries are then discarded.`,
         facts: [...endpoint(), since, ['Disabled', time(facts.disabled_at ?? '')]],
         advice: [
-          'See that the URL is right and answers with a status of 2xx. One successful attempt, or a change of the endpoint, ends this.',
+          'Check that the URL is correct and answers with a 2xx status. One successful attempt, or an update of the endpoint, cancels this.',
         ],
       };
     case 'channel_test':
@@ -147,7 +147,7 @@ function contentOf(
           ['Project', `${project} (${projectId ?? ''})`],
           ['Channel', `${name} (${id})`],
         ],
-        advice: ['Nothing is to be done.'],
+        advice: ['No action is needed.'],
       };
     case 'endpoint_failing':
       return {
@@ -155,11 +155,11 @@ function contentOf(
         opening: `${facts.failures} delivery attempts in a row have failed. Deliveries are retried by the retry policy of the endpoint; nothing is lost until it ends.`,
         facts: [...endpoint(), ...error, since],
         advice: [
-          'See that the URL is right and answers with a status of 2xx. Deliveries that have failed for good meanwhile are sent again with',
+          'Check that the URL is correct and answers with a 2xx status. Resend deliveries that have finally failed with',
           retry('failure'),
-          'See how it fails, by kind of error, with',
+          'List its failures by kind of error with',
           `  gateway utils issues list --project-id ${projectId}`,
-          'The next e-mail about this endpoint comes when it has answered well and fails again.',
+          'You get the next email about this endpoint when it has recovered and fails again.',
         ],
       };
     case 'endpoint_breaker':
@@ -198,15 +198,15 @@ function contentOf(
             'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
           facts: [...where('Source', 'sources'), ...error, since],
           advice: [
-            'Check the broker and the connection of the source; what its agents meet is in their log and on /healthz. See the settings and the brokers with',
+            'Check the broker and the connection of the source. The errors are in the logs of the agents and on /healthz. Check settings and brokers with',
             '  gateway utils doctor',
-            'The next e-mail about this source comes when it has been read and fails again.',
+            'You get the next email about this source when it has recovered and fails again.',
           ],
         };
       return {
         subject: `Source ${name} of project ${project} is paused`,
         opening:
-          'The transform function of a source has run out of its time or its memory again and again. The source is not read for a while: its messages stay with the broker. Those at which the function overran are in quarantine.',
+          'The transform function of a source repeatedly exceeded its time or memory limit. The source is not read for a while; its messages stay at the broker. The messages that caused it are in quarantine.',
         facts: [
           ...where('Source', 'sources'),
           ['Reason', maskUrls(facts.error ?? '')],
@@ -214,18 +214,18 @@ function contentOf(
           ['Tried again', time(new Date(facts.resumes_at).toISOString())],
         ],
         advice: [
-          'Try the function on one of the quarantined messages, and correct it; the source is read again at once:',
+          'Test the function with one of the quarantined messages, and correct it; the source then resumes at once:',
           `  gateway utils transform --source-id ${id} --sample message.json\n  PUT ${path}/sources/${id}`,
-          'Or resume the source as it is:',
+          'Or resume the source without a change:',
           `  POST ${path}/sources/${id}/resume`,
-          'Each time it overruns again the pause is twice as long, up to an hour, without another e-mail.',
+          'Each further overrun doubles the pause, up to an hour, without another email.',
         ],
       };
     case 'source_lost':
       return {
         subject: `Source ${name} of project ${project} has lost messages`,
         opening:
-          'A broker deleted messages of a source before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
+          'A broker deleted messages of a source before the gateway read them. It continues with the oldest remaining message.',
         facts: [
           ...where('Source', 'sources'),
           ['Partition', facts.partition ?? ''],
@@ -233,8 +233,8 @@ function contentOf(
           since,
         ],
         advice: [
-          'Have the producer send again what is missing. Keep messages for longer than the gateway may be away or behind: raise the retention of the topic, and see gateway_source_lag_messages.',
-          'The next e-mail about this partition comes an hour later at the earliest.',
+          'Ask the producer to resend the missing messages. Keep messages for longer than the gateway may be down or behind: raise the retention of the topic, and watch gateway_source_lag_messages.',
+          'You get the next email about this partition after an hour at the earliest.',
         ],
       };
     case 'licence_expiring':
@@ -244,14 +244,14 @@ function contentOf(
       return {
         subject: `The licence of ${licensee} ${isOver ? 'expired' : 'expires'} on ${expires.slice(0, 10)}`,
         opening: isOver
-          ? 'The licence has expired and the community licence applies: deliveries go on, licensed plugins do not start any more.'
-          : 'The licence is about to expire. The community licence applies after that: deliveries go on, licensed plugins stop with the next start.',
+          ? 'The licence has expired and the community licence applies: deliveries go on, licensed plugins no longer start.'
+          : 'The licence is about to expire. The community licence applies after that: deliveries go on, licensed plugins no longer start after a restart.',
         facts: [
           ['Licence of', licensee],
           [isOver ? 'Expired' : 'Expires', time(expires)],
         ],
         advice: [
-          'Renew it, set license_key (--license-key, GATEWAY_LICENSE_KEY) to the new token for every server and agent, and restart them. See what is in force with',
+          'Renew it, set license_key (--license-key, GATEWAY_LICENSE_KEY) to the new token for every server and agent, and restart them. Show the licence in force with',
           '  gateway license show',
         ],
       };

@@ -124,7 +124,7 @@ function failureOf(answer: RequestResult, host: string): RequestResult {
     failure?.message ??
     (status === 200 && remark ? remark : undefined) ??
     (status === 200
-      ? 'its answer has no access_token that a header can carry.'
+      ? 'its response has no access_token that fits into a header.'
       : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
   // The status and body are those of the token server, so they are not recorded.
   return {

@@ -213,7 +213,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settled = true;
     clearTimeout(this.#timer);
     this.options.done({
-      ...unsendable('The name of the endpoint was not looked up.'),
+      ...unsendable('The host name of the endpoint was not looked up.'),
       isUnsent: true,
     });
   }

@@ -69,7 +69,7 @@ export function pausing(options: PausingOptions): {
             resumes_at: resumesAt.toISOString(),
             pauses,
           },
-          'A source is paused, because its transform function overruns again and again. Correct the function; it is then tried again.',
+          'A source is paused, because its transform function overruns repeatedly. Correct the function to resume the source.',
         );
         notifier.hurry();
       }

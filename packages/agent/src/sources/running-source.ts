@@ -313,5 +313,5 @@ function lostSentence(lost: ReadonlyMap<string, number>): string {
   const all = [...lost.values()].reduce((sum, it) => sum + it, 0);
   const [first = []] = lost;
   const where = lost.size === 1 ? `partition ${first[0]}` : `${lost.size} partitions`;
-  return `The broker has deleted up to ${all} messages of ${where} before they were read. Keep messages longer than the gateway may be away (retention), send what is missing again, and see gateway_source_lost_messages_total; this line goes with the next restart.`;
+  return `The broker has deleted up to ${all} messages of ${where} before they were read. Keep messages longer than the gateway may be away (retention), send what is missing again, and see gateway_source_lost_messages_total; this line disappears with the next restart.`;
 }

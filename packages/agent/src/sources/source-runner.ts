@@ -176,5 +176,5 @@ function withinWorkers<Source extends SourceRecord>(
 
 function untilWhen({ resumes_in_ms: ms }: PausableSource): string {
   if (ms === null) return 'until a person resumes it';
-  return `until ${new Date(Date.now() + Math.max(0, ms)).toISOString()}, and then tried again by itself`;
+  return `until ${new Date(Date.now() + Math.max(0, ms)).toISOString()}, then resumed automatically`;
 }

@@ -102,7 +102,7 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
   ]);
   if (tls.insecure_skip_verify && tls.ca_file !== undefined) {
     const sentence =
-      'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them';
+      'kv.tls.insecure_skip_verify is set, so kv.tls.ca_file has no effect; remove one of them';
     yield ['kv.tls.insecure_skip_verify', sentence];
   }
 }
@@ -123,7 +123,7 @@ function* processConflicts(config: Config): Generator<Conflict> {
       `server.http.${file} is set, but ${named('server.http.ssl')} is not true`,
     ];
   }
-  const effect = ', so that no notification is sent';
+  const effect = ', so no notifications are sent';
   yield* unmetNeeds(
     config,
     [[smtp.url === undefined ? 'smtp.provider' : 'smtp.url', 'smtp.from']],
@@ -142,7 +142,7 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   yield* unmetNeeds(
     config,
     [['oidc.issuer', 'host']],
-    ', so that the provider could send no one back',
+    ', so the provider cannot redirect users back',
   );
   if (oidc.issuer !== undefined && !isPrivateChannel(oidc.issuer)) {
     yield [
@@ -153,19 +153,19 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   if (oidc.issuer !== undefined && !server.auth.native) {
     yield [
       'oidc.issuer',
-      `oidc.issuer is set, but ${named('server.auth.native')} is false, so that no session is accepted`,
+      `oidc.issuer is set, but ${named('server.auth.native')} is false, so no session is accepted`,
     ];
   }
   if (oidc.issuer !== undefined && !dashboard.enabled) {
     yield [
       'oidc.issuer',
-      `oidc.issuer is set, but ${named('dashboard.enabled')} is false, so that the provider could send no one back`,
+      `oidc.issuer is set, but ${named('dashboard.enabled')} is false, so the provider cannot redirect users back`,
     ];
   }
   if (!server.auth.passwords && oidc.issuer === undefined) {
     yield [
       'server.auth.passwords',
-      `server.auth.passwords is false without ${named('oidc.issuer')}, so that no one could sign in`,
+      `server.auth.passwords is false without ${named('oidc.issuer')}, so no one can sign in`,
     ];
   }
 }

@@ -106,10 +106,10 @@ function conflictIn(given: ReadonlyMap<string, string>): string | undefined {
   const mode = modeOf(given);
   const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => given.get(name));
   if (file && !given.has('sslmode') && !given.has('ssl'))
-    return `names ${file} without sslmode, so that TLS would not be used; add sslmode=verify-full`;
+    return `names ${file} without sslmode, so TLS would not be used; add sslmode=verify-full`;
   if (given.has('ssl') && given.has('sslmode')) return 'has both ssl and sslmode; omit ssl';
   if (!given.get('sslcert') !== !given.get('sslkey'))
-    return 'must have both sslcert and sslkey, or none of them';
+    return 'must have both sslcert and sslkey, or neither';
   if (mode === 'verify-ca' && !given.get('sslrootcert')) {
     return 'asks for sslmode=verify-ca without sslrootcert, which would accept any certificate; set sslrootcert, or sslmode=verify-full';
   }

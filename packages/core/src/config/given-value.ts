@@ -62,7 +62,7 @@ export function serviceLinks(rows: SettingsTable, env: Environment): SettingProb
     const value = env[name] ?? '';
     if (!isServiceLink(name, value)) return [];
     const service = name.slice(0, -'_PORT'.length).toLowerCase().replaceAll('_', '-');
-    const sentence = `${name}=${value} is ignored: Kubernetes makes it for the service ${service}; set enableServiceLinks to false in the pod, and ${name} to a number if you mean the setting ${key}`;
+    const sentence = `${name}=${value} is ignored: Kubernetes sets it for the service ${service}; set enableServiceLinks to false in the pod, and ${name} to a number if you mean the setting ${key}`;
     return { key, origin: name, sentence };
   });
 }

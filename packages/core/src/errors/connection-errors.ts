@@ -185,13 +185,13 @@ const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
   [
     /No such master|invalid reply: null/,
-    'the Sentinels know no master with the name in kv.sentinel.master_name',
+    'the Sentinels do not know the master in kv.sentinel.master_name',
   ],
   [/CLUSTERDOWN/, 'the Cluster is down: nodes are missing, or not all slots are served'],
   [/max retries per request/i, 'the connection was cut'],
   [
     /All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/,
-    'none of them gave a usable answer',
+    'none of them sent a usable response',
   ],
   // ioredis reports the reason only in the first error. Later ones have these messages.
   [

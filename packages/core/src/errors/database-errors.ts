@@ -78,7 +78,7 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
   '57014': [
     [
       /user request/,
-      ['database_timeout', 'somebody cancelled it (pg_cancel_backend), or a failover did'],
+      ['database_timeout', 'it was cancelled by a user (pg_cancel_backend) or a failover'],
     ],
   ],
 };

@@ -220,7 +220,7 @@ export function admitsToDetails({
 
 function refusal(authorization: string | undefined, verdict: Verdict): MetricsResponse {
   if (verdict === 'locked_out') {
-    const sentence = `More than ${WRONG_MAX} tokens from this address were wrong. Wait ${WRONG_MS / 1000} s, and send the right one.`;
+    const sentence = `More than ${WRONG_MAX} tokens from this address were wrong. Wait ${WRONG_MS / 1000} s, and send the correct one.`;
     return {
       status: 429,
       headers: { ...TEXT, 'retry-after': String(WRONG_MS / 1000) },

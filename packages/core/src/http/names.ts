@@ -46,7 +46,7 @@ export class LookupsBusyError extends Error {
 
   constructor(hostname: string) {
     super(
-      `${hostname} was not looked up, because too many other names are being looked up. It is tried again later.`,
+      `${hostname} was not looked up, because too many other names are being looked up. It will be retried later.`,
     );
     this.name = 'LookupsBusyError';
   }
@@ -61,7 +61,7 @@ function reasonOf(code: string, afterMs: number): string {
   if (code === SILENT)
     return `no name server answered within ${afterMs} ms. Check the name servers of its domain.`;
   if (code === 'ECONNREFUSED')
-    return 'no name server can be reached. An operator has to check /etc/resolv.conf of this machine.';
+    return 'no name server can be reached. An operator must check /etc/resolv.conf of this machine.';
   return `its name servers answer with an error (${code.slice(1)}). Check the DNS records of its domain.`;
 }
 

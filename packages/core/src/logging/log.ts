@@ -55,7 +55,7 @@ export function createLog(given: {
   const may = limitLines<LimitedLevel>(limit, (at, sentence, leftOut) =>
     base[at](
       { left_out: leftOut, like: sentence },
-      'Lines like many others were left out; logger.level debug writes each.',
+      'Repeated log lines were omitted; logger.level debug writes all of them.',
     ),
   );
   return logOf(base, may);

@@ -63,7 +63,7 @@ export class Documents {
     const path = resolve(dirname(from.address), decoded(file));
     const document = file === '' ? from : await this.#load(path, relative('', path));
     const value = valueAt(document.root, pointer);
-    if (value === undefined) throw broken(`its reference ${ref} leads nowhere`);
+    if (value === undefined) throw broken(`its reference ${ref} does not resolve`);
     return { document, pointer, value };
   }
 
@@ -80,7 +80,7 @@ export class Documents {
       if (steps === 100)
         throw new GatewayError('openapi_broken', {
           file: at.document.name,
-          reason: `its reference ${ref} leads in a circle`,
+          reason: `its reference ${ref} is circular`,
         });
       at = await this.refer(ref, at.document);
     }

@@ -137,7 +137,7 @@ async function closeMetrics(
     await withTimeout(
       backend.close(),
       CLOSE_METRICS_MS,
-      `it was not done after ${CLOSE_METRICS_MS} ms`,
+      `it did not finish within ${CLOSE_METRICS_MS} ms`,
     );
   } catch (error) {
     log.warn({ error }, 'The metrics backend could not send its last values.');
@@ -214,9 +214,9 @@ async function inTime<Started extends { close?(): Promise<void> }>(
   if (await settles(starting, deadlineMs)) return starting;
   void starting.then((late) => late.close?.()).catch(() => undefined);
   const fix =
-    'check its settings with `gateway config`, and that what it connects to answers; otherwise report it to its author';
+    'check its settings with `gateway config`, and that the service it connects to responds; otherwise report it to its author';
   throw new GatewayError('plugin_start', {
-    reason: `its start has not ended after ${deadlineMs / 1000} s`,
+    reason: `it did not start within ${deadlineMs / 1000} s`,
     fix,
   });
 }

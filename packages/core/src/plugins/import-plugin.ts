@@ -49,7 +49,7 @@ export async function importDefault<Export = unknown>(
     const importing = import(pathToFileURL(join(plugin.folder, file)).href) as Promise<{
       default?: Export;
     }>;
-    const late = `it has not ended after ${deadlineMs / 1000} s; a top-level await may never settle`;
+    const late = `it did not finish within ${deadlineMs / 1000} s; a top-level await may never settle`;
     const { default: exported } = await withTimeout(importing, deadlineMs, late);
     if (exported === undefined || exported === null)
       throw importFailed(plugin, file, 'it has no default export');

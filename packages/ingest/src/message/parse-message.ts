@@ -40,7 +40,7 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
     return {
       code: 'empty',
       reason:
-        'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.',
+        'The message is empty. A producer that deletes by writing empty messages (tombstones) needs a transform function or another topic.',
     };
   if (body.byteLength > maxBytes) {
     return {
@@ -188,9 +188,9 @@ function checkIngestMessage(
 function notesOn(leftOut: readonly string[]): string {
   const notes = leftOut
     .slice(0, NOTES_MAX)
-    .map((name) => `the header "${name}" was left out: ${headerOwner(name)} sets it`);
+    .map((name) => `the header "${name}" was omitted: ${headerOwner(name)} sets it`);
   if (leftOut.length > NOTES_MAX)
-    notes.push(`${leftOut.length - NOTES_MAX} more headers were left out`);
+    notes.push(`${leftOut.length - NOTES_MAX} more headers were omitted`);
   return JSON.stringify(notes);
 }
 

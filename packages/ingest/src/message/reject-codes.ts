@@ -6,7 +6,8 @@ export const rejectCodes = {
   not_json: 'The message is not JSON.',
   too_deep: 'The message nests too deeply.',
   invalid_message: 'The message is JSON, but not an ingest message.',
-  invalid_transform_output: 'What the transform function returned is not an ingest message.',
+  invalid_transform_output:
+    'The transform function returned something that is not an ingest message.',
   unknown_event_type:
     'The project rejects events of types that it does not have (config.unknown_event_types).',
   transform_not_compiled:
@@ -17,14 +18,14 @@ export const rejectCodes = {
   transform_memory: 'The transform function used too much memory.',
   transform_output_too_large: 'The transform function returned too much.',
   transform_promise: 'The transform function returned a promise.',
-  transform_not_an_object: 'The transform function returned something else than an object.',
+  transform_not_an_object: 'The transform function did not return an object.',
   transform_not_json: 'The transform function returned something that is not JSON.',
   transform_crashed:
     'The process that ran the transform function died three times during this message.',
   coordinates_reused:
     'Another message was accepted with the same coordinates and time, or this one with other content.',
   database_refused: 'Postgres refused the event as it is.',
-  gateway_defect: 'The gateway failed to read the message, by a defect of its own.',
+  gateway_defect: 'The gateway failed to read the message because of a bug.',
 } as const;
 
 export type RejectCode = keyof typeof rejectCodes;
@@ -49,7 +50,7 @@ export function databaseRefused(error: Error): Rejection {
 export function readingFailed(defect: unknown): Rejection {
   const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
   const line = /([\w.-]+:\d+):\d+\)?$/m.exec(stack)?.[1] ?? 'an unknown line';
-  const reason = `The gateway failed to read the message: ${message} (${line}). This is a defect of the gateway. Report it with the message, and replay the message with the version that corrects it.`;
+  const reason = `The gateway failed to read the message: ${message} (${line}). This is a bug in the gateway. Report it with the message, and replay the message once a version fixes it.`;
   return { code: 'gateway_defect', reason };
 }
 

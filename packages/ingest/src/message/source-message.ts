@@ -141,8 +141,8 @@ export class SourceMessage implements ReadyMessage {
     const { timestamp } = this.message;
     const note =
       timestamp > 0
-        ? `its broker dates the message ${timestamp} ms after 1970, which cannot be, so its arrival dates it`
-        : 'its broker gives the message no time, so its arrival dates it';
+        ? `its broker gives the message the impossible time of ${timestamp} ms after 1970, so the time of its arrival is used`
+        : 'its broker gives the message no time, so the time of its arrival is used';
     const dated = { id: this.#id(), occurredAtMs: arrivedAtMs };
     this.events = this.events.map((event, ordinal) => {
       const notes = JSON.stringify([...(JSON.parse(event.notes ?? '[]') as string[]), note]);

@@ -73,7 +73,7 @@ export function openFunctions({
     overruns.idle(source);
     if (!found || called.kind !== 'refused') return;
     const pause = {
-      reason: `${found.happened}; of the last one: ${called.reason}`,
+      reason: `${found.happened}; the last one: ${called.reason}`,
       by: `${hostname()}:${process.pid}`,
       facts: null,
     };

@@ -240,11 +240,7 @@ export class Transformer {
     const found = pause && overruns?.count(source, result);
     if (!found || result.kind !== 'refused') return;
     for (const id of found.sourceIds)
-      void this.#pause(
-        source.projectId,
-        id,
-        `${found.happened}; of the last one: ${result.reason}`,
-      );
+      void this.#pause(source.projectId, id, `${found.happened}; the last one: ${result.reason}`);
   }
 
   async #pause(projectId: string, sourceId: string, reason: string): Promise<void> {

@@ -58,7 +58,7 @@ function findSyntaxError(text: string): Refusal | undefined {
       ? refuse(
           'not_compiled',
           happened,
-          'A transform is no module: write the function alone, without import and export.',
+          'A transform is not a module: write only the function, without import and export.',
         )
       : refuse('not_compiled', happened);
   }
@@ -72,7 +72,7 @@ const REJECTED: Record<string, { what: string; fix: string }> = {
   },
   SES_EVAL_REJECTED: {
     what: 'eval(',
-    fix: 'No code can be made at run time. In a string or a comment, put something between the word and the bracket.',
+    fix: 'Code cannot be generated at run time. In a string or a comment, put something between the word and the bracket.',
   },
   SES_HTML_COMMENT_REJECTED: {
     what: '<!-- or -->',

@@ -360,7 +360,7 @@ export class Sandbox {
     }
     this.#failedStarts += 1;
     if (this.#failedStarts >= FAILED_STARTS_TOLERATED)
-      this.#giveUp(end.lastWords || 'they die without a word');
+      this.#giveUp(end.lastWords || 'they exit without an error message');
   }
 
   /** Refuses the call that ended a process, if it is known. The other calls run again. */
@@ -408,7 +408,7 @@ export class Sandbox {
   }
 
   #refuseOverrun(starvedMs: number | undefined): Refusal {
-    const happened = `The function did not answer within its deadline of ${this.#limits.deadlineMs} ms`;
+    const happened = `The function did not return within its deadline of ${this.#limits.deadlineMs} ms`;
     if (starvedMs === undefined) return refuse('timeout', `${happened}.`);
     const fix = 'The machine is overloaded: reduce its load, then try the message again.';
     return refuse(
@@ -451,6 +451,6 @@ function cancelledError(): SandboxError {
 
 function closedError(): SandboxError {
   return new SandboxError('The sandbox is closed.', {
-    fix: 'Run the payloads again when the process is up again.',
+    fix: 'Run the payloads again once the process has restarted.',
   });
 }

@@ -2,7 +2,7 @@
 export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
-  threw: 'Change the function so that it takes this payload too, or returns null to drop it.',
+  threw: 'Change the function to accept this payload, or to return null to drop it.',
   timeout:
     'Look for a loop that does not end with this payload, or a regular expression that backtracks.',
   memory: 'Look for an array or a text that grows without bound with this payload.',
@@ -14,7 +14,7 @@ export const REFUSALS = {
   not_json:
     'Return plain values only: texts, numbers, booleans, null, arrays and objects of these.',
   crashed:
-    'The system may have killed it for lack of memory: check its log, then try the message again.',
+    'The system may have killed it because memory ran out: check the system log, then try the message again.',
 } as const satisfies Record<string, string>;
 
 export type RefusalCode = keyof typeof REFUSALS;

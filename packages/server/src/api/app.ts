@@ -132,7 +132,7 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
   if (allowed.length === 0) {
     throw new GatewayError('not_found', {
       thing: `path ${ctx.path}`,
-      fix: `check the path; the management API is below ${rootPath}/api/v1${rootPath === '' ? '' : ' (root_path)'}`,
+      fix: `check the path; the management API is under ${rootPath}/api/v1${rootPath === '' ? '' : ' (root_path)'}`,
     });
   }
   ctx.set('allow', allowed.join(', '));

@@ -61,7 +61,7 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   if (lacking?.length === 0) return;
   const given = lacking ? `the scopes ${lacking.join(', ')}` : 'access without scopes';
   throw new GatewayError('forbidden', {
-    reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}`,
+    reason: `this API key has the scopes ${own.join(', ')} and cannot grant ${given}`,
   });
 }
 
@@ -97,7 +97,7 @@ function covers(scopes: readonly string[], needed: string): boolean {
 export function personOf(caller: Caller): UserKey | undefined {
   if (caller.type === 'project' || caller.type === 'portal')
     throw new GatewayError('forbidden', {
-      reason: 'this API key belongs to a project; only a personal key may do this',
+      reason: 'this API key belongs to a project; use a personal key for this',
     });
   return caller.type === 'process' ? undefined : caller;
 }
@@ -153,7 +153,7 @@ export async function reachProject(
   const isKey = caller.type === 'project' || caller.type === 'portal';
   if (isKey && caller.project_id !== projectId)
     throw new GatewayError('forbidden', {
-      reason: `this API key belongs to the project ${caller.project_id} and reaches no other`,
+      reason: `this API key has access only to the project ${caller.project_id}`,
     });
   const project = isId(projectId) ? await context.records.project(projectId) : undefined;
   const missing = () => new GatewayError('not_found', { thing: 'project', id: projectId });
@@ -161,11 +161,11 @@ export async function reachProject(
   if (caller.type === 'portal') {
     if (!access.portal)
       throw new GatewayError('forbidden', {
-        reason: 'a portal link reaches only the endpoints of its owner',
+        reason: 'a portal link gives access only to the endpoints of its owner',
       });
     if (access.portal === 'managing' && !managesEndpoints(caller))
       throw new GatewayError('forbidden', {
-        reason: 'this portal link does not manage endpoints: its can_manage_endpoint is false',
+        reason: 'this portal link cannot manage endpoints: its can_manage_endpoint is false',
       });
   } else if (caller.type === 'project') {
     if (access.needsPerson) personOf(caller);
@@ -195,13 +195,13 @@ export async function requireInstanceAdmin(
     return;
   throw new GatewayError('forbidden', {
     reason:
-      'this is about the whole instance: it takes a credential of the process, or the personal key of an instance admin, whom `gateway bootstrap` makes',
+      'this concerns the whole instance: it requires a credential of the process, or the personal key of an instance admin, which `gateway bootstrap` creates',
   });
 }
 
 function requireRole(role: Role, needed: Role): void {
   if (!includes(role, needed))
     throw new GatewayError('forbidden', {
-      reason: `this needs the role ${needed}, and the credentials have the role ${role}`,
+      reason: `this requires the role ${needed}, but the credentials have the role ${role}`,
     });
 }

@@ -73,7 +73,7 @@ export async function authenticate(
   throw unauthorized(
     credentials.native && mask === undefined
       ? 'the Authorization header carries something that is not an API key of this gateway: those begin with gw_'
-      : 'the API key is not known',
+      : 'the API key is unknown',
   );
 }
 

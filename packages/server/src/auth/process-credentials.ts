@@ -93,8 +93,8 @@ function usage({
   hasPairs: boolean;
 }): string {
   const keys = [
-    ...(native ? ['one that `gateway bootstrap` or a new project has shown'] : []),
-    ...(hasKeys ? ['one of this process (--api-auth)'] : []),
+    ...(native ? ['a key from `gateway bootstrap` or from a new project'] : []),
+    ...(hasKeys ? ['a key of this process (--api-auth)'] : []),
   ];
   return `send ${[
     ...(keys.length > 0 ? [`\`Authorization: Bearer <api key>\`, ${keys.join(' or ')}`] : []),

@@ -11,7 +11,7 @@ import { withTimeout } from '@gateway/core/process';
 
 const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
-const TOOK_LONG = 'the work did not end in time';
+const TOOK_LONG = 'the operation did not finish in time';
 /**
  * The time without a failure after which a success ends an outage. Earlier successes do not,
  * because they alternate with failures while connections are scarce.
@@ -130,7 +130,7 @@ export function askDatabase({
       const outcome =
         isReading || (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
-          : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency key';
+          : 'it is unknown whether the request was carried out; it is safe to send it again, unless it creates something without an idempotency key';
       if (hasExpired && effect !== 'looks_up' && (await answers()))
         throw new GatewayError(
           'took_too_long',

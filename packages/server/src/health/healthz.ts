@@ -92,7 +92,7 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
       health.report(
         'postgres',
         'degraded',
-        `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`,
+        `${reason}. Reads work, writes do not. To fix it: ${fix}.`,
       );
     }
     await withTimeout(requireMigrated(database), PROBE_MS).then(
@@ -102,7 +102,7 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
           : health.report(
               'migrations',
               'degraded',
-              `the database is newer than this gateway: it has ${newer.join(', ')}; this version works on it too`,
+              `the database is newer than this gateway: it has ${newer.join(', ')}; this version works with it too`,
             ),
       (error: unknown) => {
         // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade), so old
@@ -111,7 +111,7 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
         health.report(
           'migrations',
           'degraded',
-          `${error.message}; this process goes on, and would not start again: ${error.fix}`,
+          `${error.message}; this process keeps running but cannot restart: ${error.fix}`,
         );
       },
     );
@@ -138,7 +138,7 @@ async function reportKv(
     health.report(
       'kv',
       'degraded',
-      `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`,
+      `${kvReason(error, config.kv)}; events created here are routed a few seconds later`,
     );
   }
 }

@@ -162,7 +162,7 @@ export function bodyRoom({
     new Promise((resolve, reject) => {
       const tooLarge = () => new GatewayError('body_too_large', { limit });
       const cutOff = (cause?: unknown) =>
-        new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
+        new GatewayError('bad_body', { reason: 'ended early' }, { cause });
       if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
       const encoding = request.headers['content-encoding'] ?? 'identity';
       if (encoding !== 'identity')

@@ -176,7 +176,7 @@ export function handshakeAnswer(
     !isSame(Buffer.from(query(handshake.tokenIn) ?? ''), Buffer.from(token))
   )
     throw new GatewayError('signature_invalid', {
-      reason: `its ${handshake.tokenIn} is not the token of the source`,
+      reason: `its ${handshake.tokenIn} does not match the token of the source`,
     });
   return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }

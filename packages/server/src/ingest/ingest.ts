@@ -203,7 +203,7 @@ async function accept(
 
 const MESSAGES: Readonly<Record<IngestOutcome['outcome'], string>> = {
   accepted: 'event created',
-  duplicate: 'an event with this idempotency key is there already',
+  duplicate: 'an event with this idempotency key already exists',
   dropped: 'the function of the source dropped the message',
   quarantined: 'the message is quarantined',
 };

@@ -101,7 +101,7 @@ export function verifierProblems(verifier: Readonly<Record<string, unknown>>): I
   else if (type === 'standard_webhooks' && text.startsWith('v1,'))
     problems.push({
       field,
-      sentence: 'begins with "v1,", which is not part of it; give what follows, from whsec_ on',
+      sentence: 'begins with "v1,", which is not part of the secret; omit it',
     });
   else if (type === 'standard_webhooks' && text !== '' && !keyOf(text))
     problems.push({ field, sentence: 'must be whsec_ and at least 16 bytes in base64' });
@@ -121,7 +121,7 @@ function handshakeProblems(verifier: VerifierFields): InvalidField[] {
   if (needsSecret && secretOf(verifier) === '')
     problems.push({
       field: 'verifier.handshake.type',
-      sentence: `is answered with the secret of a signature, which the type ${verifier.type} does not have`,
+      sentence: `requires a signature secret, which the type ${verifier.type} does not have`,
     });
   return problems;
 }

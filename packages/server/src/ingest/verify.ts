@@ -109,7 +109,7 @@ function whyUnsigned(
       timestamp.header === undefined
         ? marked(timestamp.mark ?? '')[0]
         : textOf(headers, timestamp.header);
-    if (at === undefined || !/^\d{1,12}$/.test(at)) return 'it does not say when it was signed';
+    if (at === undefined || !/^\d{1,12}$/.test(at)) return 'it has no signing time';
     if (Math.abs(nowMs / 1000 - Number(at)) > timestamp.toleranceSeconds)
       return `it was signed more than ${timestamp.toleranceSeconds} seconds ago, or the clocks differ`;
     parts.timestamp = at;

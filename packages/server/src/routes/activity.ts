@@ -205,7 +205,10 @@ export const activityRoutes: readonly Route[] = [
       const { database, project, query, ownerId } = call;
       const { from, to } = rangeOf(query);
       if (ownerId !== undefined && query.endpointId === undefined)
-        throw invalid('endpointId', 'is needed: a portal link sees the activity of one endpoint');
+        throw invalid(
+          'endpointId',
+          'is required: a portal link can read the activity of one endpoint',
+        );
       if (query.endpointId !== undefined && (await visible(call, [query.endpointId])).length === 0)
         throw new GatewayError('not_found', { thing: 'endpoint', id: query.endpointId });
       const rangeMs = to.getTime() - from.getTime();
@@ -265,7 +268,7 @@ function rangeOf(query: Static<TObject<typeof timeQuery>>): { from: Date; to: Da
   if (rangeMs < 0 || rangeMs > RANGE_MAX_MS)
     throw invalid(
       'startDate',
-      'must be before endDate, by at most eight days: activity is kept for seven',
+      'must be at most eight days before endDate: activity is kept for seven days',
     );
   return { from, to };
 }

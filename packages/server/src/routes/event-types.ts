@@ -88,7 +88,7 @@ const SCHEMAS_MAX = 2_000_000;
 function parsed(document: unknown): ParseFile {
   return (_path, name) => {
     if (name === DOCUMENT) return Promise.resolve(document);
-    const fix = 'put what it refers to into the document, as `redocly bundle` does';
+    const fix = 'include what it refers to in the document, as `redocly bundle` does';
     throw new GatewayError('openapi_broken', {
       file: DOCUMENT,
       reason: 'it refers to another file',
@@ -124,10 +124,10 @@ export const eventTypeRoutes: readonly Route[] = [
       const row = await insertEventType(database.knex, project.id, fields, max);
       catalogue.forget(project.id);
       if (row) return { message: 'event type created', data: withUid(row) };
-      const sentence = `the project has an event type ${body.name} already`;
+      const sentence = `the project already has an event type ${body.name}`;
       throw new GatewayError('conflict', {
         sentence,
-        fix: `change it by PUT /event-types/{id}, or choose another name`,
+        fix: `update it with PUT /event-types/{id}, or choose another name`,
       });
     },
   ),

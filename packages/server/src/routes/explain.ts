@@ -179,9 +179,9 @@ export const explainRoutes: readonly Route[] = [
 function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
   const fix =
     other?.thing === 'event delivery'
-      ? `the id is that of an event delivery; its event is ${other.detail}`
+      ? `this is the id of an event delivery; its event is ${other.detail}`
       : other?.thing === 'quarantined message'
-        ? `the id is that of a message that is ${other.detail}; GET /quarantine/${id} shows why`
+        ? `this is the id of a message that is ${other.detail}; GET /quarantine/${id} shows why`
         : undefined;
   return new GatewayError('not_found', { thing: 'event', id, ...(fix && { fix }) });
 }

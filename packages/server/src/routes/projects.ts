@@ -262,12 +262,12 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
   const mine = all.find((it) => id === undefined || it.id === id);
   if (!only && mine)
     throw new GatewayError('forbidden', {
-      reason: `this needs the role admin, and the role in ${mine.name} is ${mine.role}`,
+      reason: `this requires the role admin, but the role in ${mine.name} is ${mine.role}`,
     });
   if (!only && id === undefined && type === 'process') {
     throw new GatewayError('not_found', {
       thing: 'organisation',
-      fix: 'make one, with a user, by `gateway bootstrap`',
+      fix: 'create one with `gateway bootstrap`',
     });
   }
   if (!only)

@@ -71,16 +71,16 @@ export const quarantineBatchRoutes: readonly Route[] = [
         id,
       );
       if (status !== 'quarantined')
-        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+        throw new GatewayError('conflict', { sentence: `the message is already ${status}` });
       const { results, failure } = await replay(call, [id], query.dry_run === true);
       const [result] = results;
       if (!result)
         throw (
           failure ??
-          new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' })
+          new GatewayError('conflict', { sentence: 'someone changed the message meanwhile' })
         );
       if (result.kind === 'changed')
-        throw new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
+        throw new GatewayError('conflict', { sentence: 'someone changed the message meanwhile' });
       const { code = null, reason = null } = 'refusal' in result ? result.refusal : {};
       const data = {
         uid: id,

@@ -119,8 +119,8 @@ export const quarantineRoutes: readonly Route[] = [
       throw new GatewayError('conflict', {
         sentence:
           status === 'quarantined'
-            ? 'somebody changed the message meanwhile'
-            : `the message is ${status} already`,
+            ? 'someone changed the message meanwhile'
+            : `the message is already ${status}`,
       });
     },
     wholeView,
@@ -134,7 +134,7 @@ export const quarantineRoutes: readonly Route[] = [
       const refs = [{ projectId: call.project.id, id }];
       const [discarded] = await discardQuarantinedMessages(call.database.pool, refs);
       if (discarded) return find(call);
-      throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+      throw new GatewayError('conflict', { sentence: `the message is already ${status}` });
     },
     wholeView,
   ),

@@ -80,7 +80,7 @@ export function rotateSecret(
     if (secrets.length <= LIVE_SECRETS_MAX) return updateEndpoint(trx, projectId, id, { secrets });
     throw new GatewayError('conflict', {
       sentence: `the endpoint would have ${secrets.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
-      fix: 'wait until one has expired, or end them now with an overlap of 0 (`--overlap 0`, over the API `"expiration": 0`)',
+      fix: 'wait until one has expired, or expire them now with an overlap of 0 (`--overlap 0`, over the API `"expiration": 0`)',
     });
   });
 }

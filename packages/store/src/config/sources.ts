@@ -109,7 +109,7 @@ async function withinWorkers<T>(
     const result = await write(trx);
     const workers = await count();
     if (workers > Math.max(before, max)) {
-      const sentence = `would give the enabled sources of the project ${workers} workers, and limits.workers_per_project allows ${max}; give this source or others fewer, disable sources that are not needed, or have the operator raise the setting`;
+      const sentence = `would give the enabled sources of the project ${workers} workers, and limits.workers_per_project allows ${max}; reduce the workers of this source or others, disable sources that are not needed, or ask the operator to raise the setting`;
       throw new GatewayError('invalid_request', {
         problems: [{ field: 'pub_sub.workers', sentence }],
       });

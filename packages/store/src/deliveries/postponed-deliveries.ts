@@ -3,12 +3,12 @@ import { notifyDue } from './agents.js';
 
 export const WAIT_REASONS = {
   breaker:
-    'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
+    'The circuit breaker of the endpoint is open: the endpoint fails, and nothing is sent until the next probe.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
   lookup:
-    'Its project has as many names looked up as it may (delivery.lookups_per_project), and their name servers take long.',
+    'The project has reached its limit of DNS lookups (delivery.lookups_per_project), and the name servers are slow.',
   function:
-    'The function of its subscription overran its bounds with other data, or cannot be run now; correct the function, if it overruns, and this is tried again.',
+    'The function of the subscription exceeded its limits with other data, or cannot run now. If it exceeds its limits, correct it; the delivery is then retried.',
   slow: 'Its endpoint answers slowly, and others are served first.',
 } as const;
 

@@ -110,9 +110,10 @@ export function whyUnreported(
 ): Absence {
   if (readers.ids.length === 0)
     return { reason: 'No agent that reads sources is running.', since: readers.lostAt };
-  if (kv.isAway) return { reason: 'KV does not answer; agents report there.', since: kv.since };
+  if (kv.isAway)
+    return { reason: 'KV, where agents report states, is unavailable.', since: kv.since };
   return {
-    reason: 'No agent has reported the source within half a minute. It may be new.',
+    reason: 'No agent has reported the source for 30 seconds. It may be new.',
     since: null,
   };
 }

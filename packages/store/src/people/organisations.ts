@@ -80,7 +80,7 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
     if (kept)
       throw new GatewayError('conflict', {
         sentence: 'events of deleted projects of the organisation are still stored',
-        fix: 'leave the organisation empty: its events are dropped when their retention ends',
+        fix: 'leave the organisation empty until the retention of its events ends',
       });
     return (await trx('organisations').where({ id }).delete()) > 0;
   });

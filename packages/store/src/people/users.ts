@@ -36,7 +36,7 @@ export async function bootstrapUser(
 ) {
   if (!isEmail(email))
     throw new GatewayError('wrong_use', {
-      sentence: `"${email}" is not an e-mail address`,
+      sentence: `"${email}" is not an email address`,
       fix: 'give one like ops@example.com',
     });
   const password = generatePassword();

@@ -258,7 +258,7 @@ async function checkNotNewer(database: Database, dir: string): Promise<void> {
 export function createMigration(dir: string, name: string): string[] {
   if (!/^[a-z0-9_]+$/.test(name)) {
     throw new GatewayError('wrong_use', {
-      sentence: `"${name}" cannot be the name of a migration`,
+      sentence: `"${name}" is not a valid migration name`,
       fix: 'use lower-case letters, digits and underscores: add_portal_links',
     });
   }
@@ -431,9 +431,7 @@ async function run(
       const reason = [position ? `${words} (line ${line})` : words, detail, hint]
         .filter(Boolean)
         .join('; ');
-      const left = isSplit
-        ? 'what it did before that statement stays'
-        : 'nothing of this run stays';
+      const left = isSplit ? 'its earlier statements remain in effect' : 'this run was rolled back';
       throw new GatewayError('migration_failed', { file, reason, left }, { cause: error });
     });
   }

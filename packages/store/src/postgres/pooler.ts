@@ -34,7 +34,7 @@ export async function requireSessions(
   await requireSettings(sessions, { ...settings, host, port });
   const [pooled, direct] = await Promise.all([pool, sessions].map(identityOf));
   if (pooled === direct) return;
-  const sentence = `database.direct.host leads to another Postgres than database.host: ${host}:${port} is not behind ${settings.host}:${settings.port}`;
+  const sentence = `database.direct.host points to a different Postgres than database.host: ${host}:${port} is not behind ${settings.host}:${settings.port}`;
   throw new GatewayError('invalid_settings', {
     problems: [{ key: 'database.direct.host', origin: 'database.direct.host', sentence }],
   });

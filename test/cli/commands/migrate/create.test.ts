@@ -37,7 +37,7 @@ create('writes a pair of files with the next number, without a database', async 
 
 create('a name that no file should have, and none, are wrong use', async () => {
   for (const [args, sentence] of [
-    [['Portal-Links'], '"Portal-Links" cannot be the name of a migration'],
+    [['Portal-Links'], '"Portal-Links" is not a valid migration name'],
     [[], 'gateway migrate create needs <name>'],
   ] as const) {
     const { code, stderr } = await runGateway(['migrate', 'create', ...args, ...nowhere]);

@@ -118,11 +118,11 @@ strict(
 const stuck = {
   import: [
     'await new Promise(() => {});',
-    'importing gateway-stuck/index.js failed: it has not ended after 10 s',
+    'importing gateway-stuck/index.js failed: it did not finish within 10 s',
   ],
   start: [
     'export default { start: () => new Promise(() => {}) };',
-    'it failed to start: its start has not ended after 10 s',
+    'it failed to start: it did not start within 10 s',
   ],
 } as const;
 for (const [what, [code, reason]] of Object.entries(stuck)) {

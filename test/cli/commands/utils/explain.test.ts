@@ -147,7 +147,7 @@ explain(
     await updateSubscription(db.knex, projectId, large, { name: 'large orders' });
     await deleteSubscription(db.knex, projectId, deleted);
 
-    const note = 'the header "Host" was left out: the connection sets it';
+    const note = 'the header "Host" was omitted: the connection sets it';
     await db.rows('update events set notes = $2 where id = $1', [id, JSON.stringify([note])]);
 
     const { code, stdout, stderr } = await run(id);
@@ -161,7 +161,7 @@ explain(
       '4 deliveries: ',
       /success after 1 attempt; the last, at 20\S+Z, was answered 200\n/,
       /retry after 1 attempt; the last, at 20\S+Z, was answered 503\n/,
-      /next attempt at 20\S+Z, in (1h|59m)\S*\n {4}The circuit breaker of its endpoint is open: /,
+      /next attempt at 20\S+Z, in (1h|59m)\S*\n {4}The circuit breaker of the endpoint is open: /,
       /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
       /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
       'the event type order.paid does not match refund.*',

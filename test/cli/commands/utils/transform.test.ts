@@ -56,7 +56,7 @@ transform(
     assert.is(code, 0, stderr);
     assert.match(stdout, 'called with 6 bytes');
     assert.match(stdout, '"name": "José",\n      "payload": "Jos\ufffd;7"');
-    const note = 'the header "Host" was left out: the connection sets it';
+    const note = 'the header "Host" was omitted: the connection sets it';
     assert.match(stdout, `\n  note: ${note}\n`);
     const record = JSON.parse((await run([...args, '--json'])).stdout) as {
       results: { notes: string[] }[];
@@ -83,7 +83,7 @@ transform('a function that overruns is stopped at the deadline of the settings',
     },
   );
   assert.is(code, 1);
-  assert.match(stdout, 'The function did not answer within its deadline of 100 ms.');
+  assert.match(stdout, 'The function did not return within its deadline of 100 ms.');
 });
 
 transform('null drops on purpose, and one bad result of several refuses the message', async () => {

@@ -110,7 +110,7 @@ endpoints('what cannot be used is refused with its field', async () => {
     ],
     [
       { client_cert: shop.client_cert },
-      'mtls_client_cert.client_key is missing: no key is stored that could stay',
+      'mtls_client_cert.client_key is missing, and no key is stored',
     ],
     [
       { ...shop, client_cert: shop.client_cert.repeat(20) },
@@ -122,7 +122,7 @@ endpoints('what cannot be used is refused with its field', async () => {
     assert.not.match(answer.text, 'PRIVATE KEY-----\\n');
   }
   assert.equal(mistakes(await create({ url: 'http://example.com', mtls_client_cert: shop })), [
-    'mtls_client_cert needs a url that begins with https://: a certificate is shown over TLS only',
+    'mtls_client_cert requires a url that begins with https://, because client certificates need TLS',
   ]);
 });
 
@@ -141,7 +141,7 @@ endpoints('an endpoint that moves to another origin asks for the key again', asy
   assert.is((await put(uid, { url: 'https://example.com/other' }, mine)).status, 200);
   assert.match(
     mistakes(await put(uid, { url: 'http://example.com/other' }, mine)).join(),
-    'shown over TLS only',
+    'because client certificates need TLS',
   );
   assert.is(
     (await put(uid, { url: 'https://new.example', mtls_client_cert: shop }, mine)).status,

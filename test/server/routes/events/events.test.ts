@@ -169,8 +169,8 @@ events(
     });
     assert.is(answer.status, 422);
     assert.equal(mistakes(answer), [
-      'custom_headers.Content-Encoding is set by the gateway: leave it out, or give it another name',
-      'custom_headers.TRANSFER-ENCODING is set by the connection: leave it out, or give it another name',
+      'custom_headers.Content-Encoding is set by the gateway: omit it, or rename it',
+      'custom_headers.TRANSFER-ENCODING is set by the connection: omit it, or rename it',
     ]);
   },
 );
@@ -209,7 +209,7 @@ events('the header Idempotency-Key is the key of an event, and of no batch', asy
     'Idempotency-Key must be 1 to 512 characters of ASCII',
   ]);
   const batch = await post({ events: [{ event_type: 'a', data: {} }] }, 'order-20', '/batch');
-  assert.match(mistakes(batch).join(), 'Idempotency-Key does not belong to a batch');
+  assert.match(mistakes(batch).join(), 'Idempotency-Key is not allowed for a batch');
 });
 
 /** Inserts an unexpired idempotency key. */
@@ -293,14 +293,14 @@ events('mistakes are listed with their places', async () => {
     [
       'custom_headers.x y is not a header name',
       'custom_headers.x-line has a value that HTTP cannot carry (control characters or letters beyond Latin-1)',
-      'custom_headers.X-Gateway-Message-Type is decided by the route here: /events, /events/fanout or /events/broadcast',
+      'custom_headers.X-Gateway-Message-Type is implied by the route: /events, /events/fanout or /events/broadcast',
     ],
   );
   assert.equal(mistakes(await create({ ...plain, endpoint_id: newId() })), [
     'endpoint_id is not an endpoint of this project',
   ]);
   assert.equal(mistakes(await create({ ...plain, owner_id: 'nobody' }, '/fanout')), [
-    'owner_id is the owner of no endpoint of this project',
+    'owner_id does not own an endpoint of this project',
   ]);
   assert.equal(mistakes(await create(plain, '/fanout')), ['owner_id is missing']);
   assert.equal(mistakes(await create({ ...plain, data: { x: 'y'.repeat(10_000) } })), [
@@ -436,7 +436,7 @@ events('of a batch the valid events are created, and the others say what is wron
       .join(),
   );
   assert.match(sentences[0], /^events\.0\.endpoint_id is not an endpoint of this project$/);
-  assert.match(sentences[1], /^events\.3\.owner_id is the owner of no endpoint/);
+  assert.match(sentences[1], /^events\.3\.owner_id does not own an endpoint/);
   assert.match(sentences[2], /^events\.4\.data has more than 10000 bytes/);
   assert.match(sentences[3], /^events\.5\.custom_headers\.host is set by/);
   assert.match(sentences[4], /^events\.6\.owner_id cannot be combined with endpoint_id/);
@@ -454,7 +454,7 @@ events(
     for (const [given, mistake] of [
       [
         [{ ...plain, owner_id: 'nobody' }],
-        'events.0.owner_id is the owner of no endpoint of this project',
+        'events.0.owner_id does not own an endpoint of this project',
       ],
       [[plain, { event_type: 'a' }], 'events.1.data is missing'],
       [[], 'events must not be empty'],

@@ -54,8 +54,8 @@ apiKeys('a key expires', async () => {
   const refused = await api.call('GET', path, undefined, { key });
   assert.equal([refused.status, /has expired/.test(refused.body.message)], [401, true]);
   for (const [expires_at, mistake] of [
-    ['2020-01-01T00:00:00Z', 'must be a time of the future'],
-    ['2027-99-01T00:00:00Z', 'must be a time of the future'],
+    ['2020-01-01T00:00:00Z', 'must be in the future'],
+    ['2027-99-01T00:00:00Z', 'must be in the future'],
     ['tomorrow', 'must be a time like 2027-01-31T09:00:00Z'],
   ])
     assert.equal(mistakes(await api.call('POST', `${path}/api-keys`, { name: 'x', expires_at })), [

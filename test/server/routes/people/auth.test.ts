@@ -193,7 +193,7 @@ auth('an invitation makes an account with its role, once', async () => {
   const headers = sessionOf(accepted);
   const denied = await api.call('POST', '/projects', { name: 'x' }, { ...anonymous, headers });
   assert.is(denied.status, 403);
-  assert.match(denied.body.message, 'needs the role admin');
+  assert.match(denied.body.message, 'requires the role admin');
   const listed = await api.call('GET', `${path}/invitations`);
   assert.ok(
     listed.body.data.content.find((it: { uid: string; accepted_at: string }) => it.uid === uid)

@@ -227,10 +227,10 @@ oidc(
         'the provider has not verified the address',
       ],
       [{ sub: 'eve', email: 'eve@example.com' }, 'the provider has not verified the address'],
-      [{ sub: 'nameless' }, 'the provider tells no email address'],
+      [{ sub: 'nameless' }, 'the provider returned no email address'],
       [
         { sub: 'eve', email: 'eve@example.com\0.', email_verified: true },
-        'the provider tells no email address',
+        'the provider returned no email address',
       ],
     ] as const;
     for (const [account, reason] of refusals) {
@@ -283,7 +283,7 @@ oidc('an answer counts once, for the browser and the sign-in that it belongs to'
   assert.is(answer.status, 200);
   const failures: [string, Promise<Answer>][] = [];
   const other = await start(api);
-  failures.push(['its code, which works once', complete(api, query, cookie)]);
+  failures.push(['the code, which is valid once', complete(api, query, cookie)]);
   failures.push(['belongs to another sign-in', complete(api, query, other.cookie)]);
   failures.push([
     'belongs to another sign-in',
@@ -364,7 +364,7 @@ oidc('without passwords the provider is the only way in', async () => {
   );
   assert.equal(
     [refused.status, refused.body.message],
-    [403, 'passwords are not accepted: sign in with Keycloak'],
+    [403, 'passwords are disabled: sign in with Keycloak'],
   );
   const invited = await open.call('POST', `/organisations/${organisation.id}/invitations`, {
     email: 'bob@example.com',
@@ -470,7 +470,7 @@ oidc('a server does not start with settings by which nobody could sign in', asyn
     await sentences(settings({ organisation: 'everybody' })),
     'oidc.organisation must be the id',
   );
-  assert.match(await sentences({ server: { auth: { passwords: false } } }), 'no one could sign in');
+  assert.match(await sentences({ server: { auth: { passwords: false } } }), 'no one can sign in');
 });
 
 function opened(file: Record<string, unknown>) {

@@ -135,7 +135,7 @@ links(
     assert.is((await api.call('GET', at, undefined, { key })).body.data.function, null);
     for (const given of [null, 'function transform() { return {}; }'])
       assert.equal(mistakes(await api.call('PUT', at, { function: given }, { key })), [
-        'function is set by the project, not over a portal link: leave it out',
+        'function is set by the project and not allowed over a portal link: omit it',
       ]);
     assert.is((await api.call('PUT', at, { name: 'renamed' }, { key })).status, 200);
     assert.is((await api.call('GET', at)).body.data.function, text);

@@ -68,7 +68,7 @@ connections(
     assert.equal(mistakes(await test(pubSub({ folder: 'in' }))), [
       'pub_sub.spool.token is missing',
     ]);
-    assert.equal(mistakes(await test({})), ['pub_sub is missing; give it, or source_id']);
+    assert.equal(mistakes(await test({})), ['pub_sub is missing; give pub_sub or source_id']);
     assert.equal((await api.call('GET', `${path}/sources`)).body.data.content, []);
   },
 );

@@ -48,14 +48,11 @@ lag('the lag of a source is what agents have reported lately, or why it is not k
 
   const { get } = api.kv;
   api.kv.get = () => Promise.reject(new Error('away'));
-  assert.is((await shown()).reason, 'KV does not answer; agents report the lag there.');
+  assert.is((await shown()).reason, 'KV, where agents report the lag, is unavailable.');
   api.kv.get = get;
   await updateSource(api.db.knex, project.id, id, { is_disabled: true });
   await api.db.rows('delete from agents');
-  assert.is(
-    (await shown()).reason,
-    'The source is disabled, so that agents do not ask its broker.',
-  );
+  assert.is((await shown()).reason, 'The source is disabled, so agents do not query its broker.');
   const other = await makeProject(api, { name: 'other' });
   assert.is((await api.call('GET', `${other.path}/sources/${id}/lag`)).status, 404);
 });

@@ -540,7 +540,7 @@ sources('a type that is not active is refused with those that are', async () => 
   assert.is(answer.status, 422);
   assert.match(
     mistakes(answer).join(),
-    /pub_sub\.type is not a source that is active here; active are broker, kafka.*; did you mean kafka\?/,
+    /pub_sub\.type is not an active source plugin; active plugins: broker, kafka.*; did you mean kafka\?/,
   );
 });
 

@@ -207,7 +207,7 @@ testing('a request says which function and which message', async () => {
     'payload cannot be combined with raw',
   ]);
   assert.equal(mistakes(await test({ payload: {} })), [
-    'function is missing; give it, or source_id',
+    'function is missing; give function or source_id',
   ]);
   assert.equal(mistakes(await test({ function: GOOD, source_id: sourceId, payload: {} })), [
     'source_id cannot be combined with function',

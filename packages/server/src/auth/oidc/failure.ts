@@ -37,7 +37,7 @@ export function signInFailure(
     'A sign-in with the OpenID Connect provider has failed.',
   );
   if ([...chainOf(error)].some((it) => it instanceof UnreachableError))
-    return unavailable('it does not answer as it should');
+    return unavailable('its response is not valid OpenID Connect');
   if (
     code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' ||
     (said !== undefined && OWN_FAULT.includes(said))
@@ -46,8 +46,10 @@ export function signInFailure(
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR')
     return failed(`the provider refused it${said ? ` (${said})` : ''}`);
   if (code === 'OAUTH_RESPONSE_BODY_ERROR')
-    return failed('the provider does not accept its code, which works once and for a short time');
-  return failed('what the provider answered is not valid');
+    return failed(
+      'the provider does not accept the code, which is valid once and for a short time',
+    );
+  return failed('the response of the provider is not valid');
 }
 
 /**
@@ -58,7 +60,7 @@ export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_u
     { cause: causeOf(error) },
     'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.',
   );
-  return unavailable('it does not answer as it should');
+  return unavailable('its response is not valid OpenID Connect');
 }
 
 function unavailable(reason: string) {

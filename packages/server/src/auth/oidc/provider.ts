@@ -113,7 +113,7 @@ export async function openOidc({
       // This URL comes from the provider's document, but browsers must only be sent to HTTP or
       // HTTPS.
       if (!/^https?:$/.test(url.protocol))
-        throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
+        throw discoveryFailure(new Error('its authorization_endpoint is not an HTTP URL'), log);
       return {
         url: url.href,
         pending: sealer.seal(JSON.stringify(pending), PLACE),
@@ -124,7 +124,7 @@ export async function openOidc({
       const { state, nonce, verifier } = opened(sealer, sealed);
       const answer = new URL(`${callback}?${query.replace(/^\?/, '')}`);
       if (answer.searchParams.get('state') !== state)
-        throw failed('the answer of the provider belongs to another sign-in');
+        throw failed('the response of the provider belongs to another sign-in');
       const configuration = await discovered();
       try {
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
@@ -147,7 +147,7 @@ export async function openOidc({
 }
 
 function opened(sealer: Sealer, sealed: string | undefined): Pending {
-  const late = failed('it took longer than ten minutes, or was begun in another browser');
+  const late = failed('it took longer than ten minutes, or was started in another browser');
   if (sealed === undefined) throw late;
   let pending: Pending;
   try {

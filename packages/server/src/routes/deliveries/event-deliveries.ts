@@ -247,7 +247,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
           'cannot be combined with endpointId: list by one of them, or by eventId',
         );
       if (eventType !== undefined && ownerId !== undefined && eventId === undefined)
-        throw invalid('event_type', 'is no filter for a portal link, unless eventId is given');
+        throw invalid('event_type', 'is not allowed for a portal link, unless eventId is given');
       const filter = {
         statuses,
         endpointId,

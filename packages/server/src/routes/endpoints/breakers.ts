@@ -36,7 +36,8 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
   try {
     records = await withTimeout(readBreakers(kv), READ_MS);
   } catch (cause) {
-    const outcome = 'the states of circuit breakers, which the list is filtered by, are not known';
+    const outcome =
+      'the list cannot be filtered by circuit breaker, because the states are unknown';
     return {
       of: () => null,
       among() {
@@ -84,7 +85,7 @@ export async function closeBreaker({
     );
     throw new GatewayError(
       'kv_away',
-      { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS },
+      { outcome: 'the circuit breaker is unchanged', retryAfterSeconds: RETRY_AFTER_SECONDS },
       { cause },
     );
   }

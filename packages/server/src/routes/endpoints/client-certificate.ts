@@ -66,7 +66,7 @@ export function sealCertificate(
   const refuse = (part: 'cert' | 'key', sentence: string) =>
     assertValid([{ field: `${FIELD}.client_${part}`, sentence }]);
   const isStored = isKept(givenKey);
-  if (isStored && !stored) refuse('key', 'is missing: no key is stored that could stay');
+  if (isStored && !stored) refuse('key', 'is missing, and no key is stored');
   const key = isStored ? open(stored!.client_key, place) : givenKey!;
   const checked = checkClientCertificate({ cert: given, key });
   if ('problem' in checked) refuse(checked.part, checked.problem);
@@ -100,7 +100,7 @@ export function certificateProblems(
     return [
       {
         field: FIELD,
-        sentence: 'needs a url that begins with https://: a certificate is shown over TLS only',
+        sentence: 'requires a url that begins with https://, because client certificates need TLS',
       },
     ];
   if (!before || !keepsKey(given) || new URL(stored!.url).origin === new URL(after).origin)

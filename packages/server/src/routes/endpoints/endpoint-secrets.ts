@@ -23,7 +23,7 @@ export function secretProblem(secret: string): string | undefined {
   if (!secret.startsWith('whsec_')) {
     return secret.length >= TEXT_MIN
       ? undefined
-      : `must have at least ${TEXT_MIN} characters; leave it out to have one made`;
+      : `must have at least ${TEXT_MIN} characters; omit it to generate one`;
   }
   const base64 = secret.slice('whsec_'.length);
   const bytes = Buffer.from(base64, 'base64');

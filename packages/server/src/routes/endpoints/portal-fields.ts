@@ -14,9 +14,9 @@ export function portalProblems(
   return Object.entries(body as Readonly<Record<string, unknown>>).flatMap(([field, given]) => {
     if (properties[field]?.['x-set-by'] !== 'project') return [];
     if (field !== 'owner_id')
-      return [{ field, sentence: 'is set by the project, not over a portal link: leave it out' }];
-    return given === ownerId
-      ? []
-      : [{ field, sentence: 'is that of the portal link: leave it out' }];
+      return [
+        { field, sentence: 'is set by the project and not allowed over a portal link: omit it' },
+      ];
+    return given === ownerId ? [] : [{ field, sentence: 'is implied by the portal link: omit it' }];
   });
 }

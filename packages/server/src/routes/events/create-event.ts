@@ -27,7 +27,7 @@ interface EventBody {
 
 const UNKNOWN = {
   endpoint: { field: 'endpoint_id', sentence: 'is not an endpoint of this project' },
-  owner: { field: 'owner_id', sentence: 'is the owner of no endpoint of this project' },
+  owner: { field: 'owner_id', sentence: 'does not own an endpoint of this project' },
 } as const;
 
 /**
@@ -64,7 +64,7 @@ export async function createEvent(
       problems.push({
         field: 'event_type',
         sentence:
-          'is not an event type of this project, which rejects others: config.unknown_event_types',
+          'is not an event type of this project, which rejects unknown types (config.unknown_event_types)',
       });
   }
   const headers = travellingHeaders({}, custom);
@@ -91,7 +91,7 @@ export async function createEvent(
   if (duplicate)
     return {
       status: 200,
-      message: 'an event with this idempotency key is there already',
+      message: 'an event with this idempotency key already exists',
       data: { uid: id, duplicate },
     };
   return { message: 'event created', data: { uid: id, duplicate } };
@@ -109,7 +109,7 @@ export async function createEvents(
   if (call.headers['idempotency-key'] !== undefined)
     throw invalid(
       'Idempotency-Key',
-      'does not belong to a batch: give each event an idempotency_key',
+      'is not allowed for a batch: give each event an idempotency_key',
     );
   const texts = rawJsonElements(call.raw);
   const results = await Promise.all(
@@ -174,12 +174,12 @@ function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[
       return [
         {
           field,
-          sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast',
+          sentence: 'is implied by the route: /events, /events/fanout or /events/broadcast',
         },
       ];
     const owner = headerOwner(name);
     const sentence = owner
-      ? `is set by ${owner}: leave it out, or give it another name`
+      ? `is set by ${owner}: omit it, or rename it`
       : customHeaderProblem(name, value);
     return sentence === undefined ? [] : [{ field, sentence }];
   });

@@ -112,7 +112,7 @@ function trustedEmail(
   if (domains.length > 0 && !domains.some((it) => it.toLowerCase() === domain))
     throw refused(
       person,
-      'its domain is not among those of this gateway',
+      'its email domain is not allowed',
       'sign in at the provider with your account of the organisation',
     );
   if (email !== undefined && isEmailVerified) return email;
@@ -120,7 +120,7 @@ function trustedEmail(
   if (email === undefined)
     throw refused(
       person,
-      'the provider tells no email address in printable ASCII',
+      'the provider returned no email address in printable ASCII',
       'ask the operator of this gateway to check oidc.scopes',
     );
   throw refused(

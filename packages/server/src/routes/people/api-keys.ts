@@ -100,8 +100,7 @@ export function expiryOf({
   readonly expires_at?: string | null;
 }): Date | null {
   const at = text ? new Date(text) : null;
-  if (at && !(at.getTime() > Date.now()))
-    throw invalid('expires_at', 'must be a time of the future');
+  if (at && !(at.getTime() > Date.now())) throw invalid('expires_at', 'must be in the future');
   return at;
 }
 

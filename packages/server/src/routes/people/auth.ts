@@ -220,12 +220,12 @@ export const authRoutes: readonly Route[] = [
       requirePasswords(call);
       if (!mailsAreSent(config))
         throw new GatewayError('forbidden', {
-          reason: 'this gateway sends no e-mail; ask its operator for a link',
+          reason: 'this gateway cannot send email; ask its operator for a link',
         });
       await resets({ id: `reset:${networkOf(addressOf(request))}` });
       const base = links.url(request.socket.localPort ?? config.server.http.port);
       await requestPasswordReset(database.pool, body.email, `${base}/#password-reset=`);
-      return { message: 'if a user has this address, a link is on its way', data: null };
+      return { message: 'if a user has this address, a link was sent', data: null };
     },
   ),
   openRoute(
@@ -291,6 +291,6 @@ function requirePasswords(call: OpenCall): void {
   requireNative(call);
   if (!call.config.server.auth.passwords)
     throw new GatewayError('forbidden', {
-      reason: `passwords are not accepted: sign in with ${call.config.oidc.label}`,
+      reason: `passwords are disabled: sign in with ${call.config.oidc.label}`,
     });
 }

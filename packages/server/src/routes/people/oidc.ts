@@ -47,7 +47,7 @@ export const oidcRoutes: readonly Route[] = [
       const { user, joined, taken } = await admitPerson(call, person);
       const { headers, ...answer } = await startSession(call, user, { method: 'oidc', joined });
       const ended =
-        'signed in; the password, sessions and API keys of the account have ended, since no one had proven its email address';
+        'signed in; the password, sessions and API keys of the account were revoked, because its email address had not been verified';
       return {
         ...answer,
         message: taken ? ended : answer.message,

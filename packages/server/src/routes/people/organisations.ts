@@ -79,12 +79,12 @@ export const organisationRoutes: readonly Route[] = [
       const user = personOf(caller);
       if (!user)
         throw new GatewayError('forbidden', {
-          reason: 'a credential of the process has no user who could own the organisation',
+          reason: 'a credential of the process has no user to own the organisation',
         });
       const { organisations_per_user: max } = config.limits;
       if ((await records.organisations(user.user_id)).length >= max)
         throw new GatewayError('conflict', {
-          sentence: `the user is in ${max} organisations already`,
+          sentence: `the user is already in ${max} organisations`,
           fix: 'the operator can raise limits.organisations_per_user',
         });
       const row = await database.knex.transaction((trx) =>
@@ -253,6 +253,6 @@ function requireOwner(
 ): void {
   if (roles.includes('owner') && mine !== 'owner')
     throw new GatewayError('forbidden', {
-      reason: 'only an owner may make, change or remove an owner',
+      reason: 'only an owner can add, change or remove an owner',
     });
 }

@@ -77,7 +77,9 @@ export async function startSession(
   const organisations = await organisationsOfUser(database.knex, user.id);
   const [organisation] = organisations;
   if (!organisation)
-    throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
+    throw new GatewayError('forbidden', {
+      reason: `${user.email} is not a member of any organisation`,
+    });
   const expiresAt = new Date(Date.now() + SESSION_MS);
   const name = plainOf(headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
   const key = await database.knex.transaction(async (trx) => {

@@ -117,7 +117,7 @@ export const userRoutes: readonly Route[] = [
       if ((await countValidKeys(database.knex, keysOf(call, 'personal'))) >= KEYS_MAX)
         throw new GatewayError('conflict', {
           sentence: `the user has ${KEYS_MAX} personal API keys`,
-          fix: 'revoke those that are not needed',
+          fix: 'revoke keys that are not needed',
         });
       const { role = null, scopes = null } = body;
       requireNoMore(user, { role, scopes });
@@ -176,7 +176,7 @@ function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' |
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
     throw new GatewayError('forbidden', {
-      reason: `this API key has the role ${user.role} and makes none with another`,
+      reason: `this API key has the role ${user.role} and cannot create one with another role`,
     });
 }
 

@@ -71,9 +71,9 @@ export const connectionRoutes: readonly Route[] = [
           ? undefined
           : found(await findSource(database.knex, project.id, id), 'source', id);
       if (source?.type === 'http')
-        throw invalid('source_id', 'is of a source of the type http, which has no connection');
+        throw invalid('source_id', 'is a source of type http, which has no connection');
       const given = asked ?? (source && (pubSubView(source.pub_sub, call) as GivenPubSub));
-      if (!given) throw invalid('pub_sub', 'is missing; give it, or source_id');
+      if (!given) throw invalid('pub_sub', 'is missing; give pub_sub or source_id');
       const { sealed, connection } = readPubSub(given, source?.pub_sub, {
         ...call,
         id: source?.id ?? newId(),

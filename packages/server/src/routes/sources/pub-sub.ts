@@ -11,7 +11,7 @@ import { assertValid, connectionValidator, integer, invalid } from '../../http/s
 const CHECK_MS = 10_000;
 const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;
 const UNEXPLAINED_FIX =
-  'check the address and that this machine may reach it; ?skip_check=true saves the source without the test';
+  'check the address and that this machine can reach it; ?skip_check=true saves the source without the test';
 
 export const PubSubSchema = Type.Object(
   {
@@ -57,7 +57,7 @@ export function readPubSub(
   const source = plugins.sources.get(type);
   if (!source) {
     const known = [...plugins.sources.keys()].sort();
-    const sentence = `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
+    const sentence = `is not an active source plugin; active plugins: ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
     throw invalid('pub_sub.type', sentence);
   }
   const { connectionSchema: schema } = source;
@@ -133,7 +133,7 @@ export async function checkConnection(
     const reason =
       fix !== undefined || message === SILENT
         ? message!
-        : 'the server answered in a way that is not understood; the log says how';
+        : 'the server sent an unexpected response; see the server log';
     log.info(
       { source_type: kind, reason: message ?? String(cause), said },
       'A connection of a source does not work.',

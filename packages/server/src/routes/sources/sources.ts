@@ -206,7 +206,7 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   validateFunction(body.body_function, 'body_function');
   const stored = await requireSource(call);
   if (body.type !== undefined && body.type !== stored.type)
-    throw invalid('type', `stays ${stored.type}; create another source`);
+    throw invalid('type', `cannot be changed from ${stored.type}; create another source`);
   assertValid(misplaced(stored.type, body));
   const { name, body_function, is_disabled, keep_messages } = body;
   const plain = Object.fromEntries(

@@ -107,10 +107,10 @@ function whyUnknown(
   source: SourceRow,
   { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean },
 ): string {
-  if (source.type === 'http') return 'An HTTP source has no broker: its messages wait nowhere.';
-  if (source.is_disabled) return 'The source is disabled, so that agents do not ask its broker.';
+  if (source.type === 'http') return 'An HTTP source has no broker and therefore no lag.';
+  if (source.is_disabled) return 'The source is disabled, so agents do not query its broker.';
   if (!hasAgents) return 'No agent that reads sources is running.';
-  if (isKvAway) return 'KV does not answer; agents report the lag there.';
+  if (isKvAway) return 'KV, where agents report the lag, is unavailable.';
   const seconds = LAG_TTL_MS / 1000;
   return `No agent has reported a lag within ${seconds} seconds. The source may be new, its broker may not answer (see /healthz of the agents), or its plugin may not tell the lag${source.paused_at ? ' of a paused source' : ''}.`;
 }

@@ -156,7 +156,7 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   const message = await storedMessage(call);
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined)
-    throw invalid('function', 'is missing; give it, or source_id');
+    throw invalid('function', 'is missing; give function or source_id');
   const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
   const body =

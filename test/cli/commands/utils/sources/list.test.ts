@@ -110,7 +110,7 @@ list(
         const { state, reason, since } = all.find(({ source_id: id }) => id === sourceId)!;
         return [state, reason, since];
       };
-      const unreported = 'No agent has reported the source within half a minute. It may be new.';
+      const unreported = 'No agent has reported the source for 30 seconds. It may be new.';
       assert.equal(await shown({ kv: kv.connection }), ['unknown', unreported, null]);
       await writeSourceState(
         store,
@@ -125,7 +125,7 @@ list(
       const away = { type: 'redis', host: '127.0.0.1', port: await freePort() };
       assert.equal(await shown({ kv: away }), [
         'unknown',
-        'KV does not answer; agents report there.',
+        'KV, where agents report states, is unavailable.',
         null,
       ]);
       const [dead] = await db.rows<{ expires_at: Date }>(
