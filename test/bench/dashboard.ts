@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import os from 'node:os';
 import { parseArgs, promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { SIZES } from '../dashboard/browser.js';
+import { chromiumPath, SIZES } from '../dashboard/browser.js';
 import { dashboardScene, type Scene } from '../dashboard/scene.js';
 import { until } from '../support/until.js';
 import { ms, round } from './figures.js';
@@ -112,8 +112,8 @@ function scroll(page: Page): Promise<{ frames: number[]; rows: number; heapMb: n
 /**
  * Fetched from the registry instead of a dependency: it has two hundred packages, for one figure.
  */
-async function lighthouse({ api, cookie, projectId, browser }: Scene): Promise<void> {
-  const program = browser.browserType().executablePath();
+async function lighthouse({ api, cookie, projectId }: Scene): Promise<void> {
+  const program = await chromiumPath();
   const root = `${api.url}${api.config.root_path}`;
   const pages = {
     'sign-in': `${root}/`,

@@ -34,15 +34,16 @@ export interface Visit {
 }
 
 export async function openBrowser(): Promise<Browser> {
-  const { program } = await services.chromium();
   return chromium.launch({
-    executablePath: await executable(program),
+    executablePath: await chromiumPath(),
     args: FLAGS,
     headless: true,
   });
 }
 
-async function executable(program: string): Promise<string> {
+/** Returns the path of the installed Chromium. */
+export async function chromiumPath(): Promise<string> {
+  const { program } = await services.chromium();
   for (const folder of (process.env['PATH'] ?? '').split(':')) {
     const file = path.join(folder, program);
     try {
