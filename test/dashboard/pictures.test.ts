@@ -33,7 +33,7 @@ pictures.before(async () => {
   const schema = {
     required: ['number', 'total'],
     properties: {
-      number: { type: 'string', description: 'Of the order.' },
+      number: { type: 'string', description: 'Order number.' },
       total: { type: 'number', minimum: 0 },
     },
   };
@@ -86,6 +86,10 @@ pictures.before(async () => {
     'failures',
     async () => (await client.eventDeliveries.list({ status: ['failure'] }).page()).content,
   );
+  const issueId = await until(
+    'an issue',
+    async () => (await client.issues.list().page()).content[0]?.uid,
+  );
   const { sourceId, ids } = await quarantined(scene, 'orders of the shop', [
     '{"id":"A-1"}',
     '{"id":"A-2","total":12.5}',
@@ -106,6 +110,8 @@ pictures.before(async () => {
   });
   const ofProject = {
     overview: '/overview',
+    issues: '/issues',
+    issue: `/issues/${issueId}`,
     events: '/events',
     event: `/events/${eventId}`,
     deliveries: '/deliveries',

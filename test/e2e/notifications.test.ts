@@ -53,7 +53,7 @@ async function agents(
   }
 }
 
-/** Creates an endpoint that answers 410, sends it an event, and waits for the e-mail. */
+/** Creates an endpoint that answers 410, sends it an event, and waits for the email. */
 async function disable(name: string, server: Smtp): Promise<ReceivedMail> {
   const { uid } = await made.api<Created>('POST', '/endpoints', { name, url: gone.url });
   const before = server.mails.length;
@@ -93,7 +93,7 @@ notifications(
           [mail.headers['subject'], mail.headers['reply-to']],
           [subject('both'), 'ops@example.org'],
         );
-        // A duplicate of the first e-mail would have arrived before the second.
+        // A duplicate of the first email would have arrived before the second.
         await disable('next', server);
         assert.equal(
           server.mails.map(({ headers }) => headers['subject']),

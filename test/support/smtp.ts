@@ -18,7 +18,7 @@ export interface ReceivedMail {
   readonly text: string;
 }
 
-/** A real SMTP server on 127.0.0.1 that records e-mails. */
+/** A real SMTP server on 127.0.0.1 that records emails. */
 export interface Smtp {
   readonly port: number;
   /** PEM file of the authority of its certificate, which is valid for localhost and 127.0.0.1. */
@@ -33,7 +33,7 @@ let made: Certificates | undefined;
 
 /**
  * Starts a server with STARTTLS by default.
- * @param options.login the required user and password; without them anonymous e-mails are accepted
+ * @param options.login the required user and password; without them anonymous emails are accepted
  * @param options.refuses addresses refused as sender or recipient
  */
 export async function smtp(
@@ -93,7 +93,7 @@ export async function smtp(
     port: (server.server.address() as AddressInfo).port,
     ca,
     mails,
-    received: (count) => until(`${count} e-mails`, () => mails.length >= count && mails),
+    received: (count) => until(`${count} emails`, () => mails.length >= count && mails),
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }

@@ -148,7 +148,7 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   if (mailsAreSent(config)) return createMailer(config);
   log.warn(
     {},
-    `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`,
+    `No notifications are sent by email: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`,
   );
   return undefined;
 }

@@ -46,7 +46,7 @@ async function on(
   }
 }
 
-mail('an e-mail is sent over STARTTLS, with a login, from the address of the settings', () =>
+mail('an email is sent over STARTTLS, with a login, from the address of the settings', () =>
   on({ login: { user: 'gateway', password: 'hunter2' } }, async (server) => {
     const mailer = mailerOf({
       url: `127.0.0.1:${server.port}`,
@@ -89,7 +89,7 @@ mail(
 );
 
 mail(
-  'without STARTTLS on offer the e-mail goes unencrypted; recipients in bcc are in no header',
+  'without STARTTLS on offer the email goes unencrypted; recipients in bcc are in no header',
   () =>
     on({ tls: 'none' }, async (server) => {
       await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send({
@@ -154,7 +154,7 @@ mail('settings that cannot be are refused with what is wrong and what to set', a
   assert.match((await refusal(() => mailerOf({}), 'smtp_setting')).message, 'smtp.url is not set');
 });
 
-mail('e-mails are sent when the settings name a server and a sender', () => {
+mail('emails are sent when the settings name a server and a sender', () => {
   assert.is(mailsAreSent(configOf({ url: 'a' })), true);
   assert.is(mailsAreSent(configOf({ provider: 'SendGrid' })), true);
   assert.is(mailsAreSent(configOf({})), false);

@@ -115,7 +115,7 @@ text('without a public name there is no link; a name cannot break a line', () =>
   assert.match(body, 'Endpoint:     a Bcc: x@example.com (e-1)');
 });
 
-text('several notifications share one e-mail, which lists fifty', () => {
+text('several notifications share one email, which lists fifty', () => {
   const many = Array.from({ length: 52 }, (_, n) =>
     claimed({ subject: `e-${n}`, name: `shop ${n}` }),
   );

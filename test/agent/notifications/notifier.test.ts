@@ -111,7 +111,7 @@ notify(
       const failing = () =>
         server.mails.filter(({ headers }) => headers['subject']?.endsWith('is failing'));
       await send(5);
-      const mail = await until('the e-mail', () => failing()[0]);
+      const mail = await until('the email', () => failing()[0]);
       assert.equal([mail?.to, mail?.from], [[await adminOf(db)], 'gateway@example.com']);
       assert.is(mail.headers['subject'], '[gateway] Endpoint warehouse of project shop is failing');
       assert.match(mail?.text ?? '', `warehouse (${endpointId})`);
@@ -121,11 +121,11 @@ notify(
       await send(1);
       at.answer({ status: 500 });
       await send(4);
-      await until('the second e-mail', () => failing().length === 2);
+      await until('the second email', () => failing().length === 2);
     }),
 );
 
-notify('deliveries without a retry left share an e-mail per endpoint and hour', () =>
+notify('deliveries without a retry left share an email per endpoint and hour', () =>
   scene(async ({ db, server, at, start, send }) => {
     await start({ notifications: { endpoint_failures: 100, quiet_seconds: 0 } });
     at.answer({ status: 500 });
@@ -243,7 +243,7 @@ notify('while the SMTP server is away notifications wait, and the agent says so 
   }),
 );
 
-notify('waiting notifications of one kind share an e-mail', () =>
+notify('waiting notifications of one kind share an email', () =>
   scene(async ({ db, server, projectId, start }) => {
     const names = ['one', 'two', 'three'];
     const failing = [];

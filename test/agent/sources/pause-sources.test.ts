@@ -244,7 +244,7 @@ pauses('an agent that stops does not wait for a function that loops on everythin
   }),
 );
 
-pauses('people are told by e-mail, once', async () => {
+pauses('people are told by email, once', async () => {
   const server = await smtp({ tls: 'none' });
   try {
     await scene(LOOP, async ({ broker, start, stored }) => {

@@ -187,12 +187,12 @@ const CACHED = [
   'post /auth/logout',
 ];
 
-/** Routes that need no database, or none without an OpenID Connect provider or e-mail. */
+/** Routes that need no database, or none without an OpenID Connect provider or email. */
 const WITHOUT_DATABASE = [
   'get /auth/methods',
   'post /auth/oidc/start',
   'post /auth/oidc/complete',
-  // It refuses at once where no e-mail is sent.
+  // It refuses at once where no email is sent.
   'post /auth/forgot-password',
 ];
 

@@ -42,7 +42,7 @@ users(
 );
 
 users(
-  'an e-mail address is used once, whatever its capitals, and a refused user leaves nothing behind',
+  'an email address is used once, whatever its capitals, and a refused user leaves nothing behind',
   async () => {
     const count = async () => (await db.rows('select from organisations')).length;
     const before = await count();
@@ -57,7 +57,7 @@ users(
   },
 );
 
-users('of ten at once with the same e-mail address one is made', async () => {
+users('of ten at once with the same email address one is made', async () => {
   const results = await Promise.allSettled(
     Array.from({ length: 10 }, () =>
       bootstrapUser(db.knex, { ...ada, email: 'grace@example.com' }),
@@ -69,7 +69,7 @@ users('of ten at once with the same e-mail address one is made', async () => {
       assert.ok(isGatewayError(result.reason, 'email_in_use'), String(result.reason));
 });
 
-users('what is no e-mail address is refused', async () => {
+users('what is no email address is refused', async () => {
   for (const email of ['ada', '@example.com', 'ada@', 'a da@example.com']) {
     try {
       await bootstrapUser(db.knex, { ...ada, email });

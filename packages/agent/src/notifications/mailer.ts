@@ -13,14 +13,14 @@ export interface Mail {
   readonly bcc?: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** The message id shared by all copies of an e-mail, by which mailboxes detect duplicates. */
+  /** The message id shared by all copies of an email, by which mailboxes detect duplicates. */
   readonly id?: string;
 }
 
-/** Sends e-mails. Rejects with `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
+/** Sends emails. Rejects with `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Whether a server and a sender are configured, both of which e-mail notifications need. */
+/** Whether a server and a sender are configured, both of which email notifications need. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
   return (smtp.url !== undefined || smtp.provider !== undefined) && smtp.from !== undefined;
 }
@@ -121,7 +121,7 @@ function explainMailError(
   if (responseCode !== undefined && code !== 'ETLS')
     return new GatewayError(
       'smtp_refused',
-      { ...place, ...sender, what: 'the e-mail', answer },
+      { ...place, ...sender, what: 'the email', answer },
       cause,
     );
   const tls = tlsReason({ code: original, message });

@@ -70,7 +70,7 @@ export function notificationParts(
   };
 }
 
-/** Returns an e-mail for notifications of one kind and organisation, without event data. */
+/** Returns an email for notifications of one kind and organisation, without event data. */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: TextConfig,
@@ -187,7 +187,7 @@ function contentOf(
         advice: [
           'When the endpoint answers well again, retry them with',
           retry('failure'),
-          'The next e-mail about this endpoint comes an hour later at the earliest.',
+          'The next email about this endpoint comes an hour later at the earliest.',
         ],
       };
     case 'source_failing':

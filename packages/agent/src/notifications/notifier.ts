@@ -39,13 +39,13 @@ const CLEAN_UP_MS = 3_600_000;
  */
 const TALLY_QUIET_SECONDS = 3600;
 /**
- * The maximum time that closing waits for an e-mail being sent. After that, another agent sends it
+ * The maximum time that closing waits for an email being sent. After that, another agent sends it
  * again.
  */
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by e-mail and channels of disabled and failing endpoints, their circuit breakers
+ * Notifies people by email and channels of disabled and failing endpoints, their circuit breakers
  * and exhausted deliveries, failing sources, lost messages, and the end of the licence.
  *
  * 1. Attempts and source states are counted in memory.
@@ -186,7 +186,7 @@ export class Notifier {
     this.#urgent = true;
   }
 
-  /** Whether notifications are sent by e-mail. */
+  /** Whether notifications are sent by email. */
   get isMailing(): boolean {
     return this.#outbox !== undefined;
   }

@@ -19,7 +19,7 @@ interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'
 /** The backoff for a single notification, and for this agent while the SMTP server is down. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 
-/** Sends notifications at least once. Copies of an e-mail have the same Message-ID. */
+/** Sends notifications at least once. Copies of an email have the same Message-ID. */
 export class Outbox {
   #failures = 0;
   #pausedUntilMs = 0;
@@ -124,14 +124,14 @@ export class Outbox {
       return true;
     }
     try {
-      // An e-mail with the same first notification but a different number of them is not a copy.
+      // An email with the same first notification but a different number of them is not a copy.
       const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
       const { refused } = await mailer.send({
         ...recipients,
         ...notificationText(notifications, config),
         id: mailId,
       });
-      log.info(fields, 'A notification was sent by e-mail.');
+      log.info(fields, 'A notification was sent by email.');
       if (refused.length > 0)
         log.warn(
           { ...fields, addresses: refused },
@@ -139,7 +139,7 @@ export class Outbox {
         );
     } catch (error) {
       const { message } = error as Error;
-      // A rejected e-mail does not stop the others.
+      // A rejected email does not stop the others.
       const alone = isGatewayError(error, 'smtp_refused');
       if (!alone) this.#reportAway(error as Error);
       else if (attempts === 1)

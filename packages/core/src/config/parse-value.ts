@@ -157,7 +157,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
   },
   email: {
     pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
-    like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],
+    like: ['an email address', 'email addresses', 'gateway@example.com'],
   },
 };
 

@@ -51,7 +51,7 @@ export function AcceptInvitation({ token }: { token: string }) {
 }
 
 /**
- * The ways to accept an invitation: through the provider, which knows the e-mail address, or with a
+ * The ways to accept an invitation: through the provider, which knows the email address, or with a
  * password.
  */
 function Ways({

@@ -9,7 +9,7 @@ import { resetLink } from '../session/link-token.js';
 import { session } from '../session/session.js';
 import { brandName } from '../session/theme.js';
 
-/** Asks for the e-mail address to which a link is sent. */
+/** Asks for the email address to which a link is sent. */
 export function ForgotPassword() {
   const [isOpen, setOpen] = useState(false);
   const [email, setEmail] = useState('');

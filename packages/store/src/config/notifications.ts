@@ -70,7 +70,7 @@ export interface NewNotification {
 
 /**
  * The result of raising a notification: `known` if it is already open, `quiet` if one was raised
- * within the quiet period, `unheard` if neither e-mail nor a channel sends it.
+ * within the quiet period, `unheard` if neither email nor a channel sends it.
  */
 export type Raised = 'raised' | 'known' | 'quiet' | 'unheard';
 
@@ -178,7 +178,7 @@ export interface ClaimedNotification extends NewNotification {
   readonly name: string | null;
   readonly url: string | null;
   /**
-   * The e-mail addresses of the organisation's admins and owners or, for a notification about the
+   * The email addresses of the organisation's admins and owners or, for a notification about the
    * instance, those of all organisations.
    */
   readonly admins: readonly string[];
@@ -198,7 +198,7 @@ const CLAIM_MAX = 10_000;
 
 /**
  * Claims the oldest due notification, along with all others due of the same kind and organisation,
- * for one e-mail. Skips kinds introduced by newer versions. Locks the claimed rows and skips locked
+ * for one email. Skips kinds introduced by newer versions. Locks the claimed rows and skips locked
  * rows.
  */
 export async function claimNotifications(

@@ -24,7 +24,7 @@ export interface AuditEntry {
 export type AuditRow = Omit<AuditEntry, 'changes'> & {
   readonly id: string;
   /**
-   * A user's e-mail address or a key's name. Null for a credential of the process, or if the user
+   * A user's email address or a key's name. Null for a credential of the process, or if the user
    * or key was deleted.
    */
   readonly actor_name: string | null;

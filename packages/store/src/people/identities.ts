@@ -44,7 +44,7 @@ export async function insertIdentity(
   return rows.length > 0;
 }
 
-/** The credentials revoked when the owner of an e-mail address took over the account. */
+/** The credentials revoked when the owner of an email address took over the account. */
 export interface TakenOver {
   readonly had_password: boolean;
   readonly sessions: number;
@@ -56,7 +56,7 @@ export interface TakenOver {
 }
 
 /**
- * Transfers an account to the person who has proven ownership of its e-mail address. Returns
+ * Transfers an account to the person who has proven ownership of its email address. Returns
  * undefined if ownership was proven earlier. Until then, someone else may have created the account,
  * because inviters also have the invitation link; its password, sessions, personal keys and other
  * identities are therefore revoked. Locks the user's row.

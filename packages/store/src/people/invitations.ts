@@ -98,7 +98,7 @@ export async function findOpenInvitation(
 }
 
 /**
- * Returns the open invitations to an e-mail address, ignoring case. In a transaction, locks their
+ * Returns the open invitations to an email address, ignoring case. In a transaction, locks their
  * rows in id order.
  */
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {

@@ -6,7 +6,7 @@ import { revokeSessions } from '../config/api-keys.js';
 
 /** How long a link is valid. */
 const LIFE = `interval '1 hour'`;
-/** The number of e-mails that a user can be sent per `LIFE`. */
+/** The number of emails that a user can be sent per `LIFE`. */
 const REQUESTS_MAX = 3;
 const LEASE = `interval '1 minute'`;
 
@@ -23,7 +23,7 @@ export async function insertPasswordReset(
 }
 
 /**
- * Queues an e-mail with a link if a user with a password has the address. Does the same work for
+ * Queues an email with a link if a user with a password has the address. Does the same work for
  * unknown addresses, and nothing for a user with `REQUESTS_MAX` recent requests.
  *
  * @param link the URL to which an agent appends the token
@@ -54,7 +54,7 @@ export interface PasswordResetMail {
 }
 
 /**
- * Claims the next e-mail with a link, and gives it a token. A claim that is not reported as mailed
+ * Claims the next email with a link, and gives it a token. A claim that is not reported as mailed
  * can be claimed again after a minute, with another token. Also deletes old links.
  */
 export async function claimPasswordResetMail(

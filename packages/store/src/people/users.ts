@@ -123,7 +123,7 @@ export async function isUsed({ pool }: Database): Promise<boolean> {
   return rows[0]!.used;
 }
 
-/** Finds a user by e-mail address, ignoring case. */
+/** Finds a user by email address, ignoring case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
   return knex('users')
     .whereRaw('lower(email) = lower(?)', [email])
@@ -131,7 +131,7 @@ export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | un
 }
 
 /**
- * Finds a user by e-mail address and password, and returns the stored hash too. Takes as long for
+ * Finds a user by email address and password, and returns the stored hash too. Takes as long for
  * an unknown address as for a wrong password.
  */
 export async function findUserByPassword(

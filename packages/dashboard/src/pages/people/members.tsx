@@ -11,7 +11,7 @@ import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 /**
- * Returns the name of a member, such as `Ada Lovelace`, or the e-mail address if the name is empty.
+ * Returns the name of a member, such as `Ada Lovelace`, or the email address if the name is empty.
  */
 export function nameOf({
   first_name: first,

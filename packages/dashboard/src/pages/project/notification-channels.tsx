@@ -24,7 +24,7 @@ const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<stri
 const LIVE_MS = 3_000;
 const CHOICES = (Object.keys(TYPES) as Type[]).map((type) => [type, TYPES[type][0]] as const);
 
-/** The channels of the project, to which its notifications are sent beside e-mail. */
+/** The channels of the project, to which its notifications are sent beside email. */
 export function NotificationChannels() {
   const [isNew, setNew] = useState(false);
   const list = useList<NotificationChannel>(
