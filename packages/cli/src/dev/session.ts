@@ -176,7 +176,7 @@ async function followSample(
     const found = await newest<EventView>('events');
     return found && !before.includes(found.uid) && found.status !== 'pending' ? found : undefined;
   });
-  const committed = `committed as event ${event.uid}, and only then acknowledged to the queue`;
+  const committed = `committed as event ${event.uid}, then acknowledged to the queue`;
   step(event.created_at, 'accepted', `transformed into ${event.event_type}, ${committed}`);
 
   const toInbox = async () => {
