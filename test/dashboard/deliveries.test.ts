@@ -124,6 +124,10 @@ deliveries('everything is done with the keyboard alone', async () => {
   await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
   await press(page, '?');
   await page.getByRole('dialog').getByText('Next row').waitFor();
+  const menu = await page.getByRole('navigation').getByRole('link').allTextContents();
+  const listed = await page.getByRole('dialog').locator('section:last-child dd').allTextContents();
+  assert.ok(menu.length > 10);
+  assert.equal(listed, menu);
   await press(page, 'Escape');
   await press(page, '/');
   await page.keyboard.type('invoice.late');

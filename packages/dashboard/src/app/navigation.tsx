@@ -3,7 +3,12 @@ import { Dialog } from '../components/form.js';
 import { shortcuts, useShortcuts } from '../components/shortcuts.js';
 import { href, isPortal, navigate, path, projectId } from '../router/location.js';
 import type { PageRoute } from '../router/route.js';
-import { preferredProject, projects, rememberedProject } from '../session/session.js';
+import {
+  preferredProject,
+  projects,
+  projectsProblem,
+  rememberedProject,
+} from '../session/session.js';
 import { Icon, isIcon } from './icon.js';
 
 /** The job that a page serves, with the last part of the paths of its pages, in the menu's order. */
@@ -25,9 +30,11 @@ interface Destination {
 function destinations(
   routes: readonly PageRoute[],
 ): readonly (readonly [group: string, pages: readonly Destination[]])[] {
-  // Until the projects are read, assume the last one, so that the layout does not shift.
+  // Until the projects are read, assume the last one or, in a new browser, show no menu, so that the
+  // layout does not shift.
   const project =
     projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
+  if (!project && !projects.value && !projectsProblem.value && !isPortal.value) return [];
   const all = routes.flatMap(({ path: pattern, nav }) => {
     const isShown = nav && (nav.isShown?.() ?? true) && (project || !pattern.includes(':project'));
     const to = pattern.replace(':project', project ?? '');
@@ -106,6 +113,7 @@ export function Help() {
           title="Go to"
           rows={newest
             .filter(isGo)
+            .reverse()
             .map(({ keys, label }) => ({ keys, label: label.replace(/^Go to /, '') }))}
         />
       </div>
