@@ -97,11 +97,8 @@ beside(
     const { topic_name: topic } = connection;
     const run = reading(plugin, connection, { wantsLag: true });
     await until('it to read', () => run.lags['0'] === 0 && run.states.at(-1)?.state === 'reading');
-    const admin = broker.client().admin();
-    await admin.connect();
     const grownAt = Date.now();
-    await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] });
-    await admin.disconnect();
+    await broker.grow(topic, 3);
     const producing = broker.client().producer();
     await producing.connect();
     await producing.send({ topic, messages: [...inPartition(1, 2), ...inPartition(2, 2)] });
@@ -169,10 +166,7 @@ beside(
       run.advice(),
       `The source asks for 3 workers, ${of}: 1 of them is idle. Lower workers to 2, or give the topic 3 partitions.`,
     );
-    const admin = broker.client().admin();
-    await admin.connect();
-    await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] });
-    await admin.disconnect();
+    await broker.grow(topic, 3);
     await until('the advice to be gone', () => run.advice() === null);
     await run.stop();
   },

@@ -24,6 +24,8 @@ export interface KafkaBroker {
   readonly identity: { readonly client_cert: string; readonly client_key: string };
   /** Creates a topic with a random name and waits until it has leaders. */
   topic(options?: { partitions?: number; configEntries?: Record<string, string> }): Promise<string>;
+  /** Gives a topic more partitions, like `growTopic`. */
+  grow(topic: string, partitions: number): Promise<void>;
   /**
    * Sends messages and waits until the broker has them. The partition is the message's, else
    * derived from its key, else round-robin.
@@ -98,6 +100,7 @@ export async function kafka(
       );
       return topic;
     },
+    grow: (topic, partitions) => inTurn(() => growTopic(admin, topic, partitions)),
     produce: async (topic, messages) => {
       for (let from = 0; from < messages.length; from += 500) {
         const batch = messages
@@ -127,6 +130,20 @@ export async function kafka(
       await admin.disconnect();
     },
   };
+}
+
+/**
+ * Gives a topic more partitions and waits until the broker's metadata has their leaders. The
+ * request to add them returns earlier, and a kafkajs producer drops messages of partitions that its
+ * metadata lacks, without an error.
+ */
+export async function growTopic(admin: Admin, topic: string, partitions: number): Promise<void> {
+  await admin.createPartitions({ topicPartitions: [{ topic, count: partitions }] });
+  await until('the leaders of the new partitions', async () => {
+    // kafkajs rejects while a leader is missing.
+    const found = await admin.fetchTopicMetadata({ topics: [topic] }).catch(() => undefined);
+    return found?.topics[0]?.partitions.length === partitions;
+  });
 }
 
 /** Returns a unique name: `topic-5f1c…`. */

@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel, Partitioners, type Admin, type Producer } from 'kafkajs';
-import { kafka, randomName } from '../../support/kafka.js';
+import { growTopic, kafka, randomName } from '../../support/kafka.js';
 import type { KafkaServer } from '../../support/start/kafka.js';
 import type { SqsServer } from '../../support/start/sqs.js';
 import type { Offsets } from './reconcile.js';
@@ -145,9 +145,7 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
     grow: () =>
       alone(async (admin) => {
         if ((await admin.fetchTopicOffsets(name)).length === partitions)
-          await admin.createPartitions({
-            topicPartitions: [{ topic: name, count: partitions + 1 }],
-          });
+          await growTopic(admin, name, partitions + 1);
         partitions++;
       }),
     recreate: () => {
