@@ -6,7 +6,7 @@ import {
   type PageRequest,
   type PageResult,
 } from '../pagination/page.js';
-import { batchRows, batchTexts } from '../postgres/columns.js';
+import { batchRows, batchTexts, timeAt } from '../postgres/columns.js';
 
 /**
  * The maximum number of kinds of error of an endpoint that are issues of their own. Endpoints choose
@@ -42,7 +42,7 @@ const MEMBERS = [
   ...(['projectId', 'endpointId', 'kind', 'issueId', 'failures', 'firstAtMs'] as const),
   ...(['lastAtMs', 'deliveryId', 'httpStatus', 'error'] as const),
 ];
-const timeOf = (ms: string) => `timestamptz 'epoch' + ${ms}::float8 * interval '1 millisecond'`;
+const timeOf = (ms: string) => timeAt(`${ms}::float8`);
 
 /*
  * Locks: the issues, by primary key in sorted order, so that agents cannot deadlock. Cost: a probe

@@ -159,6 +159,7 @@ export interface DeliveryRef extends EventRef {
 }
 
 const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
+const RELEASED = [...DELIVERY, 'dueInMs'] as const;
 
 /**
  * Returns the deliveries that the agent claimed over `olderThanMs` ago. Scans
@@ -201,22 +202,25 @@ export async function releaseDeliveries(
   deliveries: readonly DeliveryRef[],
   how: Release,
 ): Promise<void> {
+  const dueInMs = () =>
+    how.to === 'due' ? how.dueInMs + Math.random() * (how.spreadMs ?? 0) : null;
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
-           update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT} + random() * $8::float8 * interval '1 millisecond', reason = u.reason, updated_at = now(),
-             status = case when u.dueInMs is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
-           from (select projectId::uuid as project, id::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpointId::uuid as endpoint, $6::text as dueInMs, $7::text as reason
-                 from ${batchRows(DELIVERY)}) u
-           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $5
+           update event_deliveries d set claimed_by = null, next_attempt_at = u.due_at, reason = u.reason, updated_at = now(),
+             status = case when u.discarded then 'discarded'::event_delivery_status when d.attempts = 0 then 'scheduled' else 'retry' end
+           from (select projectId::uuid as project, id::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpointId::uuid as endpoint, dueInMs is null as discarded, ${DUE_AT} as due_at, $7::text as reason
+                 from ${batchRows(RELEASED)}) u
+           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $6
            returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status)
            ${insertCountDeltas(finishedDeliveries('d'))}`,
     values: [
-      ...batchTexts(deliveries, DELIVERY),
+      ...batchTexts(
+        deliveries.map((delivery) => ({ ...delivery, dueInMs: dueInMs() })),
+        RELEASED,
+      ),
       agentId,
-      how.to === 'due' ? String(how.dueInMs) : null,
       how.to === 'due' ? (how.reason ? WAIT_REASONS[how.reason] : null) : clean(how.reason),
-      how.to === 'due' ? (how.spreadMs ?? 0) : 0,
     ],
   });
 }
@@ -233,7 +237,7 @@ export async function recoverDeliveries(
   const { rowCount } = await pool.query({
     name: orphans ? 'recover-orphans' : 'recover-deliveries',
     text: `with dead as (delete from agents where expires_at <= now() returning id)
-           update event_deliveries d set status = case when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status, claimed_by = null,
+           update event_deliveries d set status = case when d.attempts = 0 then 'scheduled'::event_delivery_status else 'retry' end, claimed_by = null,
              next_attempt_at = now(), recovered = d.recovered + 1, updated_at = now()
            ${orphans ? `where d.status = 'processing' and (d.claimed_by in (select id from dead) or not exists (select from agents a where a.id = d.claimed_by))` : `from dead where d.status = 'processing' and d.claimed_by = dead.id`}`,
   });

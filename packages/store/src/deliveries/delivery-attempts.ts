@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { batchRows, batchTexts } from '../postgres/columns.js';
+import { batchRows, batchTexts, timeAt } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
 import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 
@@ -47,10 +47,10 @@ const ATTEMPT = membersOf<AttemptRecord>(
 const record = (members: readonly string[], { transformed }: { readonly transformed: boolean }) => `
   with u as materialized (
     select projectId::uuid as project, id::uuid as delivery, attemptId::uuid as attempt, ${OCCURRED_AT} as occurred_at,
-           timestamptz 'epoch' + requestedAtMs::bigint * interval '1 millisecond' as requested_at, endpointId::uuid as endpoint, number::smallint as number,
+           ${timeAt('requestedAtMs::bigint')} as requested_at, endpointId::uuid as endpoint, number::smallint as number,
            durationMs::int as duration, httpStatus::smallint as http_status, errorClass as class, error, url, responseHeaders as response_headers,
-           responseBody as response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agentId::int as agent, traceparent${transformed ? ', transformedData as transformed_data' : ''}
-    from ${batchRows(members)}
+           responseBody as response_body, status, ${DUE_AT} as due_at, reason, agentId::int as agent, traceparent${transformed ? ', transformedData as transformed_data' : ''}
+    from ${batchRows(members, 1, { status: 'event_delivery_status' })}
   ),
   a as (
     insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, error_class, error, url, response_headers, response_body)

@@ -48,10 +48,10 @@ const POSTPONE = `
     where u.endpoint_id = any ($2::uuid[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at <= now()
     for update of e skip locked
   ),
-  numbered as (select w.*, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
+  numbered as materialized (select w.*, random() as jitter, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
   d as (
     update event_deliveries d set reason = h.reason, updated_at = now(),
-      next_attempt_at = now() + (h.due + n.k * h.pace + random() * h.spread) * interval '1 millisecond'
+      next_attempt_at = now() + (h.due + n.k * h.pace + n.jitter * h.spread) * interval '1 millisecond'
     from numbered n join unnest($2::uuid[], $3::float8[], $4::float8[], $5::float8[], $6::text[]) as h(endpoint, due, pace, spread, reason) on h.endpoint = n.endpoint_id
     where d.project_id = n.project_id and d.id = n.id and d.occurred_at = n.occurred_at and d.endpoint_id = n.endpoint_id
     returning d.endpoint_id
@@ -114,10 +114,11 @@ export async function expediteDeliveries(
              join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
              where n.endpoint_id = $2 and n.reason = any ($3::text[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
              limit ${EXPEDITED_MAX} for update of e skip locked
-           )
+           ),
+           spread as materialized (select w.*, random() as jitter from waiting w)
            update event_deliveries d set updated_at = now(), reason = null,
-             next_attempt_at = least(d.next_attempt_at, now() + (${EXPEDITED_AFTER_MS} + random() * ${EXPEDITED_OVER_MS}) * interval '1 millisecond')
-           from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
+             next_attempt_at = least(d.next_attempt_at, now() + (${EXPEDITED_AFTER_MS} + w.jitter * ${EXPEDITED_OVER_MS}) * interval '1 millisecond')
+           from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
   if (rowCount) await notifyDue(pool, [projectId]);

@@ -1,3 +1,5 @@
+import { timeAt } from '../postgres/columns.js';
+
 export interface EventRef {
   readonly projectId: string;
   readonly id: string;
@@ -5,7 +7,7 @@ export interface EventRef {
   readonly occurredAtMs: number;
 }
 
-export const OCCURRED_AT = `timestamptz 'epoch' + occurredAtMs::bigint * interval '1 millisecond'`;
+export const OCCURRED_AT = timeAt('occurredAtMs::bigint');
 export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
 
 /** Returns member names in the order of the statement's parameters. */

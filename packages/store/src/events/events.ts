@@ -5,7 +5,7 @@ import type { Querier } from '../postgres/connection.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
-import { notDatedByArrival } from './message-arrivals.js';
+import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from './message-arrivals.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
@@ -71,9 +71,9 @@ const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status ou
  */
 function insertDeliveries(first: number, condition = 'true'): string {
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
-    select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status::event_delivery_status,
+    select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status,
            case when status = 'processing' then $${first + DELIVERY.length}::int end, case when status = 'scheduled' then ${DUE_AT} end, reason
-    from ${batchRows(DELIVERY, first)}
+    from ${batchRows(DELIVERY, first, { status: 'event_delivery_status' })}
     where case when eventId::uuid in (select id from e) then true else false end and ${condition}
     on conflict do nothing`;
 }
@@ -90,22 +90,23 @@ const PARAMETERS = EVENT.length + DELIVERY.length + 3;
  */
 const accept = (counted: { readonly deliveries: boolean }, has: { readonly messages: boolean }) => `
   with u as materialized (
-    select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
+    select projectId::uuid as project, id::uuid as message, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
            messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, notes, data
-    from ${batchRows(EVENT)}
+    from ${batchRows(EVENT, 1, { messageType: 'message_type', status: 'event_status' })}
   ),
+  ${DATED_BY_ARRIVAL},
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, event, now() + $29::int * interval '1 second' from u where key is not null order by project, key
+    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
-      where idempotency_keys.expires_at <= now()
+      where idempotency_keys.expires_at - excluded.expires_at <= make_interval(secs => -$29::int)
     returning event_id
   ),
   e as (
     insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
-    select project, event, occurred_at, source, coordinates, digest, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, notes, data
-    from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
-      and ${notDatedByArrival('u.project', 'u.event')}
+    select project, message, occurred_at, source, coordinates, digest, type, message_type, endpoint, owner, key, status, outcome, headers, notes, data
+    from u where (select count(*) from k) >= 0 and case when key is null then true else message in (select event_id from k) end
+      and ${NOT_DATED_BY_ARRIVAL}
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
@@ -256,8 +257,8 @@ const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where rep
  */
 const ROUTED = `
   with e as (
-    update events e set status = u.status::event_status, outcome = u.outcome
-    from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT)}) u
+    update events e set status = u.status, outcome = u.outcome
+    from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT, 1, { status: 'event_status' })}) u
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
     returning e.project_id, e.id, e.source_id, e.status, e.replayed
   ),

@@ -27,11 +27,14 @@ export async function firstArrivals(
 }
 
 /**
- * Returns the SQL condition that a message id derived from the broker time was not previously dated
- * by arrival: a broker time too far in the future on arrival may be valid on redelivery. The table
- * of arrivals is nearly always empty, which is checked once per statement.
+ * The CTE `dated` selects from the CTE `u`, which has `project` and `message`, the messages that were
+ * dated by arrival before: a broker time too far in the future on arrival may be valid on redelivery.
+ * The table of arrivals is nearly always empty, which is checked once per statement.
  */
-export function notDatedByArrival(project: string, id: string): string {
-  return `case when (select not exists (select from message_arrivals)) then true
-               else not exists (select from message_arrivals a where a.project_id = ${project} and a.id = ${id}) end`;
-}
+export const DATED_BY_ARRIVAL = `dated as materialized (
+    select a.id from u join message_arrivals a on a.project_id = u.project and a.id = u.message
+    where (select exists (select from message_arrivals))
+  )`;
+
+/** The SQL condition is true if `u.message` is not in the CTE `dated`. */
+export const NOT_DATED_BY_ARRIVAL = `case when u.message in (select id from dated) then false else true end`;

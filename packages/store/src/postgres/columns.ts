@@ -36,10 +36,27 @@ export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof R
 
 /**
  * Returns the SQL relation `u` of a batch whose strings start at parameter `first`. Its columns
- * have the type text and the names of the members, ignoring case.
+ * have the names of the members, ignoring case, and the type text or that in `enums`. A sharded
+ * Postgres rejects an update that casts a column to an enum, but not one that casts a parameter.
  */
-export function batchRows(members: readonly string[], first = 1): string {
-  return `unnest(${members.map((_, k) => `string_to_array($${first + k}, E'\\x1e', E'\\x1f')`).join(', ')}) as u(${members.join(', ')})`;
+export function batchRows<Member extends string>(
+  members: readonly Member[],
+  first = 1,
+  enums: Partial<Record<NoInfer<Member>, string>> = {},
+): string {
+  const arrays = members.map((member, k) => {
+    const array = `string_to_array($${first + k}, E'\\x1e', E'\\x1f')`;
+    return enums[member] ? `${array}::${enums[member]}[]` : array;
+  });
+  return `unnest(${arrays.join(', ')}) as u(${members.join(', ')})`;
+}
+
+/**
+ * Returns the SQL of a time in epoch milliseconds. Immutable, unlike `timestamptz 'epoch' +
+ * interval`, so that a sharded Postgres accepts it in an update, and exact, unlike `to_timestamp`.
+ */
+export function timeAt(ms: string): string {
+  return `(timestamp 'epoch' + ${ms} * interval '1 millisecond') at time zone 'UTC'`;
 }
 
 // eslint-disable-next-line no-control-regex

@@ -39,14 +39,19 @@ interface BuilderPool {
 const require = createRequire(import.meta.url);
 
 // Hot-path statements look up primary keys. Without statistics, as after `migrate up`, the planner
-// would choose sequential scans. These settings prevent this, and plan each statement only once.
+// would choose sequential scans. These settings prevent this, and jit would cost more than it saves.
 const PLANNING = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
-  plan_cache_mode: 'force_generic_plan',
   jit: 'off',
 };
+
+/**
+ * Whether Postgres plans a prepared statement once (`generic`) or on each execution (`custom`).
+ * Citus needs the latter: only with the values can it send a whole statement to a worker.
+ */
+export type Plans = 'generic' | 'custom';
 
 /**
  * The number of sessions for a process's advisory locks: maintenance, counts, and a sample with its
@@ -63,7 +68,12 @@ const SESSIONS = 4;
  */
 export function openDatabase(
   settings: DatabaseSettings,
-  { poolSize, name, answerMs = 30_000 }: { poolSize: number; name: string; answerMs?: number },
+  {
+    poolSize,
+    name,
+    answerMs = 30_000,
+    plans = 'generic',
+  }: { poolSize: number; name: string; answerMs?: number; plans?: Plans },
 ): Database {
   const connection = databaseConnection(settings, name);
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } =
@@ -98,7 +108,11 @@ export function openDatabase(
     return opened;
   };
   const openSessions = (max: number) => {
-    const start = started({ ...PLANNING, statement_timeout: String(answerMs) });
+    const start = started({
+      ...PLANNING,
+      plan_cache_mode: `force_${plans}_plan`,
+      statement_timeout: String(answerMs),
+    });
     return openPool({ ...(direct ?? connection), max, start }, sessionDetector);
   };
   const detector = detectorAt(connection, pooled);

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { bytesText } from '../events/kept-messages.js';
-import { notDatedByArrival } from '../events/message-arrivals.js';
+import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from '../events/message-arrivals.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
-import { clean } from '../postgres/columns.js';
+import { clean, timeAt } from '../postgres/columns.js';
 
 export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
@@ -33,12 +33,16 @@ export async function quarantineMessages(
   const refs = (['projectId', 'id'] as const).map((name) => messages.map((m) => m[name]));
   const { rows: stored } = await pool.query<{ id: string }>({
     name: 'quarantine-messages',
-    text: `insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
-           select project, id, source, timestamptz 'epoch' + ms * interval '1 millisecond', coordinates, code, reason, headers, ${PIECE}
-           from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
-             as u(start, length, project, id, source, ms, coordinates, code, reason, headers)
-           where ${notDatedByArrival('u.project', 'u.id')}
-           order by project, id
+    text: `with u as materialized (
+             select project, message, source, ${timeAt('ms')} as occurred_at, coordinates, code, reason, headers, ${PIECE} as raw
+             from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
+               as u(start, length, project, message, source, ms, coordinates, code, reason, headers)
+           ),
+           ${DATED_BY_ARRIVAL}
+           insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
+           select project, message, source, occurred_at, coordinates, code, reason, headers, raw from u
+           where ${NOT_DATED_BY_ARRIVAL}
+           order by project, message
            on conflict do nothing returning id`,
     values: [
       ...raw,
