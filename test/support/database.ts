@@ -118,7 +118,10 @@ async function migrated(
 
 function hash(migrate: (url: string) => Promise<unknown>): string {
   const hash = crypto.createHash('sha256').update(migrate.toString());
-  for (const file of fs.readdirSync(migrations).sort())
+  for (const file of fs
+    .readdirSync(migrations)
+    .filter((name) => name.endsWith('.sql'))
+    .sort())
     hash.update(file).update(fs.readFileSync(path.join(migrations, file)));
   return hash.digest('hex').slice(0, 16);
 }

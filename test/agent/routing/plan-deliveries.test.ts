@@ -126,6 +126,7 @@ function filtered(
   return {
     id: 'p',
     type: 'outgoing',
+    shard: 'default',
     subscriptionsOfText: new Map(),
     functionVersions: new Map(),
     unreadable: new Set(),

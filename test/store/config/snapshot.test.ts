@@ -60,7 +60,7 @@ snapshots('everything that agents need is read, field by field', async () => {
   const snapshot = await readSnapshot(db.pool);
   assert.equal(
     snapshot.projects.find(({ id }) => id === projectId),
-    { id: projectId, name: 'orders', type: 'outgoing', config },
+    { id: projectId, name: 'orders', type: 'outgoing', config, shard: 'default' },
   );
   const endpoint = snapshot.endpoints.find(({ id }) => id === endpointId)!;
   const [secret] = endpoint.secrets;
@@ -263,6 +263,30 @@ snapshots(
       bytes: 0,
       texts: null,
     });
+  },
+);
+
+snapshots(
+  'a shard reads the projects with rows in it, and the sources of those that it takes events of',
+  async () => {
+    const { projectId, sourceId } = await makeAll();
+    const read = async (shard: string | null) => {
+      const [project] = await readProjects(db.pool, [projectId], 1_000_000, shard);
+      return (
+        project?.texts &&
+        project.texts.sources.map((text) => (JSON.parse(text) as { id: string }).id)
+      );
+    };
+    await db.rows(`insert into shards (name, schema_name) values ('other', 's1')`);
+    assert.equal(await read('default'), [sourceId]);
+    assert.is(await read('other'), null);
+    await db.rows(
+      `update projects set shard = 'other', former_shards = '{default}' where id = $1`,
+      [projectId],
+    );
+    assert.equal(await read('default'), []);
+    assert.equal(await read('other'), [sourceId]);
+    assert.equal(await read(null), [sourceId]);
   },
 );
 

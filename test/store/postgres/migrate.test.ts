@@ -132,6 +132,8 @@ migrate(
       const replaceable = [
         ...['agents', 'config_version', 'project_versions', 'metric_samples', 'count_changes'],
         ...['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'],
+        // Its migration refuses to drop others than the default one.
+        'shards',
       ];
       const guarded = names.flatMap((name) =>
         droppedTables(readFileSync(join(migrationsDir(), `${name}.down.sql`), 'utf8')),

@@ -16,7 +16,13 @@ const TAG_BYTES = 16;
 
 /** The row field or cookie that holds a secret. Sealed text cannot be opened in another place. */
 export type SecretPlace = readonly [
-  table: 'endpoints' | 'sources' | 'notification_channels' | 'idempotent_requests' | 'cookies',
+  table:
+    | 'endpoints'
+    | 'sources'
+    | 'notification_channels'
+    | 'shards'
+    | 'idempotent_requests'
+    | 'cookies',
   id: string,
   ...field: string[],
 ];

@@ -49,6 +49,9 @@ const wrongOnes =
       ? problems[0]!.sentence
       : `${problems.length} ${things} are wrong:\n${listed(problems)}`;
 
+const ofShard = (shard: string | undefined) =>
+  shard === undefined ? '' : ` of the shard ${shard}`;
+
 /** Every error that a user may see. Details must not contain secrets. */
 // prettier-ignore
 export const errors = {
@@ -119,12 +122,16 @@ export const errors = {
   database_exhausted: row(503, 'Postgres at {host}:{port} cannot write: {reason}',
     'free disk space or memory on its host; the gateway needs no restart'),
   migration_pending: row(503,
-    ({ pending }: { pending: readonly string[] }) =>
-      `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`}: ${pending.join(', ')}`,
+    ({ pending, shard }: { pending: readonly string[]; shard?: string }) =>
+      `the database${ofShard(shard)} lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`}: ${pending.join(', ')}`,
     'run `gateway migrate up`, then start again'),
   database_newer: row(503,
-    ({ unknown }: { unknown: readonly string[] }) => `the database is newer than this gateway: it has ${unknown.join(', ')}`,
+    ({ unknown, shard }: { unknown: readonly string[]; shard?: string }) => `the database${ofShard(shard)} is newer than this gateway: it has ${unknown.join(', ')}`,
     'install the version of the gateway that made these migrations, or a later one'),
+  shard_unknown: row(503, 'this process does not know the shard {name}',
+    'try again in a few seconds, when it has read the shards; if it stays, compare the project with `gateway shards list`'),
+  shard_schema: row(503, 'the sessions of the shard {name} use the schema {found} instead of {schema}',
+    'a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
   migration_drops: row(409,
     ({ migrations, tables }: { migrations: readonly string[]; tables: readonly string[] }) =>
       `rolling back ${migrations.join(', ')} would drop ${tables.length === 1 ? 'a table that holds' : 'tables that hold'} data: ${tables.join(', ')}; nothing was rolled back`,

@@ -87,6 +87,8 @@ export class ConfigCache {
       readonly eventLoopMs: number;
       /** The interval of version queries, for a process without a heartbeat that calls `seen`. */
       readonly verifyMs?: number;
+      /** Loads only the projects with rows in this shard. By default, all. */
+      readonly shard?: string;
     },
   ) {
     this.#notifications = new ConfigNotifications(database);
@@ -312,7 +314,7 @@ export class ConfigCache {
     for (let left = ids; left.length > 0;) {
       let read: readonly ReadProject[];
       try {
-        read = await readProjects(pool, left, PROJECT_BYTES_MAX);
+        read = await readProjects(pool, left, PROJECT_BYTES_MAX, this.options.shard);
       } catch (error) {
         // Throws if the statement fails even without a project: Postgres is down or does not accept
         // it.

@@ -54,6 +54,8 @@ interface Subscription extends RoutedSubscription {
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
+  /** The shard that takes new events. */
+  readonly shard: string;
   /** Active subscriptions by the digest of their text. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
   /** The function version of each active subscription by id, or null if it has no function. */
@@ -107,10 +109,11 @@ export function* projectOf(
     record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
   const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
-  const { id, type } = record;
+  const { id, type, shard } = record;
   return {
     id,
     type,
+    shard,
     eventTypes,
     subscriptionsOfText: subscriptions,
     functionVersions,

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
+import type { ProjectShards } from '../shards/shards.js';
 import { softDeleteTable } from './soft-deletes.js';
 
 /**
@@ -67,9 +68,11 @@ export interface ProjectRecord {
   readonly name: string;
   readonly type: 'outgoing' | 'incoming';
   readonly config: ProjectConfig;
+  /** The shard that takes new events. */
+  readonly shard: string;
 }
 
-export interface ProjectRow extends ProjectRecord {
+export interface ProjectRow extends ProjectRecord, ProjectShards {
   readonly organisation_id: string;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -79,7 +82,17 @@ export type ProjectFields = Pick<ProjectRow, 'name' | 'config'>;
 
 const rows = softDeleteTable<ProjectRow>(
   'projects',
-  ['id', 'organisation_id', 'name', 'type', 'config', 'created_at', 'updated_at'],
+  [
+    'id',
+    'organisation_id',
+    'name',
+    'type',
+    'config',
+    'shard',
+    'former_shards',
+    'created_at',
+    'updated_at',
+  ],
   ['config'],
 );
 
@@ -87,7 +100,7 @@ const rows = softDeleteTable<ProjectRow>(
 export function insertProject(
   knex: Knex,
   organisationId: string,
-  fields: ProjectFields & Pick<ProjectRow, 'type'>,
+  fields: ProjectFields & Pick<ProjectRow, 'type'> & Partial<Pick<ProjectRow, 'shard'>>,
 ): Promise<ProjectRow> {
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }

@@ -67,11 +67,15 @@ export interface ReadProject {
  * Returns the first project, and more up to a total of `maxBytes`. Each record is a separate row:
  * the driver parses a row synchronously, and a row of several megabytes would block the process.
  * Takes no lock.
+ *
+ * @param shard omits projects without rows in this shard, and the sources of those that have moved
+ *   away. Null reads all.
  */
 export async function readProjects(
   pool: pg.Pool,
   ids: readonly string[],
   maxBytes: number,
+  shard: string | null = null,
 ): Promise<ReadProject[]> {
   const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
     `select u.n, '${part}', row_to_json(r)::text
@@ -84,18 +88,21 @@ export async function readProjects(
   const { rows } = await pool.query<Row>({
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
-           live as (select asked.n, p.id, p.name, p.type, p.config from asked join projects p on p.id = asked.id and p.deleted_at is null),
+           live as (
+             select asked.n, p.id, p.name, p.type, p.config, p.shard from asked join projects p on p.id = asked.id and p.deleted_at is null
+             where $3::text is null or p.shard = $3 or $3 = any (p.former_shards)
+           ),
            records(n, part, text) as materialized (
-             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config)::text from live
+             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard)::text from live
              union all ${records('endpoints', columnsOf(endpointRecord))}
              union all ${records('subscriptions', `${columnsOf(subscriptionRecord)}, case when function is not null then updated_at end as function_version`, 'not is_disabled')}
-             union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`)}
+             union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text is null or u.shard = $3)')}
              union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),
            sized as (select n, sum(octet_length(text)) as bytes from records group by n),
            measured as (select id, n, coalesce(bytes, 0)::float8 as bytes, coalesce(sum(bytes) over (order by n), 0) <= $2::bigint as fits from asked left join sized using (n))
            select m.id, m.bytes, m.fits, r.part, r.text from measured m left join records r on r.n = m.n and m.fits order by m.n`,
-    values: [ids, maxBytes],
+    values: [ids, maxBytes, shard],
   });
   const read: (ReadProject & { texts: Record<keyof ProjectTexts, string[]> | null })[] = [];
   for (const { id, bytes, fits, part, text } of rows) {

@@ -59,6 +59,16 @@ export type Plans = 'generic' | 'custom';
  */
 const SESSIONS = 4;
 
+interface OpenOptions {
+  readonly poolSize: number;
+  /** The application name of the sessions. */
+  readonly name: string;
+  readonly answerMs?: number;
+  /** The only schema of the `search_path`. By default, the role's. */
+  readonly schema?: string | undefined;
+  readonly plans?: Plans;
+}
+
 /**
  * Opens the pools, which connect on first use. The client waits a second longer than the statement
  * timeout `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
@@ -68,12 +78,7 @@ const SESSIONS = 4;
  */
 export function openDatabase(
   settings: DatabaseSettings,
-  {
-    poolSize,
-    name,
-    answerMs = 30_000,
-    plans = 'generic',
-  }: { poolSize: number; name: string; answerMs?: number; plans?: Plans },
+  { poolSize, name, answerMs = 30_000, schema, plans = 'generic' }: OpenOptions,
 ): Database {
   const connection = databaseConnection(settings, name);
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } =
@@ -81,7 +86,10 @@ export function openDatabase(
   const direct = directConnection(settings, connection);
   const started = (more: Readonly<Record<string, string>> = {}) => ({
     ...pooledParameters,
-    options: sessionOptions(more, connection.session),
+    options: sessionOptions(
+      { ...(schema && { search_path: schema }), ...more },
+      connection.session,
+    ),
   });
   const pooled: SessionStart = direct ? pooledParameters : started();
   const connect = async (more: SessionConfig) => {

@@ -33,8 +33,31 @@ function namesIn(dir: string): string[] {
   return [...new Set(names)].sort();
 }
 
+/** The subfolder with the first migration of a shard: all data-plane tables up to then. */
+const SHARD_DIR = 'shards';
+/** A line of migrations that change tables of the data plane only, and so apply to every shard. */
+const OF_DATA_PLANE = /^-- plane: data$/m;
+
+/**
+ * Returns the folder of each migration by its name, in order. A shard other than the default one
+ * has only the tables of the data plane.
+ */
+function foldersOf(dir: string, shard: Migrating['shard']): ReadonlyMap<string, string> {
+  if (shard === undefined) return new Map(namesIn(dir).map((name) => [name, dir]));
+  const base = join(dir, SHARD_DIR);
+  const changes = namesIn(dir).filter((name) =>
+    OF_DATA_PLANE.test(readFileSync(join(dir, `${name}.up.sql`), 'utf8')),
+  );
+  return new Map([
+    ...namesIn(base).map((name) => [name, base] as const),
+    ...changes.map((name) => [name, dir] as const),
+  ]);
+}
+
 export interface Migrating extends Partial<LockWait> {
   readonly dir?: string;
+  /** The name of a shard other than the default one, which has only the data plane. */
+  readonly shard?: string | undefined;
 }
 
 /**
@@ -51,12 +74,12 @@ const TRIES_MS = 60_000;
  */
 export function migrateUp(
   database: Database,
-  { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {},
+  { dir = migrationsDir(), shard, onWait, triesMs = TRIES_MS }: Migrating = {},
 ): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
-    await checkNotNewer(database, dir);
+    await checkNotNewer(database, dir, shard);
     const latest = () =>
-      database.knex.migrate.latest(knexConfig(dir)) as Promise<[number, string[]]>;
+      database.knex.migrate.latest(knexConfig(dir, shard)) as Promise<[number, string[]]>;
     const [, applied] = await withLocks(database, latest, { triesMs, onWait });
     if (applied.length > 0) await analyzeFilled(database);
     return applied;
@@ -87,16 +110,18 @@ export function migrateDown(
   {
     max = 1,
     dir = migrationsDir(),
+    shard,
     dropData = false,
     onWait,
     triesMs = TRIES_MS,
   }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
-    await checkNotNewer(database, dir);
-    if (!dropData) await checkDrops(database, dir, max);
+    await checkNotNewer(database, dir, shard);
+    if (!dropData) await checkDrops(database, { dir, shard }, max);
     const undone: string[] = [];
-    const one = () => database.knex.migrate.down(knexConfig(dir)) as Promise<[number, string[]]>;
+    const one = () =>
+      database.knex.migrate.down(knexConfig(dir, shard)) as Promise<[number, string[]]>;
     while (undone.length < max) {
       const [, names] = await withLocks(database, one, { triesMs, onWait });
       if (names.length === 0) break;
@@ -110,14 +135,21 @@ export function migrateDown(
  * Throws `migration_drops` if a migration drops a table with rows, unless its `-- rebuilt:` line says
  * that `up` or agents recreate them.
  */
-async function checkDrops(database: Database, dir: string, max: number): Promise<void> {
-  const applied = (await migrationStates(database, dir))
+async function checkDrops(
+  database: Database,
+  { dir, shard }: Required<Pick<Migrating, 'dir' | 'shard'>>,
+  max: number,
+): Promise<void> {
+  const folders = foldersOf(dir, shard);
+  const applied = (await migrationStates(database, dir, shard))
     .filter(({ state }) => state === 'applied')
     .map(({ name }) => name);
   const undone = applied.reverse().slice(0, max);
   const drops: { name: string; table: string }[] = [];
   for (const name of undone) {
-    for (const table of droppedTables(readFileSync(join(dir, `${name}.down.sql`), 'utf8'))) {
+    for (const table of droppedTables(
+      readFileSync(join(folders.get(name)!, `${name}.down.sql`), 'utf8'),
+    )) {
       if ((await database.pool.query(`select from ${table} limit 1`)).rowCount)
         drops.push({ name, table });
     }
@@ -151,8 +183,9 @@ export function droppedTables(sql: string): string[] {
 export async function pendingMigrations(
   database: Database,
   dir = migrationsDir(),
+  shard?: Migrating['shard'],
 ): Promise<{ pending: string[]; unknown: string[] }> {
-  const states = await migrationStates(database, dir);
+  const states = await migrationStates(database, dir, shard);
   const namesOf = (state: MigrationState['state']) =>
     states.filter((it) => it.state === state).map(({ name }) => name);
   return { pending: namesOf('pending'), unknown: namesOf('unknown') };
@@ -171,8 +204,9 @@ export interface MigrationState {
 export async function migrationStates(
   database: Database,
   dir = migrationsDir(),
+  shard?: Migrating['shard'],
 ): Promise<MigrationState[]> {
-  const known = namesIn(dir);
+  const known = [...foldersOf(dir, shard).keys()];
   const { rows: tables } = await database.pool.query<{ there: boolean }>(
     `select to_regclass('${TABLE}') is not null as there`,
   );
@@ -198,10 +232,12 @@ export interface MigrationStatus extends MigrationState {
 export async function migrationStatus(
   database: Database,
   dir = migrationsDir(),
+  shard?: Migrating['shard'],
 ): Promise<MigrationStatus[]> {
-  const states = await migrationStates(database, dir);
+  const states = await migrationStates(database, dir, shard);
   const pending = states.filter(({ state }) => state === 'pending').map(({ name }) => name);
-  const locks = await estimateLocks(database, dir, pending);
+  const folders = foldersOf(dir, shard);
+  const locks = await estimateLocks(database, (name) => folders.get(name)!, pending);
   return states.map((state) => ({ ...state, locks: locks.get(state.name) ?? null }));
 }
 
@@ -213,10 +249,11 @@ export async function requireReady(
   database: Database,
   settings: DatabaseSettings,
   log: Pick<Log, 'warn'>,
+  shard?: Migrating['shard'],
 ): Promise<void> {
   try {
     await requireSessions(database, settings);
-    const newer = await requireMigrated(database);
+    const newer = await requireMigrated(database, undefined, shard);
     if (newer.length > 0)
       log.warn(
         { migrations: newer },
@@ -237,18 +274,25 @@ const CONTRACTS = /^\d{4}_contract_/;
 export async function requireMigrated(
   database: Database,
   dir = migrationsDir(),
+  shard?: Migrating['shard'],
 ): Promise<readonly string[]> {
-  const { pending, unknown } = await pendingMigrations(database, dir);
+  const { pending, unknown } = await pendingMigrations(database, dir, shard);
   if (unknown.some((name) => CONTRACTS.test(name)))
-    throw new GatewayError('database_newer', { unknown });
-  if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
+    throw new GatewayError('database_newer', { unknown, ...(shard !== undefined && { shard }) });
+  if (pending.length > 0)
+    throw new GatewayError('migration_pending', { pending, ...(shard !== undefined && { shard }) });
   return unknown;
 }
 
 /** Throws `database_newer` for unknown migrations: only the version that has them can migrate. */
-async function checkNotNewer(database: Database, dir: string): Promise<void> {
-  const { unknown } = await pendingMigrations(database, dir);
-  if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+async function checkNotNewer(
+  database: Database,
+  dir: string,
+  shard: Migrating['shard'],
+): Promise<void> {
+  const { unknown } = await pendingMigrations(database, dir, shard);
+  if (unknown.length > 0)
+    throw new GatewayError('database_newer', { unknown, ...(shard !== undefined && { shard }) });
 }
 
 /**
@@ -373,13 +417,14 @@ async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> 
   return rows.map(({ holder }) => holder);
 }
 
-function knexConfig(dir: string): Knex.MigratorConfig {
+function knexConfig(dir: string, shard: Migrating['shard']): Knex.MigratorConfig {
+  const folders = foldersOf(dir, shard);
   return {
     tableName: TABLE,
     migrationSource: {
-      getMigrations: () => Promise.resolve(namesIn(dir)),
+      getMigrations: () => Promise.resolve([...folders.keys()]),
       getMigrationName: (name: string) => name,
-      getMigration: (name: string) => Promise.resolve(migration(dir, name)),
+      getMigration: (name: string) => Promise.resolve(migration(folders.get(name)!, name)),
     } satisfies Knex.MigrationSource<string>,
   };
 }

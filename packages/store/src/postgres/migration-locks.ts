@@ -43,7 +43,7 @@ export function declaredLocks(sql: string): MigrationLock[] | undefined {
 /** Estimates the locks of migrations from the row counts that Postgres keeps; scans no table. */
 export async function estimateLocks(
   { pool }: Pick<Database, 'pool'>,
-  dir: string,
+  folderOf: (name: string) => string,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, LockEstimate[] | undefined>> {
   const { rows: counted } = await pool.query<{ table: string; rows: number }>(
@@ -56,7 +56,7 @@ export async function estimateLocks(
   return new Map(
     names.map((name) => [
       name,
-      declaredLocks(readFileSync(join(dir, `${name}.up.sql`), 'utf8'))?.map(
+      declaredLocks(readFileSync(join(folderOf(name), `${name}.up.sql`), 'utf8'))?.map(
         ({ table, blocks, secondsPerMillionRows }) => {
           const rows = rowsOf.get(table) ?? 0;
           const seconds = Math.round((rows / 1e5) * secondsPerMillionRows) / 10;

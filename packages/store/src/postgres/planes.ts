@@ -1,6 +1,25 @@
 import type { Pool } from 'pg';
 import type { Database } from './database.js';
 
+/** The tables of the data plane. All others belong to the control plane. */
+export const DATA_TABLES: readonly string[] = [
+  'activity',
+  'agents',
+  'backlog_samples',
+  'count_changes',
+  'delivery_attempt_counts',
+  'delivery_attempts',
+  'event_counts',
+  'event_deliveries',
+  'event_delivery_counts',
+  'event_messages',
+  'events',
+  'idempotency_keys',
+  'message_arrivals',
+  'metric_samples',
+  'quarantined_messages',
+];
+
 /**
  * The databases of a project: `control` has its configuration, and `data` its events, deliveries
  * and counts. No statement names tables of both, so that they can be on different servers.

@@ -1,0 +1,2 @@
+export * from './open-shards.js';
+export * from './shards.js';

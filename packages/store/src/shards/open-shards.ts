@@ -1,0 +1,127 @@
+import type { Open } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
+import type { DatabaseSettings } from '../postgres/connection.js';
+import { openDatabase, type Database } from '../postgres/database.js';
+import { DEFAULT_SHARD, listShards, type ShardRow } from './shards.js';
+
+type ShardPlace = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
+
+/** A shard with its open pools. */
+export interface Shard {
+  readonly name: string;
+  readonly database: Database;
+  /** The settings of the database, to name its address in errors. */
+  readonly settings: DatabaseSettings;
+}
+
+interface OpenShardsOptions {
+  readonly settings: DatabaseSettings;
+  /** Opens the sealed passwords. */
+  readonly open: Open;
+  readonly poolSize: number;
+  /** The application name of the sessions. */
+  readonly name: string;
+}
+
+/**
+ * The open shards of a process. The default shard shares the pools of the control plane, so that a
+ * gateway with one Postgres has no more connections than without shards.
+ */
+export class Shards {
+  readonly #shards = new Map<string, Shard>();
+  /** The place of each shard but the default one, to notice when it changes. */
+  readonly #places = new Map<string, string>();
+
+  /** @param control the database of the control plane, which the caller closes */
+  constructor(
+    private readonly control: Database,
+    private readonly options: OpenShardsOptions,
+  ) {
+    const { settings } = options;
+    this.#shards.set(DEFAULT_SHARD, { name: DEFAULT_SHARD, database: control, settings });
+  }
+
+  /** All shards, the default one first. */
+  get all(): readonly Shard[] {
+    return [...this.#shards.values()];
+  }
+
+  /**
+   * Reads the shards, opens the new ones and closes those that were removed or have another
+   * address. Connects to none. Rejects if the control plane is unreachable.
+   *
+   * @throws GatewayError `not_unsealable` if a password was sealed with another key
+   */
+  async refresh(): Promise<void> {
+    const rows = await listShards(this.control.pool);
+    const places = new Map(
+      rows
+        .filter(({ name }) => name !== DEFAULT_SHARD)
+        .map(({ name, address, schema, isCitus }) => [
+          name,
+          {
+            row: { name, address, schema, isCitus },
+            text: JSON.stringify([address, schema, isCitus]),
+          },
+        ]),
+    );
+    for (const [name, text] of this.#places) {
+      if (places.get(name)?.text === text) continue;
+      this.#places.delete(name);
+      const { database } = this.#shards.get(name)!;
+      this.#shards.delete(name);
+      await database.close();
+    }
+    for (const [name, { row, text }] of places) {
+      if (this.#places.has(name)) continue;
+      this.#shards.set(name, this.#open(row));
+      this.#places.set(name, text);
+    }
+  }
+
+  /**
+   * Returns a shard.
+   *
+   * @throws GatewayError `shard_unknown` if this process has not read it
+   */
+  of(name: string): Shard {
+    const shard = this.#shards.get(name);
+    if (!shard) throw new GatewayError('shard_unknown', { name });
+    return shard;
+  }
+
+  /** Closes the pools of all shards but the default one. */
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#places.keys()].map((name) => this.#shards.get(name)!.database.close()),
+    );
+  }
+
+  #open(row: ShardPlace): Shard {
+    const { poolSize, name } = this.options;
+    const settings = shardSettings(row, this.options);
+    const database = openDatabase(settings, { poolSize, name, ...sessionOf(row) });
+    return { name: row.name, database, settings };
+  }
+}
+
+/** Returns the settings of a shard's database: those of `database.*`, with its own address. */
+export function shardSettings(
+  { name, address }: Pick<ShardRow, 'name' | 'address'>,
+  { settings, open }: Pick<OpenShardsOptions, 'settings' | 'open'>,
+): DatabaseSettings {
+  if (!address) return settings;
+  const { password, options, ...place } = address;
+  const { direct: _direct, options: _options, password: _password, ...shared } = settings;
+  return {
+    ...shared,
+    ...place,
+    ...(password !== null && { password: open(password, ['shards', name, 'password']) }),
+    ...(options !== null && { options }),
+  };
+}
+
+/** Returns the options of `openDatabase` that depend on the shard. */
+export function sessionOf({ schema, isCitus }: Pick<ShardRow, 'schema' | 'isCitus'>) {
+  return { schema: schema ?? undefined, plans: isCitus ? 'custom' : 'generic' } as const;
+}

@@ -1,0 +1,100 @@
+import type pg from 'pg';
+import type { Querier } from '../postgres/connection.js';
+
+/** The shard in the database of the settings `database.*`, beside the control plane. */
+export const DEFAULT_SHARD = 'default';
+
+/** The database of a shard. The password is sealed. */
+export interface ShardAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly username: string;
+  readonly password: string | null;
+  readonly database: string;
+  /** As in `database.options`. */
+  readonly options: string | null;
+}
+
+export interface ShardRow {
+  readonly name: string;
+  /** Null for the database of the settings `database.*`. */
+  readonly address: ShardAddress | null;
+  /** The schema with the shard's tables. Null for the one that the role finds first. */
+  readonly schema: string | null;
+  /** Whether the schema is distributed by Citus. */
+  readonly isCitus: boolean;
+  /** Whether no new project is assigned to the shard. */
+  readonly isDraining: boolean;
+  readonly createdAt: Date;
+}
+
+const COLUMNS = `name, case when host is not null then json_build_object('host', host, 'port', port, 'username', username, 'password', password, 'database', database, 'options', options) end as address,
+  schema_name as schema, is_citus as "isCitus", is_draining as "isDraining", created_at as "createdAt"`;
+
+/** Returns all shards, the default one first and the others by name. */
+export async function listShards(pool: Querier): Promise<ShardRow[]> {
+  const { rows } = await pool.query<ShardRow>({
+    name: 'list-shards',
+    text: `select ${COLUMNS} from shards order by name <> '${DEFAULT_SHARD}', name`,
+  });
+  return rows;
+}
+
+export type NewShard = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
+
+/** Adds a shard. Returns false if one with its name exists. */
+export async function insertShard(
+  pool: Querier,
+  { name, address, schema, isCitus }: NewShard,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `insert into shards (name, host, port, username, password, database, options, schema_name, is_citus)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
+    [
+      name,
+      address?.host ?? null,
+      address?.port ?? null,
+      address?.username ?? null,
+      address?.password ?? null,
+      address?.database ?? null,
+      address?.options ?? null,
+      schema,
+      isCitus,
+    ],
+  );
+  return rowCount === 1;
+}
+
+/** Sets whether new projects may be assigned to a shard. Returns false if it does not exist. */
+export async function setDraining(
+  pool: Querier,
+  name: string,
+  isDraining: boolean,
+): Promise<boolean> {
+  const { rowCount } = await pool.query('update shards set is_draining = $2 where name = $1', [
+    name,
+    isDraining,
+  ]);
+  return rowCount === 1;
+}
+
+/** Where the rows of a project are. */
+export interface ProjectShards {
+  /** The shard that takes new events. */
+  readonly shard: string;
+  /** Shards with events from before a move, the newest first. */
+  readonly former_shards: readonly string[];
+}
+
+/** Returns the shards of a project, including a deleted one, or undefined if there is none. */
+export async function readProjectShards(
+  pool: Pick<pg.Pool, 'query'>,
+  projectId: string,
+): Promise<ProjectShards | undefined> {
+  const { rows } = await pool.query<ProjectShards>({
+    name: 'project-shards',
+    text: 'select shard, former_shards from projects where id = $1',
+    values: [projectId],
+  });
+  return rows[0];
+}
