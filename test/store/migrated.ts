@@ -1,5 +1,6 @@
 import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
+import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { connectionOf, database } from '../support/database.js';
 
 export function openUrl(url: string, poolSize = 4): Database {
@@ -17,13 +18,14 @@ export async function migrate(url: string): Promise<void> {
 
 /** A private, migrated and opened database; `rows` bypasses the store. */
 export async function migratedDatabase(): Promise<
-  Database & { url: string; rows: Awaited<ReturnType<typeof database>>['rows'] }
+  Database & { url: string; planes: Planes; rows: Awaited<ReturnType<typeof database>>['rows'] }
 > {
   const own = await database({ migrate });
   const opened = openUrl(own.url);
   return {
     ...opened,
     url: own.url,
+    planes: bothPlanes(opened),
     rows: own.rows,
     close: async () => {
       await opened.close();

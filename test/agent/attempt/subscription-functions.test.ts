@@ -6,7 +6,7 @@ import {
   toggleSubscription,
   updateSubscription,
 } from '#store/config/subscriptions';
-import { resendEventDelivery } from '#store/deliveries/delivery-log';
+import { findEventDelivery, resendEventDelivery } from '#store/deliveries/delivery-log';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -141,7 +141,8 @@ functions(
       await become(running, shop, 'retry later');
       await change(shop, THROWS);
       await become(running, shop, 'success');
-      await resendEventDelivery(db.pool, running.projectId, id!, ['success']);
+      const delivery = await findEventDelivery(db.planes, running.projectId, id!);
+      await resendEventDelivery(db.planes, delivery!, ['success']);
       await shop.at.received(3);
       assert.equal(bodies(shop.at), Array(3).fill('{"masked":2}'));
     }),

@@ -25,7 +25,7 @@ const options = {
   sandbox,
   maxMessageBytes,
   catalogue: eventTypeCatalogue(db.pool),
-  pool: db.pool,
+  planes: db.planes,
   idempotencyWindowSeconds,
 };
 const replayer = {
@@ -52,7 +52,7 @@ async function waiting(
     headers: fields.headers ?? '{}',
   });
   await quarantineMessages(db.pool, [message]);
-  const [read] = await readReplayable(db.pool, [message]);
+  const [read] = await readReplayable(db.planes, [message]);
   return { ...read!, bodyFunction: fields.bodyFunction ?? null };
 }
 
@@ -230,7 +230,7 @@ replay('a message that is not UTF-8 waits for a function that reads its bytes', 
   assert.is((await replayer.replay(message)).kind, 'refused');
   const reading =
     'function transform(payload, message) { return { event_type: "a", data: { bytes: Array.from(message.bytes) } }; }';
-  const [again] = await readReplayable(db.pool, [message]);
+  const [again] = await readReplayable(db.planes, [message]);
   assert.is((await replayer.replay({ ...again!, bodyFunction: reading })).kind, 'replayed');
   assert.is((await eventsOf(message))[0]?.data, '{"bytes":[0,255,30]}');
 });

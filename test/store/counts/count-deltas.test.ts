@@ -22,6 +22,7 @@ import {
   lockAwaited,
   newDelivery,
   newEvents,
+  ENDPOINT,
   PROJECT,
 } from '../batches.js';
 import { assertCounted, forgetAllCounts } from '../counted.js';
@@ -176,19 +177,14 @@ counts('deliveries that are made due again leave the count of how they had ended
   const made = await make(8, { projectId, endpointId });
   await end(made.slice(0, 5), failed);
   await end(made.slice(5));
+  const resend = (id: string) => {
+    const delivery = { project_id: projectId, id, endpoint_id: endpointId };
+    return resendEventDelivery(db.planes, delivery, ['success', 'failure']);
+  };
   await assertCounted(db);
-  assert.is(
-    await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']),
-    true,
-  );
-  assert.is(
-    await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']),
-    false,
-  );
-  assert.is(
-    await resendEventDelivery(db.pool, projectId, made[7]!.id, ['success', 'failure']),
-    true,
-  );
+  assert.is(await resend(made[0]!.id), true);
+  assert.is(await resend(made[0]!.id), false);
+  assert.is(await resend(made[7]!.id), true);
   await assertCounted(db);
   assert.equal([await nOf('success'), await nOf('failure')], [2, 4]);
   const selection = {
@@ -500,7 +496,8 @@ async function resendWith(
     `update event_deliveries set occurred_at = to_timestamp($2::bigint / 1000.0) where id = $1`,
     [id, parseInt(id.replaceAll('-', '').slice(0, 12), 16)],
   );
-  return resendEventDelivery(own.pool, PROJECT, id, ['success']);
+  const delivery = { project_id: PROJECT, id, endpoint_id: ENDPOINT };
+  return resendEventDelivery(own.planes, delivery, ['success']);
 }
 
 counts.run();

@@ -53,12 +53,19 @@ async function setUp() {
   return { projectId, endpointId, otherEndpointId, eventId, now, ...deliveries };
 }
 
+/** Returns the reference to a delivery to the first endpoint. */
+const ref = (it: { projectId: string; endpointId: string }, id: string) => ({
+  project_id: it.projectId,
+  id,
+  endpoint_id: it.endpointId,
+});
+
 log(
   'deliveries are listed with their event and endpoint, and filtered by event, endpoint, status and time',
   async () => {
     const it = await setUp();
     const listed = async (filter: EventDeliveryFilter) =>
-      (await listEventDeliveries(db.pool, it.projectId, filter, first)).content
+      (await listEventDeliveries(db.planes, it.projectId, filter, first)).content
         .map(({ id }) => id)
         .sort();
     assert.equal(await listed({}), [it.a, it.b, it.twin, it.older].sort());
@@ -68,7 +75,7 @@ log(
     assert.equal(await listed({ endpointId: it.endpointId, statuses: ['success'] }), [it.a]);
     assert.equal(await listed({ from: new Date(it.now) }), [it.a, it.b, it.twin].sort());
     assert.equal(await listed({ eventId: newId() }), []);
-    const row = await findEventDelivery(db.pool, it.projectId, it.b);
+    const row = await findEventDelivery(db.planes, it.projectId, it.b);
     assert.equal(
       [row?.event_type, row?.endpoint_name, row?.endpoint_url, row?.endpoint_status],
       ['order.paid', 'bank', 'https://example.com/hooks', 'active'],
@@ -79,7 +86,7 @@ log(
 log('a delivery still shows its endpoint when that was deleted', async () => {
   const it = await setUp();
   await deleteEndpoint(db.knex, it.projectId, it.endpointId);
-  const row = await findEventDelivery(db.pool, it.projectId, it.a);
+  const row = await findEventDelivery(db.planes, it.projectId, it.a);
   assert.equal([row?.endpoint_name, row?.endpoint_status], ['shop', 'deleted']);
 });
 
@@ -107,11 +114,8 @@ log('a resend makes a delivery that is over due and tells the agents', async () 
   const channels: string[] = [];
   listener.on('notification', ({ channel }) => channels.push(channel));
   await listener.query('listen gateway_due');
-  assert.is(
-    await resendEventDelivery(db.pool, it.projectId, it.twin, ['failure', 'discarded']),
-    true,
-  );
-  const row = await findEventDelivery(db.pool, it.projectId, it.twin);
+  assert.is(await resendEventDelivery(db.planes, ref(it, it.twin), ['failure', 'discarded']), true);
+  const row = await findEventDelivery(db.planes, it.projectId, it.twin);
   assert.equal([row?.status, row?.attempts], ['scheduled', 11]);
   assert.ok((row?.next_attempt_at as Date) <= new Date(Date.now() + 60_000));
   await until('a notification', () => channels.includes('gateway_due'));
@@ -120,18 +124,15 @@ log('a resend makes a delivery that is over due and tells the agents', async () 
 
 log('a resend leaves deliveries alone that are in another status', async () => {
   const it = await setUp();
-  assert.is(
-    await resendEventDelivery(db.pool, it.projectId, it.a, ['failure', 'discarded']),
-    false,
-  );
-  assert.is((await findEventDelivery(db.pool, it.projectId, it.a))?.status, 'success');
+  assert.is(await resendEventDelivery(db.planes, ref(it, it.a), ['failure', 'discarded']), false);
+  assert.is((await findEventDelivery(db.planes, it.projectId, it.a))?.status, 'success');
 });
 
 log('a resend to a paused endpoint is held', async () => {
   const it = await setUp();
   await setEndpointStatus(db.knex, it.projectId, it.endpointId, { status: 'paused', reason: null });
-  await resendEventDelivery(db.pool, it.projectId, it.twin, ['failure']);
-  assert.is((await findEventDelivery(db.pool, it.projectId, it.twin))?.next_attempt_at, Infinity);
+  await resendEventDelivery(db.planes, ref(it, it.twin), ['failure']);
+  assert.is((await findEventDelivery(db.planes, it.projectId, it.twin))?.next_attempt_at, Infinity);
 });
 
 log.run();

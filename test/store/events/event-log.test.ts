@@ -79,7 +79,7 @@ log('ten at once with one idempotency key make one event', async () => {
   );
   assert.is(new Set(made.map(({ id }) => id)).size, 1);
   assert.is(made.filter(({ duplicate }) => !duplicate).length, 1);
-  assert.is((await listEvents(db.pool, projectId, {}, first)).content.length, 1);
+  assert.is((await listEvents(db.planes, projectId, {}, first)).content.length, 1);
 });
 
 log(
@@ -93,31 +93,31 @@ log(
       [now, now - 3 * DAY_MS, now + DAY_MS, now - 400 * DAY_MS, 0].map((atMs) => ({ atMs })),
     );
     const [today, before, tomorrow, longAgo, epoch] = made;
-    assert.equal(ids(await listEvents(db.pool, projectId, {}, first)), [
+    assert.equal(ids(await listEvents(db.planes, projectId, {}, first)), [
       tomorrow,
       today,
       before,
       longAgo,
       epoch,
     ]);
-    const one = await listEvents(db.pool, projectId, {}, { ...first, perPage: 2 });
+    const one = await listEvents(db.planes, projectId, {}, { ...first, perPage: 2 });
     assert.equal(ids(one), [tomorrow, today]);
     const two = await listEvents(
-      db.pool,
+      db.planes,
       projectId,
       {},
       { ...first, perPage: 2, cursor: one.nextPageCursor ?? undefined },
     );
     assert.equal(ids(two), [before, longAgo]);
     const back = await listEvents(
-      db.pool,
+      db.planes,
       projectId,
       {},
       { ...first, perPage: 2, direction: 'prev', cursor: two.prevPageCursor ?? undefined },
     );
     assert.equal(ids(back), [tomorrow, today]);
     assert.equal(
-      ids(await listEvents(db.pool, projectId, {}, { ...first, sort: 'ASC', perPage: 2 })),
+      ids(await listEvents(db.planes, projectId, {}, { ...first, sort: 'ASC', perPage: 2 })),
       [epoch, longAgo],
     );
   },
@@ -127,7 +127,7 @@ log('a list holds the events of its project alone', async () => {
   const { id: projectId } = await makeProject(db);
   const { id: otherId } = await makeProject(db);
   await makeEvents(db, otherId, [{ atMs: Date.now() }]);
-  assert.equal(ids(await listEvents(db.pool, projectId, {}, first)), []);
+  assert.equal(ids(await listEvents(db.planes, projectId, {}, first)), []);
 });
 
 log('filters narrow a list: time, source, type, status and key', async () => {
@@ -140,7 +140,7 @@ log('filters narrow a list: time, source, type, status and key', async () => {
     { atMs: now, status: 'pending' },
   ]);
   const listed = async (filter: EventFilter, page: Partial<PageRequest> = {}) =>
-    ids(await listEvents(db.pool, projectId, filter, { ...first, ...page }));
+    ids(await listEvents(db.planes, projectId, filter, { ...first, ...page }));
   assert.equal(await listed({ status: 'failed' }), [a]);
   assert.equal(await listed({ status: 'pending' }), [c]);
   assert.equal(await listed({ eventType: 'order.lost' }), [a]);
@@ -162,7 +162,7 @@ log(
     const { id: projectId } = await makeProject(db);
     const data = JSON.stringify({ text: 'x'.repeat(20_000) });
     const [id] = await makeEvents(db, projectId, [{ atMs: Date.now(), data }]);
-    const [listed] = (await listEvents(db.pool, projectId, {}, first)).content;
+    const [listed] = (await listEvents(db.planes, projectId, {}, first)).content;
     assert.equal([listed?.data, listed?.data_bytes], [null, data.length]);
     assert.is((await findEvent(db.pool, projectId, id!))?.data, data);
   },

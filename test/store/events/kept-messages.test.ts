@@ -193,7 +193,7 @@ kept(
     const event = pendingEvent({ id, coordinates, occurredAtMs: NOW, digest: messageDigest(raw) });
     assert.is(await read(event), undefined);
     await replayQuarantinedMessage(
-      db.pool,
+      db.planes,
       { ...message, editedAt: editedAt! },
       { events: [event], idempotencyWindowSeconds: 60 },
     );

@@ -9,6 +9,7 @@ import {
   readRoutingBacklog,
 } from '#store/explain/event-facts';
 import { readRouting } from '#store/config/routing-records';
+import { bothPlanes } from '#store/postgres/planes';
 import { genericPlan, noting, readWhole } from '../batches.js';
 import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -27,12 +28,12 @@ explain('an event is found by its id among those of all projects, deleted ones t
   await makeEvents(db, first.id, [{ atMs }]);
   const [id] = await makeEvents(db, second.id, [{ atMs: atMs - 5 }]);
   await db.rows('update projects set deleted_at = now() where id = $1', [second.id]);
-  const found = await findEventAnywhere(db.pool, id!);
+  const found = await findEventAnywhere(db.planes, id!);
   assert.equal(
     [found?.project_id, found?.project_name, found?.project_deleted],
     [second.id, 'second', true],
   );
-  assert.is(await findEventAnywhere(db.pool, newId()), undefined);
+  assert.is(await findEventAnywhere(db.planes, newId()), undefined);
 });
 
 explain(
@@ -64,7 +65,7 @@ explain(
       eventId: other!,
       endpointId: endpoints[0]!.id,
     });
-    const { first, counts } = await explainDeliveries(db.pool, {
+    const { first, counts } = await explainDeliveries(db.planes, {
       project_id: project.id,
       id: mine!,
     });
@@ -103,14 +104,15 @@ explain(
 
 explain('no statement reads a table of the way of a message whole', async () => {
   const { pool, texts } = noting(db);
+  const planes = bothPlanes({ pool });
   const id = newId();
-  await findEventAnywhere(pool, id);
-  await explainDeliveries(pool, { project_id: id, id });
-  await findOtherRecords(pool, id);
+  await findEventAnywhere(planes, id);
+  await explainDeliveries(planes, { project_id: id, id });
+  await findOtherRecords(planes, id);
   await readRoutingBacklog(pool, new Date());
   await keyExpiry(pool, { project_id: id, id, idempotency_key: 'k' });
   await readRouting(pool, id);
-  assert.is(texts.size, 7);
+  assert.is(texts.size, 9);
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);

@@ -7,6 +7,7 @@ import type { PageRequest, PageResult } from '#store/pagination/page';
 import { listEventDeliveries, type EventDeliveryFilter } from '#store/deliveries/delivery-log';
 import { retryDeliveries } from '#store/deliveries/retry';
 import { listEvents, type EventFilter } from '#store/events/event-log';
+import type { Planes } from '#store/postgres/planes';
 import { listQuarantinedMessages, type QuarantineFilter } from '#store/quarantine/messages';
 import { makeEndpoint, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -90,7 +91,7 @@ interface Plan {
 
 /** The rows of the large tables that a list reads, and their scans without an index condition. */
 async function lookedAt(
-  list: (pool: Pool) => Promise<PageResult<unknown>>,
+  list: (planes: Planes) => Promise<PageResult<unknown>>,
 ): Promise<{ rows: number; blocks: number; unbounded: string[]; content: number }> {
   const seen = { rows: 0, blocks: 0, unbounded: [] as string[], content: 0 };
   const visit = (plan: Plan): void => {
@@ -113,7 +114,9 @@ async function lookedAt(
     visit(plan);
     return db.pool.query(text, values);
   };
-  seen.content = (await list({ query } as unknown as Pool)).content.length;
+  seen.content = (
+    await list({ control: db.pool, data: { query } as unknown as Pool })
+  ).content.length;
   return seen;
 }
 
@@ -152,7 +155,7 @@ const BLOCKS_MAX = ROWS_MAX + 9 * 4 + 4 * 21 * 3;
 
 async function assertCheap<Filter extends object>(
   filters: readonly Filter[],
-  list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<PageResult<unknown>>,
+  list: (planes: Planes, filter: Filter, page: PageRequest) => Promise<PageResult<unknown>>,
 ): Promise<void> {
   for (const filter of filters) {
     for (const [what, page] of Object.entries({
@@ -160,9 +163,9 @@ async function assertCheap<Filter extends object>(
       last: { ...first, sort: 'ASC' as const },
       deep,
     })) {
-      const { rows, blocks, unbounded } = await lookedAt((pool) => list(pool, filter, page));
+      const { rows, blocks, unbounded } = await lookedAt((planes) => list(planes, filter, page));
       if (process.env['LIST_ROWS'])
-        await time(`${what} ${JSON.stringify(filter)}`, () => list(db.pool, filter, page));
+        await time(`${what} ${JSON.stringify(filter)}`, () => list(db.planes, filter, page));
       assert.equal(
         [
           rows <= ROWS_MAX ? 'few rows' : `${rows} rows`,
@@ -186,15 +189,17 @@ lists(
       idempotencyKey: [undefined, 'k1000'],
       from: [undefined, new Date(START_MS + ROWS / 200)],
     });
-    await assertCheap(filters, (pool, filter, page) => listEvents(pool, projectId, filter, page));
+    await assertCheap(filters, (planes, filter, page) =>
+      listEvents(planes, projectId, filter, page),
+    );
     assert.is(
-      (await listEvents(db.pool, projectId, { eventType: 'odd', status: 'failed' }, first)).content
-        .length,
+      (await listEvents(db.planes, projectId, { eventType: 'odd', status: 'failed' }, first))
+        .content.length,
       0,
     );
     assert.is(
-      (await listEvents(db.pool, projectId, { eventType: 'even', status: 'failed' }, deep)).content
-        .length,
+      (await listEvents(db.planes, projectId, { eventType: 'even', status: 'failed' }, deep))
+        .content.length,
       20,
     );
   },
@@ -219,10 +224,10 @@ lists(
     });
     await assertCheap(
       filters.filter(({ eventId, endpointId, eventType }) => eventId ?? !(endpointId && eventType)),
-      (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page),
+      (planes, filter, page) => listEventDeliveries(planes, projectId, filter, page),
     );
     const listed = async (filter: EventDeliveryFilter) =>
-      (await listEventDeliveries(db.pool, projectId, filter, first)).content;
+      (await listEventDeliveries(db.planes, projectId, filter, first)).content;
     assert.is((await listed({ statuses: ['processing'] })).length, 3);
     assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
     assert.equal(
@@ -236,7 +241,7 @@ lists(
     assert.throws(
       () =>
         listEventDeliveries(
-          db.pool,
+          db.planes,
           projectId,
           { endpointId: endpoints[0], eventType: 'third' },
           first,
@@ -255,11 +260,11 @@ lists('deliveries: those of an owner are found by the index of its endpoints', a
     eventId: [undefined, idBound(START_MS + 70, '0')],
     to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
   });
-  await assertCheap(filters, (pool, filter, page) =>
-    listEventDeliveries(pool, projectId, filter, page),
+  await assertCheap(filters, (planes, filter, page) =>
+    listEventDeliveries(planes, projectId, filter, page),
   );
   const listed = async (filter: EventDeliveryFilter) =>
-    (await listEventDeliveries(db.pool, projectId, { ownerId, ...filter }, first)).content;
+    (await listEventDeliveries(db.planes, projectId, { ownerId, ...filter }, first)).content;
   assert.equal([...new Set((await listed({})).map(({ endpoint_id: id }) => id))], [endpoints[0]]);
   assert.equal(
     [
@@ -269,7 +274,7 @@ lists('deliveries: those of an owner are found by the index of its endpoints', a
     [0, 20],
   );
   assert.throws(
-    () => listEventDeliveries(db.pool, projectId, { ownerId, eventType: 'third' }, first),
+    () => listEventDeliveries(db.planes, projectId, { ownerId, eventType: 'third' }, first),
     'no index',
   );
 });
@@ -285,7 +290,7 @@ lists(
         from: new Date(0),
         projects: [{ id: projectId, name: 'orders' }],
       };
-      const seen = await lookedAt(async (pool) => {
+      const seen = await lookedAt(async ({ data: pool }) => {
         for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true }))
           for (const tally of tallies) count += tally.count;
         return { content: [] } as unknown as PageResult<unknown>;
@@ -306,13 +311,13 @@ lists(
       sourceId: [undefined, ...sources],
       code: [undefined, 'even', 'none'],
     });
-    await assertCheap(filters, (pool, filter, page) =>
-      listQuarantinedMessages(pool, projectId, filter, page),
+    await assertCheap(filters, (planes, filter, page) =>
+      listQuarantinedMessages(planes, projectId, filter, page),
     );
     assert.is(
       (
         await listQuarantinedMessages(
-          db.pool,
+          db.planes,
           projectId,
           { code: 'odd', status: 'discarded' },
           first,
@@ -323,7 +328,7 @@ lists(
     assert.is(
       (
         await listQuarantinedMessages(
-          db.pool,
+          db.planes,
           projectId,
           { code: 'odd', sourceId: sources[1] },
           deep,
@@ -337,10 +342,10 @@ lists(
 lists(
   'the start of an id finds those that begin with it, beside other filters as well',
   async () => {
-    const { content } = await listEvents(db.pool, projectId, {}, first);
+    const { content } = await listEvents(db.planes, projectId, {}, first);
     const { id } = content[7]!;
     const found = async (filter: EventFilter) =>
-      (await listEvents(db.pool, projectId, filter, first)).content.map((it) => it.id);
+      (await listEvents(db.planes, projectId, filter, first)).content.map((it) => it.id);
     assert.equal(await found({ idPrefix: id }), [id]);
     assert.equal(
       await found({
@@ -353,7 +358,7 @@ lists(
     assert.is((await found({ idPrefix: id.slice(0, 8) })).length, 20);
     await assertCheap<EventFilter>(
       [{ idPrefix: id.slice(0, 8) }, { idPrefix: id.slice(0, 9), eventType: 'odd' }],
-      (pool, filter, page) => listEvents(pool, projectId, filter, page),
+      (planes, filter, page) => listEvents(planes, projectId, filter, page),
     );
   },
 );

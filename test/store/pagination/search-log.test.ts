@@ -36,7 +36,7 @@ interface Read {
 
 function read(projectId: string, text: string, { budget, filter, ...page }: Read = {}) {
   return listEvents(
-    db.pool,
+    db.planes,
     projectId,
     { ...filter, search: parseSearch(text) },
     { perPage: 20, direction: 'next', sort: 'DESC', ...page },
@@ -54,7 +54,7 @@ search(
     assert.equal(idsOf(all), expected);
     assert.equal([all.hasNextPage, all.searchedTo], [false, undefined]);
     const first = { perPage: 20, direction: 'next', sort: 'DESC' } as const;
-    const listed = (await listEvents(db.pool, projectId, {}, first)).content;
+    const listed = (await listEvents(db.planes, projectId, {}, first)).content;
     assert.equal(
       all.content[0],
       listed.find(({ id }) => id === ids[40]),
@@ -116,7 +116,7 @@ search('a replay selects what a search finds', async () => {
   const { projectId } = await orders();
   let count = 0;
   const selection = { search: parseSearch('data.order.id = 7') };
-  for await (const step of replaySelected(db.pool, projectId, selection, { dryRun: true }))
+  for await (const step of replaySelected(db.planes, projectId, selection, { dryRun: true }))
     count += step.count;
   assert.is(count, 5);
 });

@@ -44,7 +44,9 @@ quarantine('messages are listed newest first and filtered by code, source and st
   const { projectId, sourceId, ids } = await setUp();
   const [a, b, c] = ids as [string, string, string];
   const listed = async (filter: QuarantineFilter) =>
-    (await listQuarantinedMessages(db.pool, projectId, filter, first)).content.map(({ id }) => id);
+    (await listQuarantinedMessages(db.planes, projectId, filter, first)).content.map(
+      ({ id }) => id,
+    );
   assert.equal(await listed({}), [c, b, a]);
   assert.equal(await listed({ code: 'not_json' }), [c, a]);
   assert.equal(await listed({ sourceId }), [c, b, a]);

@@ -23,7 +23,7 @@ replay.before.each(() => empty(db));
 async function waiting(raw = 'bytes') {
   const message = quarantinedMessage({ raw: Buffer.from(raw), headers: '{"a":"b"}' });
   await quarantineMessages(db.pool, [message]);
-  return (await readReplayable(db.pool, [message]))[0]!;
+  return (await readReplayable(db.planes, [message]))[0]!;
 }
 
 const statusOf = async (id: string) =>
@@ -33,7 +33,7 @@ const statusOf = async (id: string) =>
 const count = async () =>
   (await db.rows<{ n: number }>('select count(*)::int as n from events'))[0]!.n;
 const commit = (message: Awaited<ReturnType<typeof waiting>>, events: readonly NewEvent[]) =>
-  replayQuarantinedMessage(db.pool, message, {
+  replayQuarantinedMessage(db.planes, message, {
     events: sorted(events),
     idempotencyWindowSeconds: 60,
   });
@@ -43,7 +43,7 @@ replay(
   async () => {
     const [a, b] = [await waiting('a'), await waiting('b')];
     const editedAt = await editQuarantinedMessage(db.pool, a, Buffer.from('edited'));
-    const read = await readReplayable(db.pool, [b, a, { projectId: PROJECT, id: newId() }]);
+    const read = await readReplayable(db.planes, [b, a, { projectId: PROJECT, id: newId() }]);
     assert.equal(
       read.map(({ id, body, editedAt: at, headers, occurredAtMs }) => [
         id,
@@ -74,7 +74,7 @@ replay('events that are new count as usage of today, duplicates do not', async (
   for (const id of [newId(), newId()]) {
     const message = quarantinedMessage({ projectId, id });
     await quarantineMessages(db.pool, [message]);
-    const [read] = await readReplayable(db.pool, [message]);
+    const [read] = await readReplayable(db.planes, [message]);
     const events = ['same', id].map((idempotencyKey) =>
       pendingEvent({ projectId, idempotencyKey, data: '{"ä":1}' }),
     );
@@ -103,7 +103,7 @@ replay('what was edited meanwhile is neither replayed nor edited over', async ()
   assert.ok(await editQuarantinedMessage(db.pool, message, Buffer.from('1')));
   assert.is(await editQuarantinedMessage(db.pool, message, Buffer.from('2')), undefined);
   assert.is(await commit(message, [pendingEvent()]), undefined);
-  const [now] = await readReplayable(db.pool, [message]);
+  const [now] = await readReplayable(db.planes, [message]);
   assert.is(now?.body.toString(), '1');
   assert.is(await commit(now!, [pendingEvent()]), 'all');
 });

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { deleteProject } from '#store/config/projects';
+import { bothPlanes } from '#store/postgres/planes';
 import { databaseTime } from '#store/postgres/server-facts';
 import {
   findQuarantine,
@@ -39,7 +40,7 @@ async function setUp() {
 const listed = async (
   selection: QuarantineSelection,
   part: QuarantinePart = { order: 'desc', limit: 10 },
-) => (await listQuarantine(db.pool, selection, part)).map(({ id }) => id);
+) => (await listQuarantine(db.planes, selection, part)).map(({ id }) => id);
 
 listing(
   'messages of all projects come by their time, in parts that meet without gap or overlap',
@@ -69,7 +70,7 @@ listing(
 listing('ids alone find messages in their order; those of a deleted project are gone', async () => {
   const { a, ids } = await setUp();
   const wanted = [ids[3]!, newId(), ids[0]!];
-  const found = await findQuarantine(db.pool, wanted);
+  const found = await findQuarantine(db.planes, wanted);
   assert.equal(
     found.map(({ id, project_name: name, source_name: source }) => [id, name, source]),
     [
@@ -79,7 +80,7 @@ listing('ids alone find messages in their order; those of a deleted project are 
   );
   await deleteProject(db.knex, a.id);
   assert.equal(
-    (await findQuarantine(db.pool, wanted)).map(({ id }) => id),
+    (await findQuarantine(db.planes, wanted)).map(({ id }) => id),
     [ids[3]],
   );
   assert.equal(await listed({}), [ids[3], ids[1]]);
@@ -87,9 +88,10 @@ listing('ids alone find messages in their order; those of a deleted project are 
 
 listing('no statement reads the table whole', async () => {
   const { pool, texts } = noting(db);
-  await listQuarantine(pool, { status: 'quarantined' }, { order: 'asc', limit: 10 });
-  await findQuarantine(pool, [newId()]);
-  assert.is(texts.size, 2);
+  const planes = bothPlanes({ pool });
+  await listQuarantine(planes, { status: 'quarantined' }, { order: 'asc', limit: 10 });
+  await findQuarantine(planes, [newId()]);
+  assert.is(texts.size, 3);
   for (const text of texts) assert.equal(readWhole(await genericPlan(db, text)), []);
 });
 

@@ -4,7 +4,7 @@ import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/sandboxes'
 import type { Config } from '@gateway/core/config';
 import { eventTypeCatalogue } from '@gateway/store/config';
 import { openKv, retryKv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database } from '@gateway/store/postgres';
 import {
   readReplayable,
   type QuarantineEntry,
@@ -42,13 +42,13 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
     max_message_bytes: maxMessageBytes,
     idempotency_window_seconds: idempotencyWindowSeconds,
   } = config.ingest;
-  const { pool } = database;
+  const planes = bothPlanes(database);
   const sandbox = idleSandbox(sandboxLimits(config));
   const checked = {
     sandbox,
     maxMessageBytes,
-    catalogue: eventTypeCatalogue(pool),
-    pool,
+    catalogue: eventTypeCatalogue(database.pool),
+    planes,
     idempotencyWindowSeconds,
   };
   const signals = options.dryRun ? undefined : await openSignals(config, onKvAway);
@@ -59,7 +59,7 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
         status === 'quarantined' ? [{ projectId, id }] : [],
       );
       for (let at = 0; at < refs.length; at += CONCURRENT_MESSAGES) {
-        const messages = await readReplayable(pool, refs.slice(at, at + CONCURRENT_MESSAGES));
+        const messages = await readReplayable(planes, refs.slice(at, at + CONCURRENT_MESSAGES));
         const settled = await Promise.allSettled(
           messages.map((it) => (options.dryRun ? dryRun(it, checked) : replay(it, checked))),
         );

@@ -105,11 +105,14 @@ export async function chosenPages(database: Database, chosen: Chosen): Promise<E
 
 /** Returns the messages in the order of `ids`. Throws `quarantined_unknown` if an id is unknown. */
 export async function findEntries(
-  { pool }: Pick<Database, 'pool'>,
+  database: Pick<Database, 'pool'>,
   ids: readonly string[],
 ): Promise<QuarantineEntry[]> {
-  const { findQuarantine } = await import('@gateway/store/quarantine');
-  const entries = await findQuarantine(pool, ids);
+  const [{ bothPlanes }, { findQuarantine }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/quarantine'),
+  ]);
+  const entries = await findQuarantine(bothPlanes(database), ids);
   const unknown = ids.filter((id) => !entries.some((it) => it.id === id));
   if (unknown.length > 0) throw new GatewayError('quarantined_unknown', { unknown });
   return entries;
@@ -133,20 +136,21 @@ const PAGE_ENTRIES = 200;
  * meanwhile are excluded, so that the iteration ends.
  */
 async function* quarantinedPages(
-  { pool }: Pick<Database, 'pool'>,
+  database: Pick<Database, 'pool'>,
   selection: QuarantineSelection,
 ): AsyncGenerator<QuarantineEntry[]> {
-  const [{ databaseTime }, { listQuarantine }] = await Promise.all([
+  const [{ bothPlanes, databaseTime }, { listQuarantine }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/store/quarantine'),
   ]);
+  const planes = bothPlanes(database);
   const wanted = {
     ...selection,
     status: 'quarantined',
-    quarantinedUntil: await databaseTime(pool),
+    quarantinedUntil: await databaseTime(planes.data),
   } as const;
   for (let after: string | undefined; ;) {
-    const page = await listQuarantine(pool, wanted, { order: 'asc', after, limit: PAGE_ENTRIES });
+    const page = await listQuarantine(planes, wanted, { order: 'asc', after, limit: PAGE_ENTRIES });
     if (page.length > 0) yield page;
     if (page.length < PAGE_ENTRIES) return;
     after = page.at(-1)!.id;

@@ -6,7 +6,7 @@ import type { Log } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import type { Sandbox } from '@gateway/sandbox';
 import { type EventTypeCatalogue, pauseSource } from '@gateway/store/config';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { ReadyMessage } from '../message/ready-message.js';
@@ -44,7 +44,7 @@ export type Functions = ReturnType<typeof openFunctions>;
  */
 export function openFunctions({
   config,
-  database: { pool },
+  database,
   catalogue,
   log,
   sandbox: given,
@@ -78,7 +78,7 @@ export function openFunctions({
       facts: null,
     };
     for (const id of found.sourceIds) {
-      await pauseSource(pool, source.projectId, id, {
+      await pauseSource(database.pool, source.projectId, id, {
         ...pause,
         seconds: config.transform.pause_seconds,
       });
@@ -115,7 +115,8 @@ export function openFunctions({
       messages: readonly ReplayableMessage[],
       how: { readonly dryRun: boolean },
     ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
-      const checked = { ...options, catalogue, pool, idempotencyWindowSeconds };
+      const planes = bothPlanes(database);
+      const checked = { ...options, catalogue, planes, idempotencyWindowSeconds };
       return Promise.allSettled(
         messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))),
       );

@@ -1,6 +1,6 @@
 import { eventId } from '@gateway/core/events';
 import { originalOf, readMessages } from '@gateway/store/events';
-import { rejectsContent, type Database } from '@gateway/store/postgres';
+import { rejectsContent, type Planes } from '@gateway/store/postgres';
 import {
   dropReplayedMessage,
   rejectReplayedMessage,
@@ -30,7 +30,7 @@ export type Replayed =
   | { readonly kind: 'changed' };
 
 interface CommitReplayOptions extends RunOnceOptions {
-  readonly pool: Database['pool'];
+  readonly planes: Planes;
   readonly idempotencyWindowSeconds: number;
 }
 
@@ -67,32 +67,32 @@ export async function replay(
   message: ReplayableMessage,
   options: CommitReplayOptions,
 ): Promise<Replayed> {
-  const { pool } = options;
+  const { data } = options.planes;
   const result = await dryRun(message, options);
-  if (result.kind === 'refused') return reject(pool, message, result.refusal);
+  if (result.kind === 'refused') return reject(data, message, result.refusal);
   if (result.kind === 'dropped')
-    return (await dropReplayedMessage(pool, message, DROPPED_REASON))
+    return (await dropReplayedMessage(data, message, DROPPED_REASON))
       ? result
       : { kind: 'changed' };
   try {
     return await commit(message, result.events, options);
   } catch (error) {
     if (!rejectsContent(error)) throw error;
-    return reject(pool, message, databaseRefused(error as Error));
+    return reject(data, message, databaseRefused(error as Error));
   }
 }
 
 async function commit(
   message: ReplayableMessage,
   parsed: readonly ReadyEvent[],
-  { pool, idempotencyWindowSeconds }: CommitReplayOptions,
+  { planes, idempotencyWindowSeconds }: CommitReplayOptions,
 ): Promise<Replayed> {
-  const events = await distinguished(pool, message, parsed);
+  const events = await distinguished(planes.data, message, parsed);
   const pending = events
     .filter(onePerKey())
     .map((event) => newEvent(event))
     .sort(byId);
-  const accepted = await replayQuarantinedMessage(pool, message, {
+  const accepted = await replayQuarantinedMessage(planes, message, {
     events: pending,
     idempotencyWindowSeconds,
   });
@@ -102,13 +102,13 @@ async function commit(
   return {
     kind: 'duplicate',
     ids: await Promise.all(
-      events.map(async (event) => (await originalOf(pool, event)) ?? event.id),
+      events.map(async (event) => (await originalOf(planes.data, event)) ?? event.id),
     ),
   };
 }
 
 async function reject(
-  pool: Database['pool'],
+  pool: Planes['data'],
   message: ReplayableMessage,
   refusal: StoredRejection,
 ): Promise<Replayed> {
@@ -122,7 +122,7 @@ async function reject(
  * messages differ.
  */
 async function distinguished(
-  pool: Database['pool'],
+  pool: Planes['data'],
   message: ReplayableMessage,
   events: readonly ReadyEvent[],
 ): Promise<ReadyEvent[]> {

@@ -1,7 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database } from '@gateway/store/postgres';
 import type { Access } from './access.js';
 
 /**
@@ -39,7 +39,7 @@ export function ownedBy({
     throw new Error(`${path} is for portal links, but whose its things are is not known`);
   if (!thing || !rest.includes(':id')) return () => Promise.resolve();
   return async ({ database }, { project, ownerId, id = '' }) => {
-    if (!isId(id) || !(await isOwned(database.pool, project.id, ownerId, thing, id)))
+    if (!isId(id) || !(await isOwned(bothPlanes(database), project.id, ownerId, thing, id)))
       throw new GatewayError('not_found', { thing, id });
   };
 }

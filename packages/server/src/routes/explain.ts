@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { explainEvent, explanationRecord, type OtherRecord } from '@gateway/store/explain';
+import { bothPlanes } from '@gateway/store/postgres';
 import { projectRoute, type Route } from '../api/route.js';
 import {
   described,
@@ -157,8 +158,8 @@ export const explainRoutes: readonly Route[] = [
     'GET /events/:id/explain',
     'Explains the routing of an event: the rule that applied, its deliveries, and why other subscriptions do not match.',
     { query: ExplainQuery, data: EventExplanation, name: 'explain' },
-    async ({ database: { pool }, project, id, query: { endpointId } }) => {
-      const explained = await explainEvent(pool, id, {
+    async ({ database, project, id, query: { endpointId } }) => {
+      const explained = await explainEvent(bothPlanes(database), id, {
         projectId: project.id,
         ofEndpoint: endpointId ?? null,
         max: SUBSCRIPTIONS_MAX,

@@ -9,6 +9,7 @@ import {
   type QuarantineStep,
 } from '@gateway/store/quarantine';
 import { progressAt } from '@gateway/store/pagination';
+import { bothPlanes } from '@gateway/store/postgres';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
@@ -195,7 +196,9 @@ async function replay(
   dryRun: boolean,
 ): Promise<{ results: readonly (DryRun | Replayed)[]; failure: Error | undefined }> {
   const refs = ids.map((id) => ({ projectId: project.id, id }));
-  const settled = await functions.replay(await readReplayable(database.pool, refs), { dryRun });
+  const settled = await functions.replay(await readReplayable(bothPlanes(database), refs), {
+    dryRun,
+  });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
   const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
   signalPending(created.map((id) => ({ projectId: project.id, id })));

@@ -9,6 +9,7 @@ import {
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
 } from '@gateway/store/quarantine';
+import { bothPlanes } from '@gateway/store/postgres';
 import {
   found,
   listRoute,
@@ -94,7 +95,12 @@ export const quarantineRoutes: readonly Route[] = [
     'Lists quarantined messages by their time.',
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
     ({ database, project, query }, page) =>
-      listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
+      listQuarantinedMessages(
+        bothPlanes(database),
+        project.id,
+        { ...query, ...timeRange(query) },
+        page,
+      ),
     view,
   ),
   projectItem(

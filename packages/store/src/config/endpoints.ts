@@ -104,6 +104,31 @@ export const {
   update: updateEndpoint,
 } = table;
 
+/** An endpoint as logs show it. */
+export interface LoggedEndpoint extends Pick<EndpointRow, 'id' | 'name' | 'url' | 'status_reason'> {
+  readonly status: EndpointRow['status'] | 'deleted';
+}
+
+/**
+ * Returns the endpoints with these ids by id, including deleted ones. Reads by primary key, without
+ * a lock.
+ */
+export async function findLoggedEndpoints(
+  pool: Pool,
+  projectId: string,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, LoggedEndpoint>> {
+  const unique = [...new Set(ids)];
+  if (unique.length === 0) return new Map();
+  const { rows } = await pool.query<LoggedEndpoint>({
+    name: 'find-logged-endpoints',
+    text: `select id, name, url, case when deleted_at is null then status::text else 'deleted' end as status, status_reason
+           from endpoints where project_id = $1 and id = any ($2::uuid[])`,
+    values: [projectId, unique],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /**
  * Returns whether the endpoint exists or, if `endpointId` is null, whether the owner has any
  * endpoint. One index probe, no lock.

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
+import type { Planes } from '../postgres/planes.js';
 
 export type OwnedThing = 'endpoint' | 'subscription' | 'event delivery';
 
@@ -17,12 +18,10 @@ export function endpointsOfOwner(project: string, owner: string): string {
 }
 
 const OWNED = `p.project_id = $1 and p.owner_id = $2 and p.deleted_at is null`;
-const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
+const LOOK_UP: Readonly<Record<Exclude<OwnedThing, 'event delivery'>, string>> = {
   endpoint: `select from endpoints p where ${OWNED} and p.id = $3`,
   subscription: `select from subscriptions s join endpoints p on p.project_id = s.project_id and p.id = s.endpoint_id
                  where ${OWNED} and s.project_id = $1 and s.id = $3 and s.deleted_at is null`,
-  'event delivery': `select from event_deliveries d join endpoints p on p.project_id = d.project_id and p.id = d.endpoint_id
-                     where ${OWNED} and d.project_id = $1 and d.id = $3 and d.occurred_at = $4`,
 };
 
 /**
@@ -30,23 +29,44 @@ const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
  * has this owner and is not deleted. Reads by primary key, without a lock.
  */
 export async function isOwned(
-  pool: Pool,
+  { control, data }: Planes,
   projectId: string,
   ownerId: string,
   thing: OwnedThing,
   id: string,
 ): Promise<boolean> {
-  const { rowCount } = await pool.query({
+  if (thing === 'event delivery') {
+    const { rows } = await data.query<{ endpoint_id: string }>({
+      name: 'endpoint-of-delivery',
+      text: 'select endpoint_id from event_deliveries where project_id = $1 and id = $2 and occurred_at = $3',
+      values: [projectId, id, new Date(timeOfId(id))],
+    });
+    const [delivery] = rows;
+    return (
+      delivery !== undefined &&
+      isOwned({ control, data }, projectId, ownerId, 'endpoint', delivery.endpoint_id)
+    );
+  }
+  const { rowCount } = await control.query({
     name: `is-owned-${thing}`,
     text: LOOK_UP[thing],
-    values: [
-      projectId,
-      ownerId,
-      id,
-      ...(thing === 'event delivery' ? [new Date(timeOfId(id))] : []),
-    ],
+    values: [projectId, ownerId, id],
   });
   return rowCount === 1;
+}
+
+/** Returns the ids of an owner's endpoints that are not deleted. No lock. */
+export async function endpointIdsOfOwner(
+  pool: Pool,
+  projectId: string,
+  ownerId: string,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'endpoints-of-owner',
+    text: endpointsOfOwner('$1', '$2'),
+    values: [projectId, ownerId],
+  });
+  return rows.map(({ id }) => id);
 }
 
 /** Returns the `endpointIds` whose endpoints have this owner and are not deleted. */

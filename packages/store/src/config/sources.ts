@@ -81,6 +81,16 @@ export const {
   delete: deleteSource,
 } = table;
 
+/** Returns the ids of a project's sources, including deleted ones, which logs still name. */
+export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<string[]> {
+  const { rows: found } = await pool.query<{ id: string }>({
+    name: 'find-source-ids',
+    text: 'select id from sources where project_id = $1',
+    values: [projectId],
+  });
+  return found.map(({ id }) => id);
+}
+
 /**
  * Runs `write` in a transaction if there is a `max`.
  * @throws GatewayError `invalid_request`, after a rollback, if `write` raises the number of workers

@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import { endpointsOfOwner } from '../config/owners.js';
+import { findLoggedEndpoints } from '../config/endpoints.js';
+import { endpointIdsOfOwner, ownedAmong } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
+import type { Planes } from '../postgres/planes.js';
 
 export interface EventDeliveryRow {
   readonly project_id: string;
@@ -35,10 +37,9 @@ export interface EventDeliveryRow {
 }
 
 const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason,
-  e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status, a.last_attempt`;
+  e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, a.last_attempt`;
 
 const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.event_id and v.occurred_at = e.occurred_at
-  left join endpoints p on p.project_id = e.project_id and p.id = e.endpoint_id
   left join lateral (
     select json_build_object('duration_ms', a.duration_ms, 'http_status', a.http_status, 'error_class', a.error_class) as last_attempt
     from delivery_attempts a where a.project_id = e.project_id and a.event_delivery_id = e.id and a.occurred_at = e.occurred_at order by a.id desc limit 1
@@ -68,18 +69,28 @@ const STATUSES: readonly EventDeliveryStatus[] = [
 
 /** Returns a page of deliveries ordered by id. An index serves every combination of filters. */
 export function listEventDeliveries(
-  pool: Pool,
+  planes: Planes,
+  projectId: string,
+  filter: EventDeliveryFilter,
+  page: PageRequest,
+): Promise<PageResult<EventDeliveryRow>> {
+  const { eventId, eventType, endpointId, ownerId } = filter;
+  if (eventId === undefined && eventType !== undefined && (endpointId ?? ownerId) !== undefined)
+    throw new Error('no index has endpoint and event type');
+  return readDeliveries(planes, projectId, filter, page);
+}
+
+async function readDeliveries(
+  { control, data }: Planes,
   projectId: string,
   filter: EventDeliveryFilter,
   page: PageRequest,
 ): Promise<PageResult<EventDeliveryRow>> {
   const { eventId, eventType } = filter;
-  const endpoints = endpointsOf(projectId, filter);
-  if (eventId === undefined && endpoints !== undefined && eventType !== undefined)
-    throw new Error('no index has endpoint and event type');
+  const endpoints = await endpointsOf(control, projectId, filter);
   const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
   const ofColumns = (values: Values) => [
-    ...(endpoints ? [`e.endpoint_id in (${endpoints(values)})`] : []),
+    ...values.where(endpoints, (it) => `e.endpoint_id = any (${it}::uuid[])`),
     ...values.where(eventType, (it) => `e.event_type = ${it}`),
   ];
   const fewOfEvent = (values: Values) => [
@@ -91,7 +102,7 @@ export function listEventDeliveries(
   // them only once, when its agent is done with it.
   const groups = (values: Values) => ({
     keys: [
-      ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
+      ...(endpoints ? [{ column: 'e.endpoint_id', values: values.each(endpoints, 'uuid') }] : []),
       ...(eventType === undefined
         ? []
         : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
@@ -123,26 +134,40 @@ export function listEventDeliveries(
     columns: COLUMNS,
     joins: JOINS,
   } as const satisfies LogQuery;
-  return readLog(pool, log, page);
+  const found = await readLog<StoredDelivery>(data, log, page);
+  return { ...found, content: await withEndpoints(control, projectId, found.content) };
 }
 
-/**
- * Returns the query for the ids of the selected endpoints, or undefined if the whole project is
- * selected.
- */
-function endpointsOf(
+/** Returns the ids of the selected endpoints, or undefined if the whole project is selected. */
+async function endpointsOf(
+  control: Pool,
   projectId: string,
   { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
-): ((values: Values) => string) | undefined {
-  if (ownerId === undefined)
-    return endpointId === undefined
-      ? undefined
-      : (values) => `select ${values.each([endpointId], 'uuid')}`;
-  return (values) =>
-    [
-      endpointsOfOwner(values.add(projectId), values.add(ownerId)),
-      ...values.where(endpointId, (it) => `p.id = ${it}::uuid`),
-    ].join(' and ');
+): Promise<string[] | undefined> {
+  if (ownerId === undefined) return endpointId === undefined ? undefined : [endpointId];
+  return endpointId === undefined
+    ? endpointIdsOfOwner(control, projectId, ownerId)
+    : ownedAmong(control, projectId, ownerId, [endpointId]);
+}
+
+type StoredDelivery = Omit<EventDeliveryRow, 'endpoint_name' | 'endpoint_url' | 'endpoint_status'>;
+
+async function withEndpoints(
+  control: Pool,
+  projectId: string,
+  deliveries: readonly StoredDelivery[],
+): Promise<EventDeliveryRow[]> {
+  const ids = deliveries.map(({ endpoint_id }) => endpoint_id);
+  const endpoints = await findLoggedEndpoints(control, projectId, ids);
+  return deliveries.map((delivery) => {
+    const endpoint = endpoints.get(delivery.endpoint_id);
+    return {
+      ...delivery,
+      endpoint_name: endpoint?.name ?? null,
+      endpoint_url: endpoint?.url ?? null,
+      endpoint_status: endpoint?.status ?? null,
+    };
+  });
 }
 
 /**
@@ -160,16 +185,17 @@ export function ofEvent(eventId: string, values: Values): string[] {
 
 /** Returns a delivery. Its endpoint fields are null if the endpoint's row no longer exists. */
 export async function findEventDelivery(
-  pool: Pool,
+  { control, data }: Planes,
   projectId: string,
   id: string,
 ): Promise<EventDeliveryRow | undefined> {
-  const { rows } = await pool.query<EventDeliveryRow>({
+  const { rows } = await data.query<StoredDelivery>({
     name: 'find-event-delivery',
     text: `select ${COLUMNS} from event_deliveries e ${JOINS} where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
     values: [projectId, id, new Date(timeOfId(id))],
   });
-  return rows[0];
+  const [delivery] = await withEndpoints(control, projectId, rows);
+  return delivery;
 }
 
 /** Returns the JSON output of the subscription's function, or null if none is stored. */
@@ -232,16 +258,18 @@ export async function listDeliveryAttempts(
 /**
  * Makes a delivery whose status is in `from` due, or holds it if its endpoint is paused, and
  * notifies the agents. One that waits for its next attempt keeps its number of attempts. Returns
- * false if it has a different status. Locks the delivery's row.
+ * false if it has a different status. Locks the delivery's row. An agent corrects a delivery whose
+ * endpoint is paused or resumed meanwhile.
  */
 export async function resendEventDelivery(
-  pool: Pool,
-  projectId: string,
-  id: string,
+  { control, data }: Planes,
+  { project_id, id, endpoint_id }: Pick<EventDeliveryRow, 'project_id' | 'id' | 'endpoint_id'>,
   from: readonly EventDeliveryStatus[],
   dueInMs = 0,
 ): Promise<boolean> {
-  const { rowCount } = await pool.query({
+  const endpoints = await findLoggedEndpoints(control, project_id, [endpoint_id]);
+  const isHeld = endpoints.get(endpoint_id)?.status === 'paused';
+  const { rowCount } = await data.query({
     name: 'resend-event-delivery',
     text: `with over as (
              select project_id, endpoint_id, source_id, event_type, status from event_deliveries
@@ -249,15 +277,15 @@ export async function resendEventDelivery(
            ),
            d as (
              update event_deliveries d set reason = null, updated_at = now(),
-               status = case when d.status = 'retry' then 'retry' else 'scheduled' end::event_delivery_status,
-               next_attempt_at = case when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity'
+               status = case when d.status = 'retry' then 'retry'::event_delivery_status else 'scheduled' end,
+               next_attempt_at = case when $6::boolean then 'infinity'
                  else least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond') end
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
              returning project_id
            ),
            counted as (${insertCountDeltas(unfinishedDeliveries('over'))})
            select pg_notify('gateway_due', project_id::text) from d`,
-    values: [projectId, id, new Date(timeOfId(id)), from, dueInMs],
+    values: [project_id, id, new Date(timeOfId(id)), from, dueInMs, isHeld],
   });
   return rowCount === 1;
 }

@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
 import { timeOfId, type EventSearch } from '@gateway/core/events';
 import type { RoutingOutcome } from '@gateway/core/routing';
+import { findSourceIds } from '../config/sources.js';
 import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { searchLog, type SearchOptions } from '../pagination/search-log.js';
+import type { Planes } from '../postgres/planes.js';
 
 /** The maximum size of data in lists. Larger data is omitted. */
 const LISTED_DATA_BYTES = 16_384;
@@ -55,29 +57,29 @@ const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
  * combination of filters, except `search`, which reads for at most a second.
  */
 export function listEvents(
-  pool: Pool,
+  planes: Planes,
   projectId: string,
   filter: EventFilter,
   page: PageRequest,
   options?: Omit<SearchOptions, 'search'>,
 ): Promise<PageResult<EventRow>> {
   const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
-  return readEvents(pool, projectId, filter, { columns, page, options });
+  return readEvents(planes, projectId, filter, { columns, page, options });
 }
 
 /** Returns a page like `listEvents`, with only ids and statuses. */
 export function listEventStates(
-  pool: Pool,
+  planes: Planes,
   projectId: string,
   filter: EventFilter,
   page: PageRequest,
 ): Promise<PageResult<Pick<EventRow, 'id' | 'status'>>> {
   const columns = `e.id, e.status${filter.search ? ', e.headers' : ''}`;
-  return readEvents(pool, projectId, filter, { columns, page });
+  return readEvents(planes, projectId, filter, { columns, page });
 }
 
 async function readEvents<Row extends { readonly id: string }>(
-  pool: Pool,
+  planes: Planes,
   projectId: string,
   { search, ...filter }: EventFilter,
   {
@@ -90,20 +92,25 @@ async function readEvents<Row extends { readonly id: string }>(
     options?: Omit<SearchOptions, 'search'> | undefined;
   },
 ): Promise<PageResult<Row>> {
-  if (!search) return readLog(pool, { ...selected(projectId, filter), columns }, page);
+  const { data } = planes;
+  const query = { ...(await selected(planes, projectId, filter)), columns };
+  if (!search) return readLog(data, query, page);
   // A word that is an event type of the project selects its events by their index.
   const [word, ...others] = search.words;
   if (word !== undefined && others.length === 0 && filter.eventType === undefined) {
-    const ofType = { ...selected(projectId, { eventType: word }), columns: 'e.id' };
+    const ofType = { ...(await selected(planes, projectId, { eventType: word })), columns: 'e.id' };
     const one = { perPage: 1, direction: 'next', sort: 'DESC' } as const;
-    if ((await readLog(pool, ofType, one)).content.length > 0)
-      return readEvents(pool, projectId, { ...filter, eventType: word }, { columns, page });
+    if ((await readLog(data, ofType, one)).content.length > 0)
+      return readEvents(planes, projectId, { ...filter, eventType: word }, { columns, page });
   }
-  const query = { ...selected(projectId, filter), columns };
-  return searchLog(pool, query, page, { search, ...options });
+  return searchLog(data, query, page, { search, ...options });
 }
 
-function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'columns'> {
+async function selected(
+  { control }: Planes,
+  projectId: string,
+  filter: EventFilter,
+): Promise<Omit<LogQuery, 'columns'>> {
   const { status, eventType, sourceId, idempotencyKey, outcomes } = filter;
   const few = (values: Values) => [
     ...values.where(idempotencyKey, (it) => `e.idempotency_key = ${it}`),
@@ -112,39 +119,31 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
     ...values.where(sourceId, (it) => `e.source_id = ${it}::uuid`),
     ...values.where(outcomes, (it) => `e.outcome = any (${it}::text[])`),
   ];
-  const sources = `(select '${NO_SOURCE}'::uuid union all select id from sources where project_id = $1)`;
+  const log = { table: 'events', projectId, span: filter } as const;
+  if (idempotencyKey !== undefined) return { ...log, few };
+  if (outcomes?.length) {
+    const groups = (values: Values) => ({
+      keys: [{ column: 'e.outcome', values: values.each(outcomes, 'text') }],
+      predicate: `e.outcome <> 'routed'`,
+    });
+    return { ...log, groups };
+  }
+  if (status === undefined && eventType === undefined && sourceId === undefined) return log;
+  const sources =
+    sourceId === undefined ? [NO_SOURCE, ...(await findSourceIds(control, projectId))] : [sourceId];
   const groups = (values: Values) => ({
     keys: [
       ...(eventType === undefined
         ? []
         : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
-      {
-        column: `coalesce(e.source_id, '${NO_SOURCE}')`,
-        values: sourceId === undefined ? sources : values.each([sourceId], 'uuid'),
-      },
+      { column: `coalesce(e.source_id, '${NO_SOURCE}')`, values: values.each(sources, 'uuid') },
       {
         column: 'e.status',
         values: values.each(status ? [status] : STATUSES, 'event_status'),
       },
     ],
   });
-  const byOutcome = (values: Values) => ({
-    keys: [{ column: 'e.outcome', values: values.each(outcomes!, 'text') }],
-    predicate: `e.outcome <> 'routed'`,
-  });
-  const isAll = status === undefined && eventType === undefined && sourceId === undefined;
-  return {
-    table: 'events',
-    projectId,
-    span: filter,
-    ...(idempotencyKey !== undefined
-      ? { few }
-      : outcomes?.length
-        ? { groups: byOutcome }
-        : isAll
-          ? {}
-          : { groups }),
-  };
+  return { ...log, groups };
 }
 
 /** Returns an event with its data, regardless of size. */

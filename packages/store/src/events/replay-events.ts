@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import { insertCountDeltas, unfinishedEvents } from '../counts/count-deltas.js';
+import type { Planes } from '../postgres/planes.js';
 import { listEventStates, type EventFilter } from './event-log.js';
 import type { EventRef } from './event-ref.js';
 
@@ -61,20 +62,20 @@ const BATCH = 1_000;
  * only counts them. `after` is the `next` value of an earlier step.
  */
 export async function* replaySelected(
-  pool: Pool,
+  planes: Planes,
   projectId: string,
   { after, ...filter }: EventFilter & { readonly after?: string | undefined },
   { dryRun, force = false }: { dryRun: boolean; force?: boolean | undefined },
 ): AsyncGenerator<ReplayStep, void, void> {
   for (let next: string | null | undefined = after; next !== null;) {
-    const page = await listEventStates(pool, projectId, filter, {
+    const page = await listEventStates(planes, projectId, filter, {
       perPage: BATCH,
       direction: 'next',
       sort: 'ASC',
       cursor: next,
     });
     const ids = page.content.filter(({ status }) => status !== 'pending').map(({ id }) => id);
-    const replayed = dryRun ? [] : await replayEvents(pool, projectId, ids, { force });
+    const replayed = dryRun ? [] : await replayEvents(planes.data, projectId, ids, { force });
     next = page.hasNextPage ? page.nextPageCursor : null;
     yield { count: dryRun ? ids.length : replayed.length, replayed, next };
   }

@@ -1,60 +1,76 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
+import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
 import type { EventDeliveryStatus } from '../deliveries/claims.js';
 import type { EventDeliveryRow } from '../deliveries/delivery-log.js';
 import type { EventRow } from '../events/event-log.js';
 import { idBound } from '../pagination/log-page.js';
+import type { Planes } from '../postgres/planes.js';
 
-export interface FoundEvent extends EventRow {
-  readonly data: string;
+interface EventNames {
   readonly project_name: string;
   readonly project_deleted: boolean;
   /** Null if the event was created over the API, or if the source's row no longer exists. */
   readonly source_name: string | null;
 }
 
+export interface FoundEvent extends EventRow, EventNames {
+  readonly data: string;
+}
+
 /**
- * The project $3 or, if $3 is null, all projects, with one index probe each in the partition of the
- * id's time.
+ * Returns the given project or, if null, all projects. An id is looked up with one index probe each,
+ * in the partition of its time.
  */
-const PROJECTS = `any (case when $3::uuid is null then array(select id from projects) else array[$3::uuid] end)`;
+async function projectsOf(pool: Pool, projectId: string | null): Promise<string[]> {
+  if (projectId !== null) return [projectId];
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'all-projects',
+    text: 'select id from projects',
+  });
+  return rows.map(({ id }) => id);
+}
 
 /** Returns the event with this id in the given project or, if null, in any. No lock. */
 export async function findEventAnywhere(
-  pool: Pool,
+  { control, data }: Planes,
   id: string,
   projectId: string | null = null,
 ): Promise<FoundEvent | undefined> {
-  const { rows } = await pool.query<FoundEvent>({
+  const { rows } = await data.query<Omit<FoundEvent, keyof EventNames>>({
     name: 'find-event-anywhere',
     text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
-                  e.idempotency_key, e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes, e.data,
-                  p.name as project_name, p.deleted_at is not null as project_deleted, s.name as source_name
-           from events e
-           join projects p on p.id = e.project_id
-           left join sources s on s.project_id = e.project_id and s.id = e.source_id
-           where e.project_id = ${PROJECTS} and e.id = $1 and e.occurred_at = $2`,
-    values: [id, new Date(timeOfId(id)), projectId],
+                  e.idempotency_key, e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes, e.data
+           from events e where e.project_id = any ($3::uuid[]) and e.id = $1 and e.occurred_at = $2`,
+    values: [id, new Date(timeOfId(id)), await projectsOf(control, projectId)],
   });
-  return rows[0];
+  const [event] = rows;
+  if (!event) return undefined;
+  const { rows: named } = await control.query<EventNames>({
+    name: 'names-of-event',
+    text: `select p.name as project_name, p.deleted_at is not null as project_deleted, s.name as source_name
+           from projects p left join sources s on s.project_id = p.id and s.id = $2 where p.id = $1`,
+    values: [event.project_id, event.source_id],
+  });
+  const [names] = named;
+  return names && { ...event, ...names };
 }
 
-type DeliveryColumns =
-  | 'id'
-  | 'endpoint_id'
-  | 'endpoint_name'
-  | 'endpoint_url'
-  | 'subscription_id'
-  | 'status'
-  | 'attempts'
-  | 'recovered';
-
-export interface ExplainedDelivery extends Pick<
-  EventDeliveryRow,
-  DeliveryColumns | 'next_attempt_at' | 'reason' | 'updated_at'
-> {
-  readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
+/** The delivery's endpoint now. All are null if its row no longer exists. */
+interface EndpointNow extends Pick<EventDeliveryRow, 'endpoint_name' | 'endpoint_url'> {
+  readonly endpoint_status: LoggedEndpoint['status'] | null;
   readonly endpoint_status_reason: string | null;
+}
+
+type DeliveryColumns = 'id' | 'endpoint_id' | 'subscription_id' | 'status' | 'attempts';
+
+export interface ExplainedDelivery
+  extends
+    Pick<
+      EventDeliveryRow,
+      DeliveryColumns | 'recovered' | 'next_attempt_at' | 'reason' | 'updated_at'
+    >,
+    EndpointNow {
   readonly claimed_by: number | null;
   readonly agent_name: string | null;
   readonly attempted_at: Date | null;
@@ -85,30 +101,42 @@ const OF_EVENT =
  * claimed it, and the number of all its deliveries by status. No lock.
  */
 export async function explainDeliveries(
-  pool: Pool,
+  { control, data }: Planes,
   { project_id, id }: Pick<EventRow, 'project_id' | 'id'>,
 ): Promise<ExplainedDeliveries> {
   const ms = timeOfId(id);
   const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
-  const { rows: counted } = await pool.query<{ status: EventDeliveryStatus; count: number }>({
+  const counting = data.query<{ status: EventDeliveryStatus; count: number }>({
     name: 'count-deliveries-of-event',
     text: `select d.status, count(*)::int as count from event_deliveries d where ${OF_EVENT} group by d.status`,
     values,
   });
-  const { rows: first } = await pool.query<ExplainedDelivery>({
+  const reading = data.query<Omit<ExplainedDelivery, keyof EndpointNow>>({
     name: 'explain-deliveries',
-    text: `select d.id, d.endpoint_id, p.name as endpoint_name, p.url as endpoint_url,
-                  case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status, p.status_reason as endpoint_status_reason,
-                  d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at, d.claimed_by, g.name as agent_name,
+    text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at, d.claimed_by, g.name as agent_name,
                   a.requested_at as attempted_at, a.http_status, a.error_class, a.error
            from (select * from event_deliveries d where ${OF_EVENT} order by d.status = 'success', d.id limit ${EXPLAINED_DELIVERIES}) d
-           left join endpoints p on p.project_id = d.project_id and p.id = d.endpoint_id
            left join agents g on g.id = d.claimed_by and g.expires_at > now()
            left join lateral (select a.requested_at, a.http_status, a.error_class, a.error from delivery_attempts a
                               where a.project_id = d.project_id and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at
                               order by a.id desc limit 1) a on true
            order by d.status = 'success', d.id`,
     values,
+  });
+  const [{ rows: counted }, { rows }] = await Promise.all([counting, reading]);
+  const ids = rows.map(({ endpoint_id }) => endpoint_id);
+  const endpoints = await findLoggedEndpoints(control, project_id, ids);
+  const first = rows.map(({ id: deliveryId, endpoint_id, ...delivery }) => {
+    const endpoint = endpoints.get(endpoint_id);
+    return {
+      id: deliveryId,
+      endpoint_id,
+      endpoint_name: endpoint?.name ?? null,
+      endpoint_url: endpoint?.url ?? null,
+      endpoint_status: endpoint?.status ?? null,
+      endpoint_status_reason: endpoint?.status_reason ?? null,
+      ...delivery,
+    };
   });
   return { first, counts: Object.fromEntries(counted.map(({ status, count }) => [status, count])) };
 }
@@ -129,25 +157,31 @@ export interface OtherRecord {
  * probe per table and project, no lock.
  */
 export async function findOtherRecords(
-  pool: Pool,
+  { control, data }: Planes,
   id: string,
   projectId: string | null = null,
 ): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
     (thing) =>
-      `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${PROJECTS} and id = $1`,
+      `select '${thing}', project_id, name from ${thing}s where project_id = any ($2::uuid[]) and id = $1`,
   );
-  const { rows } = await pool.query<OtherRecord>({
-    name: 'find-meanings',
-    text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = ${PROJECTS} and id = $1
-           union all
-           select 'event delivery', project_id, event_id::text from event_deliveries where project_id = ${PROJECTS} and id = $1 and occurred_at = $2
-           union all
-           select 'project', id, name from projects where id = $1 and ($3::uuid is null or id = $3)
-           union all ${named.join(' union all ')}`,
-    values: [id, new Date(timeOfId(id)), projectId],
-  });
-  return rows;
+  const projects = await projectsOf(control, projectId);
+  const [logged, configured] = await Promise.all([
+    data.query<OtherRecord>({
+      name: 'find-logged-meanings',
+      text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = any ($2::uuid[]) and id = $1
+             union all
+             select 'event delivery', project_id, event_id::text from event_deliveries where project_id = any ($2::uuid[]) and id = $1 and occurred_at = $3`,
+      values: [id, projects, new Date(timeOfId(id))],
+    }),
+    control.query<OtherRecord>({
+      name: 'find-configured-meanings',
+      text: `select 'project' as thing, id as project_id, name as detail from projects where id = any ($2::uuid[]) and id = $1
+             union all ${named.join(' union all ')}`,
+      values: [id, projects],
+    }),
+  ]);
+  return [...logged.rows, ...configured.rows];
 }
 
 export interface RoutingBacklog {

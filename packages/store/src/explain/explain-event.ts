@@ -4,6 +4,7 @@ import { routingRule, type RoutingRule } from '@gateway/core/routing';
 import { readRouting, readRoutingPart, type RoutingPart } from '../config/routing-records.js';
 import type { RoutingRecords } from '../config/routing-records.js';
 import { eventMessageBytes } from '../events/kept-messages.js';
+import type { Planes } from '../postgres/planes.js';
 import {
   explainDeliveries,
   findEventAnywhere,
@@ -68,14 +69,15 @@ const PART_MAX = 1_000;
  * @param bounds if undefined, the event is looked up in any project and explained without bounds
  */
 export async function explainEvent(
-  pool: Pool,
+  planes: Planes,
   id: string,
   bounds?: ExplainBounds,
 ): Promise<EventOrOthers> {
   const projectId = bounds?.projectId ?? null;
+  const { control, data } = planes;
   const [event, meanings] = await Promise.all([
-    findEventAnywhere(pool, id, projectId),
-    findOtherRecords(pool, id, projectId),
+    findEventAnywhere(planes, id, projectId),
+    findOtherRecords(planes, id, projectId),
   ]);
   if (!event) return { meanings };
   const routed = {
@@ -88,13 +90,13 @@ export async function explainEvent(
   };
   const rule = routingRule(routed);
   const [deliveries, records, waiting, held, messageBytes] = await Promise.all([
-    explainDeliveries(pool, event),
+    explainDeliveries(planes, event),
     bounds
-      ? readPart(pool, event, { ...bounds, rule })
-      : readRouting(pool, event.project_id, event.accepted_at),
-    readRoutingBacklog(pool, event.accepted_at),
-    event.idempotency_key === null ? null : keyExpiry(pool, event),
-    event.source_id === null ? null : eventMessageBytes(pool, event.project_id, event.id),
+      ? readPart(control, event, { ...bounds, rule })
+      : readRouting(control, event.project_id, event.accepted_at),
+    readRoutingBacklog(data, event.accepted_at),
+    event.idempotency_key === null ? null : keyExpiry(data, event),
+    event.source_id === null ? null : eventMessageBytes(data, event.project_id, event.id),
   ]);
   const now = records ? explainRoute(records, routed, bounds?.max) : null;
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
+import { findSourceIds } from '../config/sources.js';
 import { bytesText } from '../events/kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from '../events/message-arrivals.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { clean, timeAt } from '../postgres/columns.js';
+import type { Planes } from '../postgres/planes.js';
 
 export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
@@ -131,30 +133,26 @@ const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'disca
  * Returns a page of messages ordered by id, without their bytes. An index serves every combination
  * of filters.
  */
-export function listQuarantinedMessages(
-  pool: Pool,
+export async function listQuarantinedMessages(
+  { control, data }: Planes,
   projectId: string,
   filter: QuarantineFilter,
   page: PageRequest,
 ): Promise<PageResult<QuarantinedMessageRow>> {
   const { status, sourceId, code } = filter;
+  const isAll = status === undefined && sourceId === undefined && code === undefined;
+  const sources =
+    sourceId === undefined && !isAll ? await findSourceIds(control, projectId) : [sourceId];
   const groups = (values: Values) => ({
     keys: [
       ...(code === undefined ? [] : [{ column: 'e.code', values: values.each([code], 'text') }]),
-      {
-        column: 'e.source_id',
-        values:
-          sourceId === undefined
-            ? '(select id from sources where project_id = $1)'
-            : values.each([sourceId], 'uuid'),
-      },
+      { column: 'e.source_id', values: values.each(sources, 'uuid') },
       {
         column: 'e.status',
         values: values.each(status ? [status] : STATUSES, 'quarantine_status'),
       },
     ],
   });
-  const isAll = status === undefined && sourceId === undefined && code === undefined;
   const log = {
     table: 'quarantined_messages',
     projectId,
@@ -162,7 +160,26 @@ export function listQuarantinedMessages(
     ...(isAll ? {} : { groups }),
     columns: QUARANTINE_COLUMNS,
   } as const satisfies LogQuery;
-  return readLog(pool, log, page);
+  return readLog(data, log, page);
+}
+
+/**
+ * Returns a field of the source of each message, in their order. It is null if the source has none
+ * or its row no longer exists.
+ */
+export async function fieldsOfSources(
+  pool: Pool,
+  field: 'name' | 'body_function',
+  messages: readonly Pick<QuarantinedMessage, 'projectId' | 'sourceId'>[],
+): Promise<(string | null)[]> {
+  if (messages.length === 0) return [];
+  const { rows } = await pool.query<{ value: string | null }>({
+    name: `sources-of-quarantined-${field}`,
+    text: `select s.${field} as value from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
+           left join sources s on s.project_id = u.project and s.id = u.id order by u.n`,
+    values: [messages.map((it) => it.projectId), messages.map((it) => it.sourceId)],
+  });
+  return rows.map(({ value }) => value);
 }
 
 /** Returns a message with its bytes, regardless of its status. */

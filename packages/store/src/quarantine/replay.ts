@@ -2,8 +2,9 @@ import type { Pool } from 'pg';
 import { acceptEvents, type NewEvent } from '../events/events.js';
 import { withConnection } from '../postgres/advisory-lock.js';
 import { clean } from '../postgres/columns.js';
+import type { Planes } from '../postgres/planes.js';
 import { acceptedNow, addUsage } from '../usage/usage.js';
-import type { QuarantinedMessage } from './messages.js';
+import { fieldsOfSources, type QuarantinedMessage } from './messages.js';
 
 export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
@@ -28,22 +29,25 @@ export interface ReplayableMessage extends Pick<
  * without a lock.
  */
 export async function readReplayable(
-  pool: Pool,
+  { control, data }: Planes,
   refs: readonly QuarantineRef[],
 ): Promise<ReplayableMessage[]> {
-  const { rows } = await pool.query<Omit<ReplayableMessage, 'headers'> & { headers: string }>({
+  const { rows } = await data.query<
+    Omit<ReplayableMessage, 'headers' | 'bodyFunction'> & { headers: string }
+  >({
     name: 'read-replayable',
     text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
-                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, left(encode(sha256(e.raw), 'hex'), 16) as digest, e.edited_at as "editedAt", s.body_function as "bodyFunction"
+                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, left(encode(sha256(e.raw), 'hex'), 16) as digest, e.edited_at as "editedAt"
            from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
            join quarantined_messages e on e.project_id = u.project and e.id = u.id
-           left join sources s on s.project_id = e.project_id and s.id = e.source_id
            order by u.n`,
     values: [refs.map((ref) => ref.projectId), refs.map((ref) => ref.id)],
   });
-  return rows.map((row) => ({
+  const functions = await fieldsOfSources(control, 'body_function', rows);
+  return rows.map((row, k) => ({
     ...row,
     headers: JSON.parse(row.headers) as Record<string, string>,
+    bodyFunction: functions[k] ?? null,
   }));
 }
 
@@ -61,23 +65,23 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 }
 
 /**
- * Commits the events of a message, their usage and the new status, all or nothing. The events must
- * be sorted by id. Returns undefined if the message has changed since it was read. Locks the
- * message's row first, so that a second replay waits and then finds it replayed; then takes the
- * locks of `acceptEvents` and `addUsage`.
+ * Commits the events of a message and the new status, all or nothing, and then adds their usage,
+ * which is lost if the process is killed in between. The events must be sorted by id. Returns
+ * undefined if the message has changed since it was read. Locks the message's row first, so that a
+ * second replay waits and then finds it replayed; then takes the locks of `acceptEvents`.
  */
-export function replayQuarantinedMessage(
-  pool: Pool,
+export async function replayQuarantinedMessage(
+  { control, data }: Planes,
   message: Seen,
   {
     events,
     idempotencyWindowSeconds,
   }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
 ): Promise<ReadonlySet<string> | 'all' | undefined> {
-  return withConnection(pool, async (client) => {
+  const accepted = await withConnection(data, async (client) => {
     await client.query('begin');
     const { rowCount } = await client.query(update(message, `status = 'replayed'`));
-    const accepted =
+    const committed =
       rowCount === 1
         ? await acceptEvents(client, {
             events,
@@ -86,11 +90,12 @@ export function replayQuarantinedMessage(
             idempotencyWindowSeconds,
           })
         : undefined;
-    const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
-    if (created.length > 0) await addUsage(client, [acceptedNow(message.projectId, created)]);
     await client.query('commit');
-    return accepted;
+    return committed;
   });
+  const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
+  if (created.length > 0) await addUsage(control, [acceptedNow(message.projectId, created)]);
+  return accepted;
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
+import type { Planes } from '../postgres/planes.js';
 import {
+  fieldsOfSources,
   QUARANTINE_COLUMNS,
   type QuarantinedMessageRow,
   type QuarantineStatus,
@@ -27,15 +29,39 @@ export interface QuarantinePart {
   readonly limit: number;
 }
 
-const COLUMNS = `${QUARANTINE_COLUMNS}, p.name as project_name, s.name as source_name`;
-const SOURCE = `left join sources s on s.project_id = e.project_id and s.id = e.source_id`;
+/** Returns the names of the live projects by id, or of one of them. */
+async function liveProjects(
+  pool: Pool,
+  projectId: string | null = null,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await pool.query<{ id: string; name: string }>({
+    name: 'live-projects',
+    text: 'select id, name from projects where deleted_at is null and ($1::uuid is null or id = $1)',
+    values: [projectId],
+  });
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+async function withNames(
+  pool: Pool,
+  projects: ReadonlyMap<string, string>,
+  rows: readonly QuarantinedMessageRow[],
+): Promise<QuarantineEntry[]> {
+  const refs = rows.map((row) => ({ projectId: row.project_id, sourceId: row.source_id }));
+  const sources = await fieldsOfSources(pool, 'name', refs);
+  return rows.map((row, k) => ({
+    ...row,
+    project_name: projects.get(row.project_id)!,
+    source_name: sources[k] ?? null,
+  }));
+}
 
 /**
  * Returns the quarantined messages of one project or of all. For each project, makes one index
  * probe and reads rows until `limit` match the source and code. No lock.
  */
 export async function listQuarantine(
-  pool: Pool,
+  { control, data }: Planes,
   { projectId, sourceId, status, code, from, quarantinedUntil }: QuarantineSelection,
   { order, after, limit }: QuarantinePart,
 ): Promise<QuarantineEntry[]> {
@@ -55,21 +81,16 @@ export async function listQuarantine(
     ...values.where(quarantinedUntil, (it) => `e.created_at <= ${it}::timestamptz`),
     ...values.where(after, (it) => `e.id ${order === 'asc' ? '>' : '<'} ${it}::uuid`),
   ];
-  const projects = [
-    'p.deleted_at is null',
-    ...values.where(projectId, (it) => `p.id = ${it}::uuid`),
-  ];
+  const projects = await liveProjects(control, projectId);
   const most = `limit ${values.add(limit)}::int`;
-  const { rows } = await pool.query<QuarantineEntry>(
-    `select ${COLUMNS}
-     from projects p
+  const { rows } = await data.query<QuarantinedMessageRow>(
+    `select ${QUARANTINE_COLUMNS}
+     from ${values.each([...projects.keys()], 'uuid')} p(id)
      cross join lateral (select * from quarantined_messages e where ${conditions.join(' and ')} order by e.id ${order} ${most}) e
-     ${SOURCE}
-     where ${projects.join(' and ')}
      order by e.id ${order}, e.project_id ${most}`,
     values.list,
   );
-  return rows;
+  return withNames(control, projects, rows);
 }
 
 export interface QuarantineSpan {
@@ -130,19 +151,18 @@ export async function* selectQuarantined(
  * and project, no lock.
  */
 export async function findQuarantine(
-  pool: Pool,
+  { control, data }: Planes,
   ids: readonly string[],
 ): Promise<QuarantineEntry[]> {
-  const { rows } = await pool.query<QuarantineEntry>({
+  const projects = await liveProjects(control);
+  const { rows } = await data.query<QuarantinedMessageRow>({
     name: 'find-quarantine',
-    text: `select ${COLUMNS}
+    text: `select ${QUARANTINE_COLUMNS}
            from unnest($1::uuid[]) with ordinality u(id, n)
-           cross join projects p
+           cross join unnest($2::uuid[]) p(id)
            join quarantined_messages e on e.project_id = p.id and e.id = u.id
-           ${SOURCE}
-           where p.deleted_at is null
            order by u.n`,
-    values: [ids],
+    values: [ids, [...projects.keys()]],
   });
-  return rows;
+  return withNames(control, projects, rows);
 }

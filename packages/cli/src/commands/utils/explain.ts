@@ -29,19 +29,22 @@ export default class UtilsExplain extends GatewayCommand {
       { explainEvent, explanationRecord },
       { explanationText, messageNotKept, unknownEvent },
       { findEventMessage },
+      { bothPlanes },
     ] = await Promise.all([
       import('@gateway/store/explain'),
       import('../../inspect/explanation.js'),
       import('@gateway/store/events'),
+      import('@gateway/store/postgres'),
     ]);
-    const { explanation, message } = await this.withDatabase(flags, async ({ pool }) => {
-      const explained = await explainEvent(pool, id);
+    const { explanation, message } = await this.withDatabase(flags, async (database) => {
+      const planes = bothPlanes(database);
+      const explained = await explainEvent(planes, id);
       if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
       const { explanation } = explained;
       return {
         explanation,
         message: flags.message
-          ? await findEventMessage(pool, explanation.event.project_id, id)
+          ? await findEventMessage(planes.data, explanation.event.project_id, id)
           : undefined,
       };
     });

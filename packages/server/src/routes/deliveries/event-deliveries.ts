@@ -17,6 +17,7 @@ import {
 } from '@gateway/store/deliveries';
 import { readFunction } from '@gateway/store/config';
 import { findEvent, type EventRow } from '@gateway/store/events';
+import { bothPlanes } from '@gateway/store/postgres';
 import {
   found,
   listRoute,
@@ -257,7 +258,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         idPrefix,
         ...timeRange(query),
       };
-      return listEventDeliveries(database.pool, project.id, filter, page);
+      return listEventDeliveries(bothPlanes(database), project.id, filter, page);
     },
     view,
   ),
@@ -367,5 +368,5 @@ async function sentData(
 }
 
 async function find({ database, project, id }: ProjectCall): Promise<EventDeliveryRow> {
-  return found(await findEventDelivery(database.pool, project.id, id), 'event delivery', id);
+  return found(await findEventDelivery(bothPlanes(database), project.id, id), 'event delivery', id);
 }

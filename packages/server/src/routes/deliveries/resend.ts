@@ -7,6 +7,7 @@ import {
   type EventDeliveryStatus,
 } from '@gateway/store/deliveries';
 import { behindBreakers } from '@gateway/store/kv';
+import { bothPlanes } from '@gateway/store/postgres';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, nullable, object } from '../../http/schema.js';
 import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
@@ -44,7 +45,7 @@ export const resendRoutes: readonly Route[] = [
       const content: { uid: string; error: string | null }[] = [];
       const due: Parameters<typeof behindBreakers>[0][number][] = [];
       for (const uid of new Set(body.ids)) {
-        const delivery = await findEventDelivery(database.pool, project.id, uid);
+        const delivery = await findEventDelivery(bothPlanes(database), project.id, uid);
         const error = refusal(delivery, true);
         const isResent = !error && (await sendNow(call, delivery!, RESENT)).isDue;
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
@@ -73,11 +74,11 @@ export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] 
  */
 export async function sendNow(
   call: ProjectCall,
-  { id, project_id, endpoint_id }: EventDeliveryRow,
+  delivery: EventDeliveryRow,
   from: readonly EventDeliveryStatus[],
 ): Promise<{ readonly isDue: boolean; readonly isProbe: boolean }> {
-  const dueInMs = await probeNow(call, endpoint_id);
-  const isDue = await resendEventDelivery(call.database.pool, project_id, id, from, dueInMs);
+  const dueInMs = await probeNow(call, delivery.endpoint_id);
+  const isDue = await resendEventDelivery(bothPlanes(call.database), delivery, from, dueInMs);
   return { isDue, isProbe: dueInMs > 0 };
 }
 

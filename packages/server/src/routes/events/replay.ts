@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
+import { bothPlanes } from '@gateway/store/postgres';
 import { found, projectRoute, type Route } from '../../api/route.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
 import { searchOf, textQuery, timeRange } from '../../http/list-query.js';
@@ -70,7 +71,7 @@ export const replayRoutes: readonly Route[] = [
     'POST /events/batchreplay',
     'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
-    async ({ database: { pool }, project, query, signalPending }) => {
+    async ({ database, project, query, signalPending }) => {
       const {
         event_type: eventType,
         sourceId,
@@ -92,7 +93,8 @@ export const replayRoutes: readonly Route[] = [
       };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
-      for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {
+      const steps = replaySelected(bothPlanes(database), project.id, filter, { dryRun, force });
+      for await (const step of steps) {
         count += step.count;
         next = step.next;
         signalPending(step.replayed);

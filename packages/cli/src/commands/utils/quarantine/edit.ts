@@ -31,19 +31,24 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
     const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
-    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] =
-      await Promise.all([
-        import('@gateway/store/quarantine'),
-        import('@gateway/ingest/once/replay'),
-        import('@gateway/ingest/transform/sandboxes'),
-      ]);
+    const [
+      { bothPlanes },
+      { editQuarantinedMessage, readReplayable },
+      { dryRun },
+      { idleSandbox, sandboxLimits },
+    ] = await Promise.all([
+      import('@gateway/store/postgres'),
+      import('@gateway/store/quarantine'),
+      import('@gateway/ingest/once/replay'),
+      import('@gateway/ingest/transform/sandboxes'),
+    ]);
     // Closed before the editor opens, because editing can take an hour.
     const message = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, [id]);
       const { project_id: projectId, status } = entry!;
       if (status !== 'quarantined')
         throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
-      return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
+      return (await readReplayable(bothPlanes(database), [{ projectId, id }]))[0]!;
     });
 
     const { file } = flags;

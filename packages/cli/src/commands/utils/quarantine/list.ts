@@ -27,10 +27,13 @@ export default class UtilsQuarantineList extends GatewayCommand {
     const { flags } = await this.parse(UtilsQuarantineList);
     const selection = selectionOf(flags);
     const limit = integerOf('--limit', flags.limit, { max: 10_000, otherwise: SHOWN });
-    const { listQuarantine } = await import('@gateway/store/quarantine');
+    const [{ bothPlanes }, { listQuarantine }] = await Promise.all([
+      import('@gateway/store/postgres'),
+      import('@gateway/store/quarantine'),
+    ]);
     const found = await this.withDatabase(flags, async (database) => {
       await requireProject(database, selection);
-      return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
+      return listQuarantine(bothPlanes(database), selection, { order: 'desc', limit: limit + 1 });
     });
     if (found.length === 0 && !flags.json)
       return this.logToStderr('No quarantined message matches.');
