@@ -10,6 +10,7 @@ import { silentLog } from '#core/logging/log';
 import pullmetrics from '@gateway/metrics-pullmetrics';
 import { lastSample, takeSample } from '#store/counts/stored-sample';
 import { exportSample } from '#store/counts/sampler';
+import { bothPlanes } from '#store/postgres/planes';
 import { migrate, openUrl } from '../store/migrated.js';
 import { database } from '../support/database.js';
 import { own } from '../support/services.js';
@@ -91,7 +92,7 @@ async function printSampling(): Promise<void> {
     );
   for (let k = 0; k < rounds; k++) {
     const [before, ownBefore, startedAtMs] = [cpuMs(), process.cpuUsage(), performance.now()];
-    await takeSample(db.pool, { isDue: () => true, timeoutMs: 600_000, countsMax: 1000 });
+    await takeSample(bothPlanes(db), { isDue: () => true, timeoutMs: 600_000, countsMax: 1000 });
     const wall = performance.now() - startedAtMs;
     const { user, system } = process.cpuUsage(ownBefore);
     // Idle connections update their CPU time.

@@ -123,7 +123,7 @@ activity('old rows, and those of deleted endpoints and projects, are deleted', a
 });
 
 activity('a summary says what waits, and how long deliveries took', async () => {
-  const empty_ = await readSummary(db.pool, PROJECT);
+  const empty_ = await readSummary(db.planes, PROJECT);
   assert.equal(
     [
       empty_.pending_events,
@@ -150,7 +150,7 @@ activity('a summary says what waits, and how long deliveries took', async () => 
       deliveries: [newDelivery(first!, { projectId, status: 'scheduled', dueInMs: 0 })],
     }),
   );
-  const summary = await readSummary(db.pool, projectId);
+  const summary = await readSummary(db.planes, projectId);
   assert.equal(
     [
       summary.pending_events,

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { readEndpointTroubles, readProjectStates } from '#store/counts/health';
+import { bothPlanes } from '#store/postgres/planes';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -38,8 +39,8 @@ health('the states of a project are read by indexes, none of finished deliveries
   );
   await db.pool.query('analyze activity');
   const plans = await plansOf(async (pool) => {
-    await readProjectStates(pool, id);
-    await readEndpointTroubles(pool, id, [endpoint.id]);
+    await readProjectStates(bothPlanes({ pool }), id);
+    await readEndpointTroubles(bothPlanes({ pool }), id, [endpoint.id]);
   });
   assert.not.match(plans, /Seq Scan on (event|delivery|activity|quarantined)/);
   assert.match(plans, /status_id_idx|event_deliveries_\w+/);
@@ -54,7 +55,11 @@ health('breakers of other projects and of endpoints that are not active are left
     await makeEndpoint(db, id, { name: 'paused' }),
   ];
   await db.pool.query(`update endpoints set status = 'paused' where id = $1`, [paused.id]);
-  const { content, count } = await readEndpointTroubles(db.pool, id, [open.id, paused.id, newId()]);
+  const { content, count } = await readEndpointTroubles(db.planes, id, [
+    open.id,
+    paused.id,
+    newId(),
+  ]);
   assert.equal(
     content.map(({ name, kind }) => `${name} ${kind}`),
     ['open open'],

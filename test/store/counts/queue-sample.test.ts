@@ -10,6 +10,7 @@ import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { acceptEvents } from '#store/events/events';
 import { COUNTINGS, readQueueSample, type QueueSample } from '#store/counts/queue-sample';
 import { lastSample, takeSample } from '#store/counts/stored-sample';
+import { bothPlanes } from '#store/postgres/planes';
 import {
   acceptPending,
   attempt,
@@ -45,7 +46,11 @@ async function sampled<T = undefined>(
   const client = await db.pool.connect();
   try {
     await client.query('begin isolation level repeatable read');
-    const sample = await readQueueSample(client, client, { timeoutMs, countsMax: max });
+    const sample = await readQueueSample(client, client, {
+      control: client,
+      timeoutMs,
+      countsMax: max,
+    });
     const seen = await look?.(client);
     await client.query('commit');
     return { sample, seen };
@@ -214,7 +219,7 @@ samples(
       return db.pool.connect();
     };
     const pool = Object.create(db.pool, { connect: { value: connect } }) as pg.Pool;
-    await takeSample(pool, { isDue: () => true, timeoutMs, countsMax });
+    await takeSample(bothPlanes({ pool }), { isDue: () => true, timeoutMs, countsMax });
     assert.is(connections, 2);
     const shown = async () =>
       (await lastSample(db.pool, undefined))!.sample!.deliveries.map(([, , , , status, n]) => [
@@ -222,7 +227,7 @@ samples(
         n,
       ]);
     assert.equal(await shown(), [['processing', 3]]);
-    await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+    await takeSample(db.planes, { isDue: () => true, timeoutMs, countsMax });
     assert.equal(await shown(), [['retry', 3]]);
   },
 );
@@ -232,7 +237,7 @@ samples('a pool of one connection is enough for a sample', async () => {
   const single = openUrl(db.url, 1);
   try {
     await within(
-      takeSample(single.pool, { isDue: () => true, timeoutMs, countsMax }),
+      takeSample(bothPlanes(single), { isDue: () => true, timeoutMs, countsMax }),
       10_000,
       'a sample by one connection',
     );
@@ -390,15 +395,15 @@ samples(
       batch(events, { deliveries: events.map((event) => newDelivery(event)) }),
     );
     assert.is(await lastSample(db.pool, undefined), undefined);
-    await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+    await takeSample(db.planes, { isDue: () => true, timeoutMs, countsMax });
     const kept = (await lastSample(db.pool, undefined))!;
     assert.ok(kept.age >= 0 && kept.age < 20);
     assert.equal(kept.sample?.events, [[PROJECT, SOURCE, 'processed', 3, null]]);
     assert.is(kept.sample?.deliveries[0]?.[5], 3);
     assert.is((await lastSample(db.pool, kept.takenAt))?.sample, null);
-    await takeSample(db.pool, { isDue: () => false, timeoutMs, countsMax });
+    await takeSample(db.planes, { isDue: () => false, timeoutMs, countsMax });
     assert.is((await lastSample(db.pool, kept.takenAt))?.takenAt, kept.takenAt);
-    await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+    await takeSample(db.planes, { isDue: () => true, timeoutMs, countsMax });
     assert.ok((await lastSample(db.pool, kept.takenAt))?.sample);
   },
 );
@@ -418,7 +423,7 @@ samples(
       JSON.stringify(old),
     ]);
     assert.is(await lastSample(db.pool, undefined), undefined);
-    await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+    await takeSample(db.planes, { isDue: () => true, timeoutMs, countsMax });
     assert.equal((await lastSample(db.pool, undefined))?.sample?.events, []);
   },
 );

@@ -1,6 +1,7 @@
 import { withTimeout } from '@gateway/core/process';
 import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
+import { bothPlanes } from '@gateway/store/postgres';
 import {
   findingsOf,
   verdictOf,
@@ -99,9 +100,10 @@ async function fromPostgres(
   }
 > {
   const { database, project } = parts;
+  const planes = bothPlanes(database);
   const [states, troubles, { conditions: sources, isKvAway }] = await Promise.all([
-    readProjectStates(database.pool, project.id),
-    readEndpointTroubles(database.pool, project.id, [...breakers.keys()]),
+    readProjectStates(planes, project.id),
+    readEndpointTroubles(planes, project.id, [...breakers.keys()]),
     readConditions(parts),
   ]);
   const content = troubles.content.map((it) => ({ ...it, breaker: breakers.get(it.id) }));

@@ -10,6 +10,7 @@ import { readBacklog } from '@gateway/store/counts/backlog';
 import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
+import { bothPlanes } from '@gateway/store/postgres';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { SEVERITIES } from '../health/findings.js';
 import { readHealthReport } from '../health/report.js';
@@ -175,7 +176,7 @@ export const activityRoutes: readonly Route[] = [
     { data: Summary, name: 'get' },
     async ({ database, project }) => ({
       message: 'summary',
-      data: await readSummary(database.pool, project.id),
+      data: await readSummary(bothPlanes(database), project.id),
     }),
   ),
   projectRoute(

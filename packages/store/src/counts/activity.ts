@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
+import type { Planes } from '../postgres/planes.js';
 
 /**
  * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
@@ -176,12 +177,12 @@ export const countUpTo = (from: string, max = SUMMARY_MAX): string =>
   `(select count(*)::int from (select from ${from} limit ${max}) c)`;
 
 /**
- * A query for the number `n` of the pending events of project $1, and for the age of the oldest in
- * seconds. It reads up to `SUMMARY_MAX` index entries per source.
+ * A query for the number `n` of the pending events of project $1, whose sources are $2, and for the
+ * age of the oldest in seconds. It reads up to `SUMMARY_MAX` index entries per source.
  */
 export const PENDING = `
     select least(coalesce(sum(n), 0), ${SUMMARY_MAX})::int as n, extract(epoch from now() - min(oldest))::float8 as seconds
-    from (select id from sources where project_id = $1 union all select '${PROJECT}') s,
+    from (select unnest($2::uuid[]) as id union all select '${PROJECT}') s,
          lateral (select count(*) as n, min(accepted_at) as oldest from (
            select accepted_at from events where project_id = $1 and coalesce(source_id, '${PROJECT}') = s.id and status = 'pending' limit ${SUMMARY_MAX}) e) e`;
 
@@ -189,8 +190,25 @@ export const PENDING = `
  * Returns the state of a project. Each count reads at most `SUMMARY_MAX` index entries. Latencies
  * come from the first attempts of the latest 1,000 successful deliveries. No lock.
  */
-export async function readSummary(pool: pg.Pool, projectId: string): Promise<ProjectSummary> {
-  const { rows } = await pool.query<ProjectSummary>({
+export async function readSummary(
+  { control, data }: Planes,
+  projectId: string,
+): Promise<ProjectSummary> {
+  type Configured = Pick<ProjectSummary, 'endpoints' | 'sources'>;
+  const { rows: configured } = await control.query<Configured & { source_ids: string[] }>({
+    name: 'read-configured-summary',
+    text: `select
+        (select json_build_object('active', count(*) filter (where status = 'active'), 'paused', count(*) filter (where status = 'paused'),
+                                  'inactive', count(*) filter (where status = 'inactive'))
+           from endpoints where project_id = $1 and deleted_at is null) as endpoints,
+        (select json_build_object('running', count(*) filter (where not is_disabled and paused_at is null),
+                                  'paused', count(*) filter (where not is_disabled and paused_at is not null), 'disabled', count(*) filter (where is_disabled))
+           from sources where project_id = $1 and deleted_at is null) as sources,
+        array(select id from sources where project_id = $1) as source_ids`,
+    values: [projectId],
+  });
+  const { source_ids: sourceIds, ...counts } = configured[0]!;
+  const { rows } = await data.query<Omit<ProjectSummary, keyof Configured>>({
     name: 'read-summary',
     text: `select
         pending.n as pending_events, pending.seconds as oldest_pending_seconds,
@@ -198,21 +216,15 @@ export async function readSummary(pool: pg.Pool, projectId: string): Promise<Pro
         ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at = 'infinity'`)} as held_deliveries,
         ${countUpTo(`event_deliveries where project_id = $1 and status = 'processing'`)} as processing_deliveries,
         ${countUpTo(`quarantined_messages where project_id = $1 and status = 'quarantined'`)} as quarantined_messages,
-        (select json_build_object('active', count(*) filter (where status = 'active'), 'paused', count(*) filter (where status = 'paused'),
-                                  'inactive', count(*) filter (where status = 'inactive'))
-           from endpoints where project_id = $1 and deleted_at is null) as endpoints,
-        (select json_build_object('running', count(*) filter (where not is_disabled and paused_at is null),
-                                  'paused', count(*) filter (where not is_disabled and paused_at is not null), 'disabled', count(*) filter (where is_disabled))
-           from sources where project_id = $1 and deleted_at is null) as sources,
         (select case when count(*) > 0 then json_build_object('deliveries', count(*),
                   'p50', percentile_cont(0.5) within group (order by ms), 'p95', percentile_cont(0.95) within group (order by ms),
                   'p99', percentile_cont(0.99) within group (order by ms)) end
            from (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' order by id desc limit ${LATENCIES}) d,
                 lateral (${FIRST_ANSWER}) l) as latency_ms
       from (${PENDING}) pending`,
-    values: [projectId],
+    values: [projectId, sourceIds],
   });
-  return rows[0]!;
+  return { ...rows[0]!, ...counts };
 }
 
 /** Deletes activity older than `KEPT_DAYS`. */

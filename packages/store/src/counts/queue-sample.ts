@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
+import type { Querier } from '../postgres/connection.js';
 import { applyCountDeltas } from './count-deltas.js';
 
 export type EventCount = readonly [
@@ -152,13 +153,14 @@ function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted
 /**
  * Reads a sample in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` is `client`
  * itself, or a connection with the same snapshot that counts waiting deliveries in parallel. Reads
- * an index entry and a row for each unfinished event and delivery, plus the finished counts.
+ * an index entry and a row for each unfinished event and delivery, plus the finished counts, and
+ * the names of the projects from `control`.
  * Unfinished deliveries take precedence over finished ones, and larger counts over smaller ones.
  */
 export async function readQueueSample(
   client: pg.PoolClient,
   beside: pg.PoolClient,
-  { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
+  { control, timeoutMs, countsMax }: { control: Querier; timeoutMs: number; countsMax: number },
 ): Promise<QueueSample> {
   const read = async (on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) => {
     const { rows } = await on.query<Counted>({
@@ -197,7 +199,7 @@ export async function readQueueSample(
     (a, b) => (b[5] as number) - (a[5] as number),
   );
   const deliveries = limitSeries<DeliveryCount>([...unfinished, ...finished], countsMax, 4);
-  const { rows: named } = await client.query<
+  const { rows: named } = await control.query<
     [id: string, name: string, organisationId: string, organisation: string]
   >({
     name: 'sample-names',

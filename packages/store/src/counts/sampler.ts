@@ -108,7 +108,8 @@ function postgresSampled(
     async tick(signal) {
       let last = await lastSample(pool, known);
       if (isDue(last)) {
-        await takeSample(sessions, {
+        const planes = { control: pool, data: sessions };
+        await takeSample(planes, {
           isDue,
           timeoutMs: config.query_timeout * 1000,
           countsMax: config.metrics.max_label_sets,

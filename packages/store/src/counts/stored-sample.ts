@@ -3,6 +3,7 @@ import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
 import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 import type { Querier } from '../postgres/connection.js';
+import type { Planes } from '../postgres/planes.js';
 
 export interface SampleTime {
   /**
@@ -59,9 +60,10 @@ interface Taking {
  * done so. After a failure, the last sample remains.
  */
 export async function takeSample(
-  pool: pg.Pool,
+  planes: Planes,
   { isDue, timeoutMs, countsMax, signal }: Taking,
 ): Promise<void> {
+  const { data } = planes;
   const work = async (client: pg.PoolClient) => {
     const { rows } = await client.query<SampleTime>({
       name: 'last-sample-time',
@@ -72,12 +74,14 @@ export async function takeSample(
     await client.query(
       `begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`,
     );
+    // The pool may have no further connection.
+    const control = planes.control === data ? client : planes.control;
     const read = (beside: pg.PoolClient) =>
-      readQueueSample(client, beside, { timeoutMs, countsMax });
+      readQueueSample(client, beside, { control, timeoutMs, countsMax });
     // A pool of one connection cannot provide a second one, so all reads use `client`.
-    const sample = await (pool.options.max < 2
+    const sample = await (data.options.max < 2
       ? read(client)
-      : withSnapshot(pool, client, { timeoutMs, signal }, read));
+      : withSnapshot(data, client, { timeoutMs, signal }, read));
     await client.query({
       name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
@@ -85,9 +89,9 @@ export async function takeSample(
       values: [(performance.now() - startedAtMs) / 1000, JSON.stringify(sample)],
     });
     await client.query('commit');
-    await vacuumDeltas(pool, client);
+    await vacuumDeltas(data, client);
   };
-  await withAdvisoryLock(pool, COUNTS_LOCK, work, signal);
+  await withAdvisoryLock(data, COUNTS_LOCK, work, signal);
 }
 
 /**
