@@ -14,6 +14,7 @@ import {
   updateProject,
   type ApiKeyRow,
   type ProjectConfig,
+  type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
 import {
@@ -190,7 +191,7 @@ export const projectRoutes: readonly Route[] = [
           }),
         ];
       });
-      const data = { ...withUid(project), api_key: keyView(apiKey) };
+      const data = { ...view(project), api_key: keyView(apiKey) };
       return {
         message: 'project created; keep the key, it is not shown again',
         data,
@@ -213,9 +214,9 @@ export const projectRoutes: readonly Route[] = [
         .filter((id) => query.orgID === undefined || id === query.orgID);
       return listProjects(database.knex, ids, page);
     },
-    withUid,
+    view,
   ),
-  projectItem('GET', 'Shows a project.', shown, current, withUid),
+  projectItem('GET', 'Shows a project.', shown, current, view),
   projectItem(
     'PUT',
     'Updates the given fields of a project.',
@@ -238,7 +239,7 @@ export const projectRoutes: readonly Route[] = [
       call.catalogue.forget(project.id);
       return changed;
     },
-    withUid,
+    view,
   ),
   projectRoute(
     'DELETE',
@@ -254,6 +255,11 @@ export const projectRoutes: readonly Route[] = [
     },
   ),
 ];
+
+/** Returns a project for a response, without its shards, which concern operators only. */
+function view({ shard: _shard, former_shards: _former, ...project }: ProjectRow) {
+  return withUid(project);
+}
 
 function chosen(all: readonly Membership[], id: string | undefined, { type }: Caller): Membership {
   const organisations = all.filter(({ role }) => includes(role, 'admin'));
