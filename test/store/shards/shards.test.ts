@@ -97,6 +97,29 @@ shards('a shard that lacks a migration is refused by its name', async () => {
   }
 });
 
+shards('sessions that find another schema are refused, by the name of the shard', async () => {
+  const empty = await database();
+  const settings = settingsOf(empty.url);
+  // A pooler keeps no search_path of its clients, so none is sent to it.
+  const behindPooler = { ...settings, direct: { host: settings.host, port: settings.port } };
+  for (const [place, found] of [
+    [behindPooler, 'public'],
+    [settings, 'none'],
+  ] as const) {
+    const shard = openDatabase(place, { poolSize: 1, name: 'test', schema: 's1' });
+    try {
+      await migrateUp(shard, { shard: 'big' });
+      assert.unreachable();
+    } catch (error) {
+      assert.ok(isGatewayError(error, 'shard_schema'), String(error));
+      assert.match(error.message, `the shard big use the schema ${found} instead of s1`);
+    } finally {
+      await shard.close();
+    }
+  }
+  await empty.close();
+});
+
 shards('shards are opened, kept while their address stays, and closed when removed', async () => {
   const control = await migratedDatabase();
   const opened = new Shards(control, {

@@ -9,10 +9,10 @@ import {
 } from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
 import { answerTable, type TextColumn } from '../output/table.js';
-import { withDatabase, type DatabaseWork } from './stores.js';
+import { onEachShard, withDatabase, withShards, type DatabaseWork } from './stores.js';
 import { installation } from './installation.js';
 
-export { Args, Flags, withDatabase };
+export { Args, Flags, onEachShard, withDatabase, withShards };
 export { parseDuration, idOf, integerOf, oneOf, readInput, wrongUse } from './flag-values.js';
 
 export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON instead of a table.' }) };

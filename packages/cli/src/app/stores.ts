@@ -7,6 +7,7 @@ import {
 } from '@gateway/core/errors';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
+import type { Shard } from '@gateway/store/shards';
 
 // The database and KV drivers are imported on demand: loading one takes longer than running a
 // command that only prints help.
@@ -41,6 +42,66 @@ export async function withDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/**
+ * Opens all shards for one task and closes them afterwards. The first is the default one, the
+ * database of the settings, and the only one before a migration has created the others' table.
+ */
+export async function withShards<T>(
+  config: Config,
+  work: (shards: readonly Shard[], database: Database) => Promise<T>,
+  { poolSize = 2, migrated = true }: DatabaseWork = {},
+): Promise<T> {
+  const [{ Shards, hasShards }, { sealer }] = await Promise.all([
+    import('@gateway/store/shards'),
+    import('@gateway/core/crypto'),
+  ]);
+  const run = async (database: Database) => {
+    const shards = new Shards(database, {
+      settings: config.database,
+      // Only a shard with a password needs the encryption key.
+      open: (sealed, place) => sealer(config.encryption_key).open(sealed, place),
+      poolSize,
+      name: 'gateway',
+    });
+    try {
+      if (await hasShards(database.pool)) await shards.refresh();
+      return await work(shards.all, database);
+    } finally {
+      await shards.close();
+    }
+  };
+  return withDatabase(config, run, { poolSize, migrated });
+}
+
+/**
+ * Runs `work` on one shard after another. A failure on a shard other than the default one does not
+ * stop the rest.
+ *
+ * @param work gets the shard, the name that migrations use for it, and the start of its lines of
+ *   output, empty for an only shard
+ * @throws GatewayError `shards_failed`, which names the shards and their failures
+ */
+export async function onEachShard(
+  shards: readonly Shard[],
+  work: (shard: Shard, name: string | undefined, prefix: string) => Promise<void>,
+): Promise<void> {
+  const { requireSessions } = await import('@gateway/store/postgres');
+  const [first, ...others] = shards;
+  const prefixOf = ({ name }: Shard) => (others.length > 0 ? `${name}: ` : '');
+  await work(first!, undefined, prefixOf(first!));
+  const problems: { sentence: string }[] = [];
+  for (const shard of others) {
+    try {
+      await requireSessions(shard.database, shard.settings);
+      await work(shard, shard.name, prefixOf(shard));
+    } catch (error) {
+      const { message } = explainDatabaseError(error, shard.settings);
+      problems.push({ sentence: `${shard.name}: ${message}` });
+    }
+  }
+  if (problems.length > 0) throw new GatewayError('shards_failed', { problems });
 }
 
 /**

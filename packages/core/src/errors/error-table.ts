@@ -131,7 +131,11 @@ export const errors = {
   shard_unknown: row(503, 'this process does not know the shard {name}',
     'try again in a few seconds, when it has read the shards; if it stays, compare the project with `gateway shards list`'),
   shard_schema: row(503, 'the sessions of the shard {name} use the schema {found} instead of {schema}',
-    'a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
+    'create the schema if it is missing; a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
+  shards_failed: row(503,
+    ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
+      `${problems.length === 1 ? 'a shard' : `${problems.length} shards`} failed, and the others are done:\n${listed(problems)}`,
+    'resolve what is reported, then run the command again: it continues with what is left'),
   migration_drops: row(409,
     ({ migrations, tables }: { migrations: readonly string[]; tables: readonly string[] }) =>
       `rolling back ${migrations.join(', ')} would drop ${tables.length === 1 ? 'a table that holds' : 'tables that hold'} data: ${tables.join(', ')}; nothing was rolled back`,

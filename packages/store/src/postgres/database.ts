@@ -23,6 +23,8 @@ export interface Database {
    * pooler.
    */
   readonly sessions: pg.Pool;
+  /** The only schema of the `search_path`. Undefined for the role's. */
+  readonly schema: string | undefined;
   /** Opens a persistent session outside the pools, for `listen`. The caller must end it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
@@ -160,6 +162,7 @@ export function openDatabase(
     },
     pool,
     sessions,
+    schema,
     async connect() {
       const client = await connect({ ...(direct ?? connection), start: started() });
       sessionDetector.watch(client);

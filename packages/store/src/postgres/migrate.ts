@@ -70,13 +70,14 @@ const TRIES_MS = 60_000;
  * Applies all pending migrations and returns their names. They run in one transaction, or one each
  * if any cannot run in a transaction. Safe to run concurrently, and while agents and servers run.
  * @throws GatewayError `database_newer` if the database has unknown migrations; `migration_failed`
- *   if a statement fails; `migration_locked` if a lock is unavailable for `triesMs`
+ *   if a statement fails; `migration_locked` if a lock is unavailable for `triesMs`; `shard_schema`
  */
 export function migrateUp(
   database: Database,
   { dir = migrationsDir(), shard, onWait, triesMs = TRIES_MS }: Migrating = {},
 ): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
+    await requireSchema(database, shard);
     await checkNotNewer(database, dir, shard);
     const latest = () =>
       database.knex.migrate.latest(knexConfig(dir, shard)) as Promise<[number, string[]]>;
@@ -103,7 +104,7 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 /**
  * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping tables
  * with rows that nothing recreates. Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
- * `migration_locked`.
+ * `migration_locked`, `shard_schema`.
  */
 export function migrateDown(
   database: Database,
@@ -117,6 +118,7 @@ export function migrateDown(
   }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
+    await requireSchema(database, shard);
     await checkNotNewer(database, dir, shard);
     if (!dropData) await checkDrops(database, { dir, shard }, max);
     const undone: string[] = [];
@@ -242,8 +244,8 @@ export async function migrationStatus(
 }
 
 /**
- * Checks for persistent sessions and all migrations. Errors name the address and the settings. Logs
- * migrations of newer versions.
+ * Checks for persistent sessions, the schema of a shard and all migrations. Errors name the address
+ * and the settings. Logs migrations of newer versions.
  */
 export async function requireReady(
   database: Database,
@@ -253,6 +255,7 @@ export async function requireReady(
 ): Promise<void> {
   try {
     await requireSessions(database, settings);
+    await requireSchema(database, shard);
     const newer = await requireMigrated(database, undefined, shard);
     if (newer.length > 0)
       log.warn(
@@ -262,6 +265,18 @@ export async function requireReady(
   } catch (error) {
     throw explainDatabaseError(error, settings);
   }
+}
+
+/**
+ * Checks that statements find the tables of the shard. A pooler in transaction mode drops the
+ * `search_path` of its clients, and the tables of another shard would be used.
+ * @throws GatewayError `shard_schema`
+ */
+async function requireSchema({ pool, schema }: Database, shard: Migrating['shard']): Promise<void> {
+  if (shard === undefined || schema === undefined) return;
+  const { rows } = await pool.query<{ found: string | null }>('select current_schema() as found');
+  const found = rows[0]!.found ?? 'none';
+  if (found !== schema) throw new GatewayError('shard_schema', { name: shard, found, schema });
 }
 
 /** Migrations with this name remove what an earlier version needs. All others only add. */

@@ -40,6 +40,14 @@ export async function listShards(pool: Querier): Promise<ShardRow[]> {
   return rows;
 }
 
+/** Returns whether the control plane has shards. A database that awaits a migration may have none. */
+export async function hasShards(pool: Querier): Promise<boolean> {
+  const { rows } = await pool.query<{ has: boolean }>(
+    `select to_regclass('shards') is not null as has`,
+  );
+  return rows[0]!.has;
+}
+
 export type NewShard = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
 
 /** Adds a shard. Returns false if one with its name exists. */

@@ -1,9 +1,17 @@
-import { Flags, GatewayCommand, valueFlag, wrongUse } from '../../app/gateway-command.js';
+import type { Shard } from '@gateway/store/shards';
+import {
+  Flags,
+  GatewayCommand,
+  onEachShard,
+  valueFlag,
+  withShards,
+  wrongUse,
+} from '../../app/gateway-command.js';
 
 export default class MigrateDown extends GatewayCommand {
   static override description =
     'Stop server and agents first: they refuse to start on a database that lacks a migration. Drops what the migration added, ' +
-    'with its contents. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.';
+    'with its contents, on every shard. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.';
   static override examples = [
     '<%= config.bin %> migrate down',
     '<%= config.bin %> migrate down --max 2',
@@ -26,17 +34,40 @@ export default class MigrateDown extends GatewayCommand {
       );
     }
     const { migrateDown } = await import('@gateway/store/postgres');
-    const undone = await this.withDatabase(
-      flags,
-      (database) =>
-        migrateDown(database, {
-          max: Number(max),
+    const rollBack = async (shards: readonly Shard[]) => {
+      const applied = await appliedOf(shards);
+      const newest = [...new Set([...applied.values()].flat())].sort().reverse();
+      const undone = newest.slice(0, Number(max));
+      await onEachShard(shards, async ({ name: place, database }, shard, prefix) => {
+        const here = applied.get(place)!.filter((name) => undone.includes(name));
+        const names = await migrateDown(database, {
+          max: here.length,
+          shard,
           dropData: flags['drop-data'] === true,
-          onWait: (why) => this.logToStderr(`waiting: ${why}`),
-        }),
-      { migrated: false },
-    );
-    for (const name of undone) this.log(`rolled back ${name}`);
-    if (undone.length === 0) this.log('nothing to do: no migration is applied');
+          onWait: (why) => this.logToStderr(`${prefix}waiting: ${why}`),
+        });
+        for (const name of names) this.log(`${prefix}rolled back ${name}`);
+      });
+      if (undone.length === 0) this.log('nothing to do: no migration is applied');
+    };
+    await withShards(this.resolve(flags).config, rollBack, { migrated: false });
   }
+}
+
+/**
+ * Returns the applied migrations of each shard, none for one that is away. The newest are counted
+ * over all shards, so that a run after a stop rolls back what is left of them, and nothing older.
+ */
+async function appliedOf(shards: readonly Shard[]): Promise<ReadonlyMap<string, string[]>> {
+  const [{ migrationStates }, { DEFAULT_SHARD }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/shards'),
+  ]);
+  const read = async ({ name, database }: Shard) => {
+    const states = migrationStates(database, undefined, name === DEFAULT_SHARD ? undefined : name);
+    const rows = await (name === DEFAULT_SHARD ? states : states.catch(() => []));
+    const applied = rows.filter(({ applied_at: at }) => at !== null).map((row) => row.name);
+    return [name, applied] as const;
+  };
+  return new Map(await Promise.all(shards.map(read)));
 }

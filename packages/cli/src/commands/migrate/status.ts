@@ -1,5 +1,6 @@
 import type { MigrationStatus } from '@gateway/store/postgres';
-import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import type { Shard } from '@gateway/store/shards';
+import { GatewayCommand, jsonFlag, onEachShard, withShards } from '../../app/gateway-command.js';
 
 /** Agents and servers do not notice a shorter wait. */
 const SHORT_SECONDS = 1;
@@ -19,7 +20,7 @@ function meanwhile(pending: readonly MigrationStatus[]): string {
 export default class MigrateStatus extends GatewayCommand {
   static override description =
     'Changes nothing, and works on a database that was never migrated. Lists the tables that pending migrations block, and estimates for ' +
-    'how long on this database, from the rows that Postgres counts. An `unknown` migration comes from a newer gateway.';
+    'how long on this database, from the rows that Postgres counts, shard by shard. An `unknown` migration comes from a newer gateway.';
   static override examples = [
     '<%= config.bin %> migrate status',
     '<%= config.bin %> migrate status --json --db-host db.internal',
@@ -29,22 +30,46 @@ export default class MigrateStatus extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(MigrateStatus);
     const { migrationStatus } = await import('@gateway/store/postgres');
-    const states = await this.withDatabase(flags, (database) => migrationStatus(database), {
-      migrated: false,
-    });
+    const states: (MigrationStatus & { readonly shard: string })[] = [];
+    let isSharded = false;
+    const read = (shards: readonly Shard[]) => {
+      isSharded = shards.length > 1;
+      return onEachShard(shards, async ({ name: shard, database }, migrated) => {
+        const found = await migrationStatus(database, undefined, migrated);
+        states.push(...found.map((state) => ({ shard, ...state })));
+      });
+    };
+    try {
+      await withShards(this.resolve(flags).config, read, { migrated: false });
+    } finally {
+      // Lists the shards that answered, also when another one failed.
+      if (states.length > 0) this.show(states, isSharded, flags);
+    }
+  }
+
+  private show(
+    states: readonly (MigrationStatus & { readonly shard: string })[],
+    isSharded: boolean,
+    flags: { readonly json: boolean },
+  ): void {
+    const shardColumn = isSharded
+      ? ([['SHARD', ({ shard }: { shard: string }) => shard]] as const)
+      : [];
     this.logTable(states, flags, [
+      ...shardColumn,
       ['NAME', ({ name }) => name],
       ['STATE', ({ state }) => state],
       ['APPLIED AT', ({ applied_at: at }) => (at ? `${at.toISOString().slice(0, 19)}Z` : '')],
     ]);
     const pending = states.filter(({ state }) => state === 'pending');
     const isNew = pending.length === states.length;
-    const locks = pending.flatMap(({ name, locks }) =>
-      (locks ?? []).map((lock) => ({ name, ...lock })),
+    const locks = pending.flatMap(({ shard, name, locks }) =>
+      (locks ?? []).map((lock) => ({ shard, name, ...lock })),
     );
     if (!flags.json && !isNew && locks.length > 0) {
       this.log('');
       this.logTable(locks, flags, [
+        ...shardColumn,
         ['PENDING', ({ name }) => name],
         ['TABLE', ({ table }) => table],
         ['BLOCKS', ({ blocks }) => blocks],
