@@ -15,7 +15,7 @@ export const KV_VERSIONS = {
   'source-lag': 1,
   'source-state': 2,
   signal: 1,
-  record: 2,
+  record: 3,
 } as const;
 
 export type KvKind = keyof typeof KV_VERSIONS;
