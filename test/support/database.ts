@@ -3,8 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { watchStatements } from './planes.js';
 import { services } from './services.js';
 import { until } from './until.js';
+
+watchStatements();
 
 const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 

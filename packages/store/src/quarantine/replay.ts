@@ -66,7 +66,7 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 
 /**
  * Commits the events of a message and the new status, all or nothing, and then adds their usage,
- * which is lost if the process is killed in between. The events must be sorted by id. Returns
+ * which is lost if the process is killed before that. The events must be sorted by id. Returns
  * undefined if the message has changed since it was read. Locks the message's row first, so that a
  * second replay waits and then finds it replayed; then takes the locks of `acceptEvents`.
  */
