@@ -114,7 +114,12 @@ export async function runAgent(options: {
     name: 'gateway-agent',
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
-  const configCache = new ConfigCache(database, { intervalMs: 60_000, eventLoopMs: 0, log });
+  const configCache = new ConfigCache(database, {
+    intervalMs: 60_000,
+    verifyMs: 2_000,
+    eventLoopMs: 0,
+    log,
+  });
   const health = new Health();
   const wiring = wireAgent({
     config,

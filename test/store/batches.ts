@@ -170,6 +170,29 @@ export function noting(db: Database): { pool: Database['pool']; texts: ReadonlyS
   return { pool, texts };
 }
 
+/** A pool that runs code once, before or after its first statement with this name. */
+export function around(
+  pool: Database['pool'],
+  name: string,
+  { before, after }: { before?: () => Promise<unknown>; after?: () => Promise<unknown> },
+): Database['pool'] {
+  let isFirst = true;
+  return new Proxy(pool, {
+    get(target, property) {
+      if (property !== 'query') return Reflect.get(target, property, target) as unknown;
+      const query = target.query.bind(target) as (...given: unknown[]) => Promise<unknown>;
+      return async (...given: unknown[]) => {
+        const isIt = isFirst && (given[0] as { name?: string }).name === name;
+        isFirst &&= !isIt;
+        if (isIt) await before?.();
+        const result = await query(...given);
+        if (isIt) await after?.();
+        return result;
+      };
+    },
+  });
+}
+
 /** The generic plan of a prepared statement, which is independent of its parameters. */
 export async function genericPlan(db: Database, text: string): Promise<string> {
   const parameters = Math.max(

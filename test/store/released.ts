@@ -24,6 +24,7 @@ import { acceptEvents, readPending, readStalePending, recordRoutes } from '#stor
 import { registerAgent, sendHeartbeat, deregisterAgent } from '#store/deliveries/agents';
 import { addUsage } from '#store/usage/usage';
 import type { Database } from '#store/postgres/database';
+import { bothPlanes } from '#store/postgres/planes';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { runMaintenance } from '#store/retention/maintenance';
 import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './batches.js';
@@ -214,14 +215,17 @@ async function useAll(db: Database): Promise<void> {
   await releaseDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
   for (const status of ['paused', 'active'] as const) {
     await setEndpointStatus(knex, project.id, endpoint.id, { status, reason: null });
-    await settleDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+    await settleDeliveries(bothPlanes({ pool }), {
+      projectId: project.id,
+      endpointId: endpoint.id,
+    });
   }
   await sendHeartbeat(pool, agent, 3_600_000, [project.id]);
   await recoverDeliveries(pool, { orphans: false });
   await recoverDeliveries(pool, { orphans: true });
   await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
   await deleteEndpoint(knex, project.id, endpoint.id);
-  await sweepDeliveries(pool, 3_600);
+  await sweepDeliveries(bothPlanes({ pool }), 3_600);
   await addUsage(pool, [
     { projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 },
   ]);

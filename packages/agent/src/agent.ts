@@ -33,6 +33,8 @@ interface AgentOptions {
 
 /** Database connections beyond those of the event and attempt writers. */
 const OTHER_CONNECTIONS = 4;
+/** The interval at which the configuration version is read, to keep routing current. */
+const VERIFY_MS = 2_000;
 const KV_PATIENCE_MS = 3_000;
 
 /**
@@ -71,6 +73,7 @@ export async function startAgent({
 
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
+      verifyMs: VERIFY_MS,
       eventLoopMs: config.limits.event_loop_ms,
       log,
     });

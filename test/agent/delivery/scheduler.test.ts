@@ -454,7 +454,7 @@ deliver('pausing holds what waits, activating sends it', () =>
     await push(id, 5);
     await at.received(1);
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
-    await settleDeliveries(db.pool, { projectId, endpointId: id });
+    await settleDeliveries(db.planes, { projectId, endpointId: id });
     await until(
       'the agent to know',
       () => configCache.endpoint(projectId, id)?.status === 'paused',
@@ -463,7 +463,7 @@ deliver('pausing holds what waits, activating sends it', () =>
     await become(running, id, { success: 1, 'scheduled held': 4 });
 
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });
-    await settleDeliveries(db.pool, { projectId, endpointId: id });
+    await settleDeliveries(db.planes, { projectId, endpointId: id });
     await become(running, id, { success: 5 });
     assert.is(at.requests.length, 5);
   }),

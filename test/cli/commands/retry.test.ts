@@ -331,7 +331,7 @@ retry(
     try {
       // Blocks the first batch, so that the signal arrives in the middle of it.
       await blocker.query('begin');
-      await blocker.query('select from endpoints where project_id = $1 for update', [projectId]);
+      await blocker.query('lock table event_deliveries in share mode');
       const running = gateway(['retry', ...narrowed], { config });
       await lockAwaited(db, 'the first batch');
       process.kill(running.pid, 'SIGINT');

@@ -164,8 +164,8 @@ counts(
     await recoverDeliveries(db.pool, { orphans: true });
     await assertCounted(db);
     assert.is(await nOf('discarded'), 2);
-    await settleDeliveries(db.pool, { projectId: PROJECT, endpointId: OTHER });
-    await settleDeliveries(db.pool, { projectId: PROJECT });
+    await settleDeliveries(db.planes, { projectId: PROJECT, endpointId: OTHER });
+    await settleDeliveries(db.planes, { projectId: PROJECT });
     await assertCounted(db);
     assert.is(await nOf('discarded'), 9);
   },
@@ -190,9 +190,9 @@ counts('deliveries that are made due again leave the count of how they had ended
   const selection = {
     status: 'failure',
     from: new Date(Date.now() - 60_000),
-    projects: await findRetryProjects(db.pool, { projectId }),
+    projects: await findRetryProjects(db.planes, { projectId }),
   } as const;
-  for await (const _ of retryDeliveries(db.pool, selection, { dryRun: false }));
+  for await (const _ of retryDeliveries(db.planes, selection, { dryRun: false }));
   await assertCounted(db);
   assert.equal([await nOf('success'), await nOf('failure')], [2, 0]);
 });

@@ -100,7 +100,7 @@ samples(
       ),
     );
     await setEndpointStatus(db.knex, projectId, pausedId, { status: 'paused', reason: null });
-    await settleDeliveries(db.pool, { projectId, endpointId: pausedId });
+    await settleDeliveries(db.planes, { projectId, endpointId: pausedId });
     await acceptPending(db, 3, { projectId, occurredAtMs: Date.now() - 50_000 });
 
     const { sample } = await sampled();

@@ -54,11 +54,9 @@ agents('a beat tells that all is well when there is nothing to do', async () => 
     nextDeadInMs: null,
     oldestPendingMs: null,
     dueInMs: new Map(),
-    configVersion: '0',
   });
   const { nowMs: _now, ...idle } = await sendHeartbeat(db.pool, id, TTL_MS, []);
   assert.equal(idle, {
-    configVersion: '0',
     alive: true,
     agents: 1,
     readers: [id],

@@ -9,8 +9,10 @@ import {
   resendEventDelivery,
   type EventDeliveryFilter,
 } from '#store/deliveries/delivery-log';
+import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import type { PageRequest } from '#store/pagination/page';
 import { until } from '../../support/until.js';
+import { around } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -126,6 +128,19 @@ log('a resend leaves deliveries alone that are in another status', async () => {
   const it = await setUp();
   assert.is(await resendEventDelivery(db.planes, ref(it, it.a), ['failure', 'discarded']), false);
   assert.is((await findEventDelivery(db.planes, it.projectId, it.a))?.status, 'success');
+});
+
+log('a resend to an endpoint that is paused meanwhile is held in the end', async () => {
+  const it = await setUp();
+  const { projectId, endpointId } = it;
+  const before = async () => {
+    await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: null });
+    await settleDeliveries(db.planes, { projectId, endpointId });
+  };
+  const data = around(db.pool, 'resend-event-delivery', { before });
+  const delivery = { project_id: projectId, endpoint_id: endpointId, id: it.twin };
+  await resendEventDelivery({ control: db.pool, data }, delivery, ['failure']);
+  assert.is((await findEventDelivery(db.planes, projectId, it.twin))?.next_attempt_at, Infinity);
 });
 
 log('a resend to a paused endpoint is held', async () => {

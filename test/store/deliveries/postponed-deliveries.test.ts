@@ -128,8 +128,8 @@ postponed('what waits for one reason is hastened, and the agents are told', asyn
     { endpointId: one, wait: wait() },
     { endpointId: other, wait: wait({ reason: 'slow' }) },
   ]);
-  assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['rate_limit']), 0);
-  assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['breaker']), 3);
+  assert.is(await expediteDeliveries(db.planes, { projectId, endpointId: one }, ['rate_limit']), 0);
+  assert.is(await expediteDeliveries(db.planes, { projectId, endpointId: one }, ['breaker']), 3);
   assert.ok((await waitsOf(one)).every(({ seconds, reason }) => seconds < 30 && reason === null));
   assert.ok(
     (await waitsOf(other)).every(

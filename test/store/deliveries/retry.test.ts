@@ -7,9 +7,10 @@ import { deleteProject } from '#store/config/projects';
 import { claimDue, type EventDeliveryStatus } from '#store/deliveries/claims';
 import { retryDeliveries, type RetryOutcome } from '#store/deliveries/retry';
 import { findRetryProjects } from '#store/deliveries/retry';
-import type { Database } from '#store/postgres/database';
+import { settleDeliveries } from '#store/deliveries/settle-deliveries';
+import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { until } from '../../support/until.js';
-import { genericPlan, lockAwaited, noting, readWhole } from '../batches.js';
+import { around, genericPlan, noting, readWhole } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -28,19 +29,19 @@ interface Narrowed {
   readonly endpointId?: string;
   readonly ownerId?: string;
   readonly dryRun?: boolean;
-  readonly pool?: Database['pool'];
+  readonly planes?: Planes;
 }
 
 /** Requeues a project's deliveries with a status. Returns counts by outcome. */
 async function run(
   projectId: string,
   status: EventDeliveryStatus,
-  { hours = 1, dryRun = false, pool = db.pool, ...ids }: Narrowed = {},
+  { hours = 1, dryRun = false, planes = db.planes, ...ids }: Narrowed = {},
 ): Promise<Partial<Record<RetryOutcome, number>>> {
-  const projects = await findRetryProjects(db.pool, { projectId });
+  const projects = await findRetryProjects(db.planes, { projectId });
   const counts: Partial<Record<RetryOutcome, number>> = {};
   const selection = { status, from: new Date(Date.now() - hours * HOUR), projects, ...ids };
-  for await (const { tallies } of retryDeliveries(pool, selection, { dryRun })) {
+  for await (const { tallies } of retryDeliveries(planes, selection, { dryRun })) {
     for (const { outcome, count } of tallies) counts[outcome] = (counts[outcome] ?? 0) + count;
   }
   return counts;
@@ -256,19 +257,40 @@ retry(
   },
 );
 
-retry('an endpoint that is paused while a batch is under way is paused after it', async () => {
+for (const [status, held] of [
+  ['paused', true],
+  ['active', false],
+] as const) {
+  retry(
+    `deliveries of an endpoint that becomes ${status} just before or after a batch are ${held ? 'held' : 'due'} in the end`,
+    async () => {
+      for (const when of ['before', 'after'] as const) {
+        const { projectId, endpointId } = await scene([{ status: 'failure' }]);
+        const become = async (status: 'active' | 'paused') => {
+          await setEndpointStatus(db.knex, projectId, endpointId, { status, reason: null });
+          await settleDeliveries(db.planes, { projectId, endpointId });
+        };
+        await become(held ? 'active' : 'paused');
+        const data = around(db.pool, 'requeue-deliveries', { [when]: () => become(status) });
+        const planes = { control: db.pool, data };
+        assert.equal(await run(projectId, 'failure', { planes }), { [held ? 'due' : 'held']: 1 });
+        assert.equal(await states(projectId), [
+          { status: 'scheduled', held, attempts: 0, reason: null },
+        ]);
+      }
+    },
+  );
+}
+
+retry('deliveries of an endpoint that is deleted just before a batch are discarded', async () => {
   const { projectId, endpointId } = await scene([{ status: 'failure' }]);
-  const other = await db.connect();
-  try {
-    await other.query('begin');
-    await other.query(`update endpoints set status = 'paused' where id = $1`, [endpointId]);
-    const running = run(projectId, 'failure');
-    await lockAwaited(db, 'the batch to wait for the endpoint');
-    await other.query('commit');
-    assert.equal(await running, { held: 1 });
-  } finally {
-    await other.end();
-  }
+  const before = async () => {
+    await deleteEndpoint(db.knex, projectId, endpointId);
+    await settleDeliveries(db.planes, { projectId, endpointId });
+  };
+  const data = around(db.pool, 'requeue-deliveries', { before });
+  await run(projectId, 'failure', { planes: { control: db.pool, data } });
+  assert.equal(await statuses(projectId), ['discarded']);
 });
 
 retry('several statuses are selected at once, and only what has changed since a time', async () => {
@@ -287,17 +309,17 @@ retry('several statuses are selected at once, and only what has changed since a 
     `update event_deliveries set updated_at = now() - interval '2 hours' where id = $1`,
     [it.ids[3]],
   );
-  const projects = await findRetryProjects(db.pool, { projectId });
+  const projects = await findRetryProjects(db.planes, { projectId });
   const from = new Date(Date.now() - HOUR);
   const selection = { status: ['failure', 'retry'], from, changedSince: from, projects } as const;
   for (const narrowed of [{}, { endpointId }]) {
     let count = 0;
-    const steps = retryDeliveries(db.pool, { ...selection, ...narrowed }, { dryRun: true });
+    const steps = retryDeliveries(db.planes, { ...selection, ...narrowed }, { dryRun: true });
     for await (const { tallies } of steps) for (const it of tallies) count += it.count;
     assert.is(count, 2);
   }
   const steps = retryDeliveries(
-    db.pool,
+    db.planes,
     { ...selection, endpointId },
     { dryRun: false, dueInMs: 60_000 },
   );
@@ -316,10 +338,10 @@ retry('several statuses are selected at once, and only what has changed since a 
 
 retry('a dry run counts by endpoint and changes nothing', async () => {
   const { projectId, endpointId } = await scene([{ status: 'failure' }, { status: 'failure' }]);
-  const projects = await findRetryProjects(db.pool, { projectId });
+  const projects = await findRetryProjects(db.planes, { projectId });
   const steps = [];
   for await (const step of retryDeliveries(
-    db.pool,
+    db.planes,
     { status: 'failure', from: new Date(Date.now() - HOUR), projects },
     { dryRun: true },
   ))
@@ -341,12 +363,12 @@ retry(
     listener.on('notification', ({ payload }) => (told += payload === projectId ? 1 : 0));
     await listener.query('listen gateway_due');
     try {
-      const projects = await findRetryProjects(db.pool, { projectId });
+      const projects = await findRetryProjects(db.planes, { projectId });
       let largest = 0;
       let count = 0;
       let done = 0;
       for await (const step of retryDeliveries(
-        db.pool,
+        db.planes,
         { status: 'failure', from: new Date(Date.now() - HOUR), projects },
         { dryRun: false },
       )) {
@@ -377,9 +399,9 @@ retry(
     assert.is((both[0].due ?? 0) + (both[1].due ?? 0), 6_000);
 
     const { projectId: again } = await many(2_000);
-    const projects = await findRetryProjects(db.pool, { projectId: again });
+    const projects = await findRetryProjects(db.planes, { projectId: again });
     const slow = retryDeliveries(
-      db.pool,
+      db.planes,
       { status: 'failure', from: new Date(Date.now() - HOUR), projects },
       { dryRun: false },
     );
@@ -410,10 +432,10 @@ retry('rows that somebody else holds are left to them', async () => {
 
 retry('who stops reading stops between two commits, and the rest is as it was', async () => {
   const { projectId } = await many(3_000);
-  const projects = await findRetryProjects(db.pool, { projectId });
+  const projects = await findRetryProjects(db.planes, { projectId });
   let count = 0;
   for await (const { tallies } of retryDeliveries(
-    db.pool,
+    db.planes,
     { status: 'failure', from: new Date(Date.now() - HOUR), projects },
     { dryRun: false },
   )) {
@@ -432,7 +454,7 @@ retry(
   async () => {
     const { projectId, endpointId, events } = await scene([{ status: 'failure' }]);
     const found = async (ids: Parameters<typeof findRetryProjects>[1]) =>
-      (await findRetryProjects(db.pool, ids)).map(({ id }) => id);
+      (await findRetryProjects(db.planes, ids)).map(({ id }) => id);
     assert.equal(await found({ eventId: events[0]! }), [projectId]);
     assert.equal(await found({ endpointId }), [projectId]);
     assert.ok((await found({})).includes(projectId));
@@ -444,7 +466,7 @@ retry(
       [{ projectId: other, endpointId }, /^endpoint .* not found$/],
       [{ projectId: other, eventId: events[0]! }, /^event .* not found$/],
     ] as const) {
-      const error: unknown = await findRetryProjects(db.pool, ids).catch((it: unknown) => it);
+      const error: unknown = await findRetryProjects(db.planes, ids).catch((it: unknown) => it);
       assert.ok(isGatewayError(error, 'not_found'), String(error));
       assert.match(error.message, message);
     }
@@ -459,9 +481,9 @@ retry(
     const { projectId, endpointId, events } = await scene([{ status: 'failure' }]);
     const { pool, texts } = noting(db);
     for (const ids of [{}, { endpointId }, { eventId: events[0]! }])
-      await run(projectId, 'failure', { ...ids, pool, dryRun: true });
-    await run(projectId, 'failure', { pool });
-    await findRetryProjects(pool, { eventId: events[0]! });
+      await run(projectId, 'failure', { ...ids, planes: bothPlanes({ pool }), dryRun: true });
+    await run(projectId, 'failure', { planes: bothPlanes({ pool }) });
+    await findRetryProjects(bothPlanes({ pool }), { eventId: events[0]! });
     const own = [...texts].filter((text) => /event_deliveries|events/.test(text));
     assert.is(own.length, 5);
     for (const text of own) {

@@ -4,8 +4,9 @@ import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
 import { deleteProject } from '#store/config/projects';
 import { settleDeliveries, sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import { applyRetention } from '#store/retention/retention';
+import { bothPlanes } from '#store/postgres/planes';
 import { until } from '../../support/until.js';
-import { genericPlan, noting, readWhole } from '../batches.js';
+import { around, genericPlan, noting, readWhole } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -53,23 +54,23 @@ const UNTOUCHED = ['scheduled due', 'processing', 'retry due', 'success', 'failu
 const HELD = ['scheduled held', 'processing', 'retry held', 'success', 'failure', 'discarded'];
 const DISCARDED = ['processing', 'success', 'failure', 'discarded', 'discarded', 'discarded'];
 
-const sweep = () => sweepDeliveries(db.pool, HOUR_SECONDS);
+const sweep = () => sweepDeliveries(db.planes, HOUR_SECONDS);
 
 settled(
   'what waits for a paused endpoint is held, and due with a notification to agents when it is active again',
   async () => {
     const { projectId, endpointId, otherId, state, become } = await setUp();
     await become('paused');
-    assert.is(await settleDeliveries(db.pool, { projectId, endpointId }), 2);
+    assert.is(await settleDeliveries(db.planes, { projectId, endpointId }), 2);
     assert.equal(await state(endpointId), HELD);
-    assert.is(await settleDeliveries(db.pool, { projectId, endpointId }), 0);
+    assert.is(await settleDeliveries(db.planes, { projectId, endpointId }), 0);
 
     const listener = await db.connect();
     const channels: string[] = [];
     listener.on('notification', ({ channel }) => channels.push(channel));
     await listener.query('listen gateway_due');
     await become('active');
-    assert.is(await settleDeliveries(db.pool, { projectId, endpointId }), 2);
+    assert.is(await settleDeliveries(db.planes, { projectId, endpointId }), 2);
     assert.equal(await state(endpointId), UNTOUCHED);
     assert.equal(await state(otherId), UNTOUCHED);
     await until('a notification', () => channels.includes('gateway_due'));
@@ -82,9 +83,9 @@ settled(
   async () => {
     const { projectId, endpointId, otherId, state, become } = await setUp();
     await become('paused');
-    await settleDeliveries(db.pool, { projectId, endpointId });
+    await settleDeliveries(db.planes, { projectId, endpointId });
     await deleteEndpoint(db.knex, projectId, endpointId);
-    assert.is(await settleDeliveries(db.pool, { projectId, endpointId }), 2);
+    assert.is(await settleDeliveries(db.planes, { projectId, endpointId }), 2);
     assert.equal(await state(endpointId), DISCARDED);
     assert.equal(await state(otherId), UNTOUCHED);
     const reasons = await db.rows(
@@ -98,9 +99,9 @@ settled(
 settled('of a whole project nothing is discarded unless it was deleted', async () => {
   const one = await setUp();
   const other = await setUp();
-  assert.is(await settleDeliveries(db.pool, { projectId: one.projectId }), 0);
+  assert.is(await settleDeliveries(db.planes, { projectId: one.projectId }), 0);
   await deleteProject(db.knex, one.projectId);
-  assert.is(await settleDeliveries(db.pool, { projectId: one.projectId }), 4);
+  assert.is(await settleDeliveries(db.planes, { projectId: one.projectId }), 4);
   assert.equal(await other.state(other.endpointId), UNTOUCHED);
 });
 
@@ -113,7 +114,7 @@ settled('more deliveries than one statement changes are all changed', async () =
   );
   for (const status of ['paused', 'active'] as const) {
     await become(status);
-    assert.is(await settleDeliveries(db.pool, { projectId, endpointId }), 12_002);
+    assert.is(await settleDeliveries(db.planes, { projectId, endpointId }), 12_002);
   }
 });
 
@@ -129,7 +130,7 @@ settled(
     ];
     for (const one of [active, paused, inactive, deleted]) await one.become('paused');
     for (const { projectId, endpointId } of [active, paused, inactive, deleted])
-      await settleDeliveries(db.pool, { projectId, endpointId });
+      await settleDeliveries(db.planes, { projectId, endpointId });
     // Each process is killed after its first commit.
     await active.become('active');
     await inactive.become('inactive');
@@ -157,7 +158,7 @@ settled(
   async () => {
     const [active, deleted] = [await setUp(), await setUp()];
     await deleteEndpoint(db.knex, deleted.projectId, deleted.endpointId);
-    await settleDeliveries(db.pool, deleted);
+    await settleDeliveries(db.planes, deleted);
     await db.rows(`update endpoints set deleted_at = now() - interval '90 days' where id = $1`, [
       deleted.endpointId,
     ]);
@@ -204,26 +205,15 @@ settled(
   async () => {
     const { projectId, endpointId, become, state } = await setUp();
     await become('paused');
-    await settleDeliveries(db.pool, { projectId, endpointId });
-    let isPaused = false;
-    const pool = new Proxy(db.pool, {
-      get(target, property) {
-        if (property !== 'query') return Reflect.get(target, property, target) as unknown;
-        return async (query: { name?: string }, values?: unknown[]) => {
-          const result: unknown = await (
-            target.query as (...given: unknown[]) => Promise<unknown>
-          ).call(target, query, values);
-          if (query.name === 'read-endpoint-state' && !isPaused) {
-            isPaused = true;
-            await become('paused');
-          }
-          return result;
-        };
+    await settleDeliveries(db.planes, { projectId, endpointId });
+    const control = around(db.pool, 'read-endpoint-state', {
+      after: async () => {
+        await become('paused');
+        await settleDeliveries(db.planes, { projectId, endpointId });
       },
     });
     await become('active');
-    await settleDeliveries(pool, { projectId, endpointId });
-    await settleDeliveries(db.pool, { projectId, endpointId });
+    await settleDeliveries({ control, data: db.pool }, { projectId, endpointId });
     assert.equal(await state(endpointId), HELD);
   },
 );
@@ -234,23 +224,23 @@ settled(
     const { projectId, endpointId, become } = await setUp();
     const { pool, texts } = noting(db);
     await become('paused');
-    await settleDeliveries(pool, { projectId, endpointId });
+    await settleDeliveries(bothPlanes({ pool }), { projectId, endpointId });
     await become('active');
-    await settleDeliveries(pool, { projectId, endpointId });
+    await settleDeliveries(bothPlanes({ pool }), { projectId, endpointId });
     await deleteEndpoint(db.knex, projectId, endpointId);
-    await settleDeliveries(pool, { projectId, endpointId });
-    await sweepDeliveries(pool, HOUR_SECONDS);
+    await settleDeliveries(bothPlanes({ pool }), { projectId, endpointId });
+    await sweepDeliveries(bothPlanes({ pool }), HOUR_SECONDS);
     await deleteProject(db.knex, projectId);
-    await settleDeliveries(pool, { projectId });
+    await settleDeliveries(bothPlanes({ pool }), { projectId });
     const own = [...texts].filter((text) => text.includes('event_deliveries'));
-    assert.is(own.length, 5);
+    assert.is(own.length, 6);
     for (const text of own) {
       const plan = await genericPlan(db, text);
       assert.equal(readWhole(plan), [], plan);
       assert.not.match(plan, /\(project_id = w\.project_id\) AND \(id = w\.id\)\)$/m, plan);
-      if (/endpoint_id = \$|deleted_at > /.test(plan))
+      if (/endpoint_id = (\$|u\.endpoint)/.test(plan))
         assert.match(plan, /_project_id_endpoint_id_(status_id_)?idx\w* on event_deliveries/, plan);
-      assert.not.match(plan, /Filter: .*endpoint_id = (\$3|e\.id)/, plan);
+      assert.not.match(plan, /Filter: .*endpoint_id = (\$3|u\.endpoint)/, plan);
     }
   },
 );

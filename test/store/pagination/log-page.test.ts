@@ -290,8 +290,8 @@ lists(
         from: new Date(0),
         projects: [{ id: projectId, name: 'orders' }],
       };
-      const seen = await lookedAt(async ({ data: pool }) => {
-        for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true }))
+      const seen = await lookedAt(async (planes) => {
+        for await (const { tallies } of retryDeliveries(planes, selection, { dryRun: true }))
           for (const tally of tallies) count += tally.count;
         return { content: [] } as unknown as PageResult<unknown>;
       });

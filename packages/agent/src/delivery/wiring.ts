@@ -1,6 +1,7 @@
 import { newId } from '@gateway/core/events';
 import { ProjectPace, VERSION } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
+import { bothPlanes } from '@gateway/store/postgres';
 import { RequestBuilder } from '../attempt/build-request.js';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
@@ -59,7 +60,11 @@ export function wireDelivery(
   const backlogPacing = new BacklogPacing({
     log,
     hasten: ({ projectId, id: endpointId }) =>
-      expediteDeliveries(database.pool, { projectId, endpointId }, ['breaker', 'lookup', 'slow']),
+      expediteDeliveries(bothPlanes(database), { projectId, endpointId }, [
+        'breaker',
+        'lookup',
+        'slow',
+      ]),
   });
   const circuitBreakers = new CircuitBreakers({
     kv,

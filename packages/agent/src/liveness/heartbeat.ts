@@ -155,11 +155,10 @@ export class AgentHeartbeat {
   }
 
   async #beat(projectIds: readonly string[]) {
-    const { database, configCache, lease, clock } = this.options;
+    const { database, lease, clock } = this.options;
     const askedAtMs = performance.now();
     const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, projectIds);
     clock.adjust(found.nowMs, askedAtMs);
-    configCache.seen(found.configVersion, askedAtMs);
     lease.agents = found.agents;
     lease.readers = found.readers;
     return found;

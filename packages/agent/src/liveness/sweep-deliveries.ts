@@ -1,4 +1,5 @@
 import { sweepDeliveries } from '@gateway/store/deliveries';
+import { bothPlanes } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 
 const SWEEP_MS = 30_000;
@@ -22,7 +23,7 @@ const DELETED_SECONDS = 15 * MINUTE_SECONDS;
  * Returns a function that stops the sweeps.
  */
 export function startSweeps({
-  database: { pool },
+  database,
   configCache,
   log,
 }: Pick<AgentContext, 'database' | 'configCache' | 'log'>): () => Promise<void> {
@@ -35,7 +36,7 @@ export function startSweeps({
   const sweep = async () => {
     isHurried = false;
     try {
-      const deliveries = await sweepDeliveries(pool, deletedSeconds, stop.signal);
+      const deliveries = await sweepDeliveries(bothPlanes(database), deletedSeconds, stop.signal);
       deletedSeconds = DELETED_SECONDS;
       if (deliveries > 0)
         log.info(

@@ -83,7 +83,10 @@ export default class Retry extends GatewayCommand {
     const { json, 'dry-run': dryRun } = flags;
     const request = requestOf(flags);
     const { config } = this.resolve(flags);
-    const { findRetryProjects, retryDeliveries } = await import('@gateway/store/deliveries');
+    const [{ findRetryProjects, retryDeliveries }, { bothPlanes }] = await Promise.all([
+      import('@gateway/store/deliveries'),
+      import('@gateway/store/postgres'),
+    ]);
     const results = new Map<string, EndpointResult>();
     const count = (...outcomes: readonly RetryOutcome[]) =>
       [...results.values()].reduce(
@@ -95,14 +98,15 @@ export default class Retry extends GatewayCommand {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
     };
     const interruption = noteInterruption();
-    await withDatabase(config, async ({ pool }) => {
-      const projects = await findRetryProjects(pool, request);
+    await withDatabase(config, async (database) => {
+      const planes = bothPlanes(database);
+      const projects = await findRetryProjects(planes, request);
       const { endpointId } = request;
       const dueInMs =
         dryRun || endpointId === undefined ? 0 : await probeBreaker(config, endpointId);
       const names = new Map(projects.map(({ id, name }) => [id, name]));
       for await (const { tallies, done } of retryDeliveries(
-        pool,
+        planes,
         { ...request, projects },
         { dryRun, dueInMs },
       )) {

@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { HealthReport } from '@gateway/server/health';
 import { findRetryProjects, type RetryProject } from '@gateway/store/deliveries';
 import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database } from '@gateway/store/postgres';
 import { withKv } from '../app/stores.js';
 import { serverUrl } from '../output/account-text.js';
 import { escapeLine } from '../output/escape-terminal.js';
@@ -29,7 +29,7 @@ export async function checkProjects(
   database: Database,
   { config }: DoctorContext,
 ): Promise<DoctorResult | DoctorCheck[]> {
-  const all = await findRetryProjects(database.pool, {});
+  const all = await findRetryProjects(bothPlanes(database), {});
   if (all.length === 0) return skipped('there are none');
   const examined = all.slice(0, PROJECTS_MAX);
   const read = (kv?: Kv) => readReports(config, database, kv, examined);

@@ -30,8 +30,8 @@ const READ_PART = 1 / 8;
 const READ_BURST_MS = 200;
 
 /**
- * The maximum age of the configuration for routing: longer than the interval of the heartbeat,
- * which detects changes.
+ * The maximum age of the configuration for routing: longer than the interval of version queries,
+ * which detect changes.
  */
 const CONFIG_AGE_MAX_MS = 3_000;
 
@@ -85,7 +85,7 @@ export class ConfigCache {
       readonly log: Log;
       /** The `limits.event_loop_ms` setting. 0 means no limit. */
       readonly eventLoopMs: number;
-      /** The interval of version queries, for a process without a heartbeat that calls `seen`. */
+      /** The interval of version queries. Without them, the configuration soon counts as old. */
       readonly verifyMs?: number;
       /** Loads only the projects with rows in this shard. By default, all. */
       readonly shard?: string;
@@ -134,15 +134,6 @@ export class ConfigCache {
     );
   }
 
-  /**
-   * Reports the configuration version in Postgres as of `askedAtMs`. A new version starts a read.
-   */
-  seen(version: string, askedAtMs: number): void {
-    if (BigInt(version) === this.#version)
-      this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
-    else void this.refresh();
-  }
-
   /** Reads everything and follows changes. Rejects if Postgres is unreachable. */
   async start(): Promise<void> {
     await this.refresh();
@@ -159,7 +150,8 @@ export class ConfigCache {
     while (!this.#closed) {
       const askedAtMs = performance.now();
       const version = await readConfigVersion(this.database.pool).catch(() => undefined);
-      if (version !== undefined && !this.#closed) this.seen(String(version), askedAtMs);
+      if (version === this.#version) this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
+      else if (version !== undefined && !this.#closed) void this.refresh();
       await new Promise((resolve) => setTimeout(resolve, everyMs).unref());
     }
   }

@@ -1,4 +1,5 @@
 import { settleDeliveries } from '@gateway/store/deliveries';
+import { bothPlanes } from '@gateway/store/postgres';
 import type { ProjectCall } from '../api/route.js';
 
 /**
@@ -10,7 +11,7 @@ export async function settle(
   endpointId?: string,
 ): Promise<void> {
   try {
-    await settleDeliveries(database.pool, { projectId: project.id, endpointId });
+    await settleDeliveries(bothPlanes(database), { projectId: project.id, endpointId });
   } catch (error) {
     log.warn(
       { error, project_id: project.id, endpoint_id: endpointId },

@@ -52,8 +52,6 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 export interface HeartbeatReply {
   /** The Postgres time at the start of the statement, in epoch milliseconds. */
   readonly nowMs: number;
-  /** The counter that every configuration write increments. */
-  readonly configVersion: string;
   /** False if the agent's row was deleted. Its claims are then void, and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
@@ -80,7 +78,7 @@ export async function sendHeartbeat(
   >({
     name: 'heartbeat',
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
-           select (extract(epoch from now()) * 1000)::float8 as "nowMs", (select version from config_version) as "configVersion", exists (select from renewed) as alive,
+           select (extract(epoch from now()) * 1000)::float8 as "nowMs", exists (select from renewed) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
                   ${READERS} as readers,
                   exists (select from agents where expires_at <= now() and id <> $1) as "anyDead",
@@ -129,7 +127,10 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
   return rows;
 }
 
-/** Notifies agents of due deliveries in these projects. The empty string means any project. */
+/**
+ * Notifies agents of due deliveries in these projects. The empty string means any project. Agents
+ * listen in the control plane, `pool`.
+ */
 export async function notifyDue(
   pool: pg.Pool,
   projectIds: readonly string[] = [''],

@@ -7,6 +7,8 @@ import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import type { Planes } from '../postgres/planes.js';
+import { notifyDue } from './agents.js';
+import { settleChanged } from './settle-deliveries.js';
 
 export interface EventDeliveryRow {
   readonly project_id: string;
@@ -258,18 +260,21 @@ export async function listDeliveryAttempts(
 /**
  * Makes a delivery whose status is in `from` due, or holds it if its endpoint is paused, and
  * notifies the agents. One that waits for its next attempt keeps its number of attempts. Returns
- * false if it has a different status. Locks the delivery's row. An agent corrects a delivery whose
- * endpoint is paused or resumed meanwhile.
+ * false if it has a different status. Locks the delivery's row.
  */
 export async function resendEventDelivery(
-  { control, data }: Planes,
-  { project_id, id, endpoint_id }: Pick<EventDeliveryRow, 'project_id' | 'id' | 'endpoint_id'>,
+  planes: Planes,
+  {
+    project_id: projectId,
+    id,
+    endpoint_id: endpointId,
+  }: Pick<EventDeliveryRow, 'project_id' | 'id' | 'endpoint_id'>,
   from: readonly EventDeliveryStatus[],
   dueInMs = 0,
 ): Promise<boolean> {
-  const endpoints = await findLoggedEndpoints(control, project_id, [endpoint_id]);
-  const isHeld = endpoints.get(endpoint_id)?.status === 'paused';
-  const { rowCount } = await data.query({
+  const states = await findLoggedEndpoints(planes.control, projectId, [endpointId]);
+  const isHeld = states.get(endpointId)?.status === 'paused';
+  const { rowCount } = await planes.data.query({
     name: 'resend-event-delivery',
     text: `with over as (
              select project_id, endpoint_id, source_id, event_type, status from event_deliveries
@@ -278,14 +283,16 @@ export async function resendEventDelivery(
            d as (
              update event_deliveries d set reason = null, updated_at = now(),
                status = case when d.status = 'retry' then 'retry'::event_delivery_status else 'scheduled' end,
-               next_attempt_at = case when $6::boolean then 'infinity'
-                 else least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond') end
+               next_attempt_at = greatest($6::timestamptz, least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond'))
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
              returning project_id
            ),
            counted as (${insertCountDeltas(unfinishedDeliveries('over'))})
-           select pg_notify('gateway_due', project_id::text) from d`,
-    values: [project_id, id, new Date(timeOfId(id)), from, dueInMs, isHeld],
+           select from d`,
+    values: [projectId, id, new Date(timeOfId(id)), from, dueInMs, isHeld ? 'infinity' : null],
   });
-  return rowCount === 1;
+  if (rowCount !== 1) return false;
+  await settleChanged(planes, projectId, states);
+  if (!isHeld) await notifyDue(planes.control, [projectId]);
+  return true;
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 
 export const WAIT_REASONS = {
@@ -98,11 +99,11 @@ const EXPEDITED_OVER_MS = 5_000;
  * Locks their rows, skipping locked ones. Scans up to SCANNED_AHEAD rows.
  */
 export async function expediteDeliveries(
-  pool: Pool,
+  { control, data }: Planes,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
   reasons: readonly WaitReason[],
 ): Promise<number> {
-  const { rowCount } = await pool.query({
+  const { rowCount } = await data.query({
     name: 'expedite-deliveries',
     text: `with next as materialized (
              select project_id, id, occurred_at, endpoint_id, reason from event_deliveries
@@ -121,6 +122,6 @@ export async function expediteDeliveries(
            from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
-  if (rowCount) await notifyDue(pool, [projectId]);
+  if (rowCount) await notifyDue(control, [projectId]);
   return rowCount ?? 0;
 }

@@ -1,12 +1,16 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
-import { endpointsOfOwner } from '../config/owners.js';
+import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
+import { endpointIdsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
+import type { Planes } from '../postgres/planes.js';
 import { databaseTime } from '../postgres/server-facts.js';
+import { notifyDue } from './agents.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
+import { settleChanged } from './settle-deliveries.js';
 
 export interface RetrySelection {
   readonly status: EventDeliveryStatus | readonly EventDeliveryStatus[];
@@ -65,16 +69,16 @@ const BATCH = 1_000;
  * A delivery that waits for its next attempt keeps its number of attempts.
  */
 export async function* retryDeliveries(
-  pool: Pool,
+  planes: Planes,
   selection: RetrySelection,
   { dryRun, dueInMs = 0 }: { dryRun: boolean; dueInMs?: number },
 ): AsyncGenerator<RetryStep, void, void> {
-  const began = await databaseTime(pool);
+  const began = await databaseTime(planes.data);
   const { projects, from, to } = selection;
   const toMs = to?.getTime() ?? Date.now();
   for (const [k, { id: projectId }] of projects.entries()) {
     for (let after = k === 0 ? selection.after : undefined, more = true; more;) {
-      const page = await readPage(pool, { ...selection, projectId, began, after });
+      const page = await readPage(planes, { ...selection, projectId, began, after });
       const done = page.last === null ? 1 : progressAt(page.last, from.getTime(), toMs);
       more = page.scanned === SCAN;
       const next = more ? page.last : null;
@@ -86,20 +90,17 @@ export async function* retryDeliveries(
       const wanted = page.groups.filter(({ outcome }) => outcome === 'due' || outcome === 'held');
       const counted = dryRun ? page.groups : page.groups.filter((group) => !wanted.includes(group));
       const names = new Map(wanted.map((group) => [group.endpointId, group.endpointName]));
-      const endpointIds = [...names.keys()];
+      let states: RetryPage['endpoints'] = new Map(
+        [...page.endpoints].filter(([id]) => names.has(id)),
+      );
       const batches = dryRun ? [] : batchesOf(wanted);
       yield step(
         counted.map(({ ids, status: _, ...group }) => ({ projectId, ...group, count: ids.length })),
         batches.length === 0,
       );
       for (const [n, batch] of batches.entries()) {
-        const changed = await requeue(pool, {
-          ...batch,
-          projectId,
-          began,
-          endpointIds,
-          dueInMs,
-        });
+        const changed = await requeue(planes, { ...batch, projectId, began, states, dueInMs });
+        states = await settleChanged(planes, projectId, states);
         yield step(
           changed.map((it) => ({
             ...it,
@@ -122,6 +123,7 @@ interface RetryGroup extends Pick<RetryTally, 'endpointId' | 'endpointName' | 'o
 interface RetryPage {
   readonly scanned: number;
   readonly last: string | null;
+  readonly endpoints: ReadonlyMap<string, LoggedEndpoint>;
   readonly groups: readonly RetryGroup[];
 }
 
@@ -141,7 +143,7 @@ function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids
  * broker time, so one bound both prunes partitions and positions the index scan. No lock.
  */
 async function readPage(
-  pool: Pool,
+  { control, data }: Planes,
   selection: RetrySelection & {
     readonly projectId: string;
     readonly began: string;
@@ -167,16 +169,16 @@ async function readPage(
   const selected = [...rows, `e.id ${after === undefined ? '>=' : '>'} ${first}`];
   // Changes since a time may be a few of all rows that retention keeps, so the index on the
   // endpoint is scanned instead of the project's ids.
-  const endpoints =
+  const among =
     ownerId !== undefined
-      ? endpointsOfOwner(project, values.add(ownerId))
+      ? await endpointIdsOfOwner(control, projectId, ownerId)
       : endpointId !== undefined && selection.changedSince && !statuses.includes('processing')
-        ? `select ${values.add(endpointId)}::uuid`
+        ? [endpointId]
         : undefined;
   const source =
-    endpoints === undefined
+    among === undefined
       ? `event_deliveries e where ${selected.join(' and ')}`
-      : ofEndpoints(endpoints, {
+      : ofEndpoints(values.add(among), {
           selected: eventId === undefined ? rows : selected,
           wanted,
           first,
@@ -187,11 +189,8 @@ async function readPage(
     `e.status = any (${wanted}) and e.updated_at <= ${values.add(began)}::timestamptz`,
     ...values.where(selection.changedSince, (it) => `e.updated_at >= ${it}`),
   ].join(' and ');
-  const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
-    when g.is_sending then 'sending' when g.status in ('scheduled', 'retry') and (n.status = 'paused' or g.is_due) then 'waiting'
-    when n.status = 'paused' then 'held' else 'due' end`;
-  const { rows: found } = await pool.query<
-    Omit<RetryPage, 'groups'> & (RetryGroup | { readonly ids: null })
+  const { rows: found } = await data.query<
+    Pick<RetryPage, 'scanned' | 'last'> & (FoundGroup | { readonly ids: null })
   >(
     `with page as materialized (
        select e.id, e.endpoint_id, e.status, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
@@ -201,19 +200,42 @@ async function readPage(
      g as materialized (
        select endpoint_id, status, next_attempt_at <= now() as is_due, is_sending, array_agg(id::text) as ids from page where hit group by 1, 2, 3, 4
      )
-     select l.scanned, l.last, g.endpoint_id as "endpointId", n.name as "endpointName", g.status::text as status, ${outcome} as outcome, g.ids
+     select l.scanned, l.last, g.endpoint_id as "endpointId", g.status::text as status, g.is_due as "isDue", g.is_sending as "isSending", g.ids
      from (select count(*)::int as scanned, (select id from page order by id desc limit 1) as last from page) l
-     left join g on true
-     left join lateral (
-       select name, case when deleted_at is null then status end as status from endpoints where project_id = ${project} and id = g.endpoint_id limit 1
-     ) n on true`,
+     left join g on true`,
     values.list,
   );
   const { scanned, last } = found[0]!;
-  const groups = found.flatMap(({ scanned: _, last: __, ...group }) =>
-    group.ids === null ? [] : group,
-  );
-  return { scanned, last, groups };
+  const groups = found.flatMap((group) => (group.ids === null ? [] : group));
+  const endpointIds = groups.map(({ endpointId }) => endpointId);
+  const endpoints = await findLoggedEndpoints(control, projectId, endpointIds);
+  return {
+    scanned,
+    last,
+    endpoints,
+    groups: groups.map((group): RetryGroup => {
+      const { endpointId, status, ids } = group;
+      const endpoint = endpoints.get(endpointId);
+      const outcome = outcomeOf(group, endpoint?.status ?? 'deleted');
+      return { endpointId, endpointName: endpoint?.name ?? null, status, outcome, ids };
+    }),
+  };
+}
+
+interface FoundGroup extends Pick<RetryGroup, 'endpointId' | 'status' | 'ids'> {
+  readonly isDue: boolean | null;
+  readonly isSending: boolean;
+}
+
+function outcomeOf(
+  { status, isDue, isSending }: FoundGroup,
+  endpoint: LoggedEndpoint['status'],
+): RetryOutcome {
+  if (endpoint === 'deleted' || endpoint === 'inactive') return endpoint;
+  if (isSending) return 'sending';
+  const isHeld = endpoint === 'paused';
+  if ((status === 'scheduled' || status === 'retry') && (isHeld || isDue)) return 'waiting';
+  return isHeld ? 'held' : 'due';
 }
 
 /**
@@ -236,73 +258,78 @@ function ofEndpoints(
     `(e.endpoint_id, e.status, e.id) ${it.after === undefined ? '>=' : '>'} (v.value, s.value, ${it.first})`,
     `e.endpoint_id <= v.value and e.status <= s.value`,
   ];
-  return `(${endpoints}) v(value) cross join unnest(${it.wanted}) s(value) cross join lateral (
+  return `unnest(${endpoints}::uuid[]) v(value) cross join unnest(${it.wanted}) s(value) cross join lateral (
          select * from event_deliveries e where ${conditions.join(' and ')} order by e.endpoint_id, e.status, e.id limit ${it.scan}) e`;
 }
 
 /*
- * Locks: the endpoints, shared, against a pause, resumption or deletion within the batch; and the
- * changed rows, by primary key in the few partitions of the batch, skipping locked rows. `case when
- * x in (select ...)` forces hashed subplans: joins, planned on empty tables, would scan all
- * deliveries per row.
+ * Locks: the changed rows, by primary key in the few partitions of the batch, skipping locked rows.
+ * `case when x in (select ...)` forces hashed subplans: joins, planned on empty tables, would scan
+ * all deliveries per row. Citus refuses `now()` within a case.
  */
 const REQUEUE = `
-  with n as materialized (
-    select id, status from endpoints
-    where project_id = $1 and deleted_at is null and status <> 'inactive' and id = any ($2::uuid[])
-    order by id for share
-  ),
+  with living as materialized (${LIVING}),
   w as materialized (
     select d.id from event_deliveries d
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5
       and d.status = $6::event_delivery_status and d.updated_at <= $7::timestamptz
-      and case when d.endpoint_id in (select id from n) then true else false end
-      and case when d.claimed_by in (${LIVING}) then false else true end
+      and case when d.endpoint_id in (select unnest($2::uuid[])) then true else false end
+      and case when d.claimed_by in (select id from living) then false else true end
     for update of d skip locked
   ),
   changed as (
-    update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry' else 'scheduled' end::event_delivery_status,
+    update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry'::event_delivery_status else 'scheduled' end,
       claimed_by = null, recovered = d.recovered + case when d.status = 'processing' then 1 else 0 end,
-      next_attempt_at = case when d.endpoint_id in (select id from n where status = 'paused') then 'infinity' else now() + $8::float8 * interval '1 millisecond' end, reason = null, updated_at = now()
+      next_attempt_at = greatest($9::timestamptz, now() + $8::float8 * interval '1 millisecond'), reason = null, updated_at = now()
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
-    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.next_attempt_at = 'infinity' as held
+    returning d.project_id, d.endpoint_id, d.source_id, d.event_type
   ),
-  counted as (${insertCountDeltas(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))}),
-  told as (select pg_notify('gateway_due', $1::text) from (select from changed where not held limit 1) one)
-  select endpoint_id, held, count(*)::int as count, (select count(*) from told) as told from changed group by endpoint_id, held`;
+  counted as (${insertCountDeltas(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))})
+  select endpoint_id as "endpointId", count(*)::int as count from changed group by 1`;
 
 interface Requeue {
   readonly projectId: string;
   readonly status: EventDeliveryStatus;
   readonly began: string;
   readonly ids: readonly string[];
-  readonly endpointIds: readonly string[];
+  readonly states: ReadonlyMap<string, LoggedEndpoint>;
   readonly dueInMs: number;
 }
 
+/**
+ * Makes a batch of deliveries due, or holds those of endpoints that are paused in `states`. Leaves
+ * those of inactive and deleted endpoints, and of endpoints that are not in `states`.
+ */
 async function requeue(
-  pool: Pool,
-  { projectId, status, began, ids, endpointIds, dueInMs }: Requeue,
+  { control, data }: Planes,
+  { projectId, status, began, ids, states, dueInMs }: Requeue,
 ): Promise<{ endpointId: string; outcome: 'due' | 'held'; count: number }[]> {
-  const { rows } = await pool.query<{ endpoint_id: string; held: boolean; count: number }>({
-    name: 'requeue-deliveries',
-    text: REQUEUE,
-    values: [
-      projectId,
-      endpointIds,
-      ids,
-      new Date(timeOfId(ids[0]!)),
-      new Date(timeOfId(ids.at(-1)!)),
-      status,
-      began,
-      dueInMs,
-    ],
-  });
-  return rows.map(({ endpoint_id: endpointId, held, count }) => ({
-    endpointId,
-    outcome: held ? 'held' : 'due',
-    count,
-  }));
+  const requeued = [];
+  for (const [outcome, endpointStatus] of [
+    ['due', 'active'],
+    ['held', 'paused'],
+  ] as const) {
+    const endpointIds = [...states].flatMap(([id, it]) => (it.status === endpointStatus ? id : []));
+    if (endpointIds.length === 0) continue;
+    const { rows } = await data.query<{ endpointId: string; count: number }>({
+      name: 'requeue-deliveries',
+      text: REQUEUE,
+      values: [
+        projectId,
+        endpointIds,
+        ids,
+        new Date(timeOfId(ids[0]!)),
+        new Date(timeOfId(ids.at(-1)!)),
+        status,
+        began,
+        dueInMs,
+        outcome === 'held' ? 'infinity' : null,
+      ],
+    });
+    if (rows.length > 0 && outcome === 'due') await notifyDue(control, [projectId]);
+    requeued.push(...rows.map((row) => ({ ...row, outcome })));
+  }
+  return requeued;
 }
 
 export interface RetryProject {
@@ -316,7 +343,7 @@ export interface RetryProject {
  * @throws GatewayError `not_found` if an id is unknown
  */
 export async function findRetryProjects(
-  pool: Pool,
+  { control, data }: Planes,
   {
     projectId,
     eventId,
@@ -329,6 +356,7 @@ export async function findRetryProjects(
 ): Promise<RetryProject[]> {
   let projects: RetryProject[] = [];
   const narrow = async (
+    pool: Pool,
     thing: string,
     id: string | undefined,
     text: string,
@@ -343,11 +371,14 @@ export async function findRetryProjects(
       throw new GatewayError('not_found', { thing, id });
   };
   const all = `select id, name from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
-  await narrow('project', projectId, all, [projectId ?? null]);
+  await narrow(control, 'project', projectId, all, [projectId ?? null]);
   const ofEndpoint = `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`;
-  if (endpointId !== undefined) await narrow('endpoint', endpointId, ofEndpoint, [endpointId]);
-  const ofTheEvent = `select p.id from projects p join events e on e.project_id = p.id and e.id = $1 and e.occurred_at = $2`;
-  if (eventId !== undefined)
-    await narrow('event', eventId, ofTheEvent, [eventId, new Date(timeOfId(eventId))]);
+  if (endpointId !== undefined)
+    await narrow(control, 'endpoint', endpointId, ofEndpoint, [endpointId]);
+  const ofTheEvent = `select id from unnest($3::uuid[]) p(id) where (select true from events e where e.project_id = p.id and e.id = $1 and e.occurred_at = $2 limit 1)`;
+  if (eventId !== undefined) {
+    const ids = projects.map(({ id }) => id);
+    await narrow(data, 'event', eventId, ofTheEvent, [eventId, new Date(timeOfId(eventId)), ids]);
+  }
   return projects;
 }

@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
+import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
+import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 import { DISCARD_REASONS } from './stored-reasons.js';
 
@@ -27,25 +29,44 @@ const CHANGES = {
 /**
  * Brings waiting deliveries in line with their endpoint: discards them if it is deleted, holds them
  * if it is paused, and otherwise releases held ones. Without an endpoint, only discards those of a
- * deleted project. The state is read before each batch, so repeated, resumed and concurrent calls
- * converge. Skips rows being claimed. Returns the number of changed deliveries.
+ * deleted project. Repeated, resumed and concurrent calls converge: the last one to read the state
+ * has the state that stays. Skips rows being claimed. Returns the number of changed deliveries.
  */
 export async function settleDeliveries(
-  pool: Pool,
+  { control, data }: Planes,
   of: Waiting,
   signal?: AbortSignal,
 ): Promise<number> {
   let [changed, released] = [0, 0];
-  while (!signal?.aborted) {
-    const { change, reason } = await readChange(pool, of);
-    if (!change) break;
-    const n = await changeBatch(pool, of, change, reason);
+  for (let it = await readChange(control, of); it.change && !signal?.aborted;) {
+    const { change, reason } = it;
+    const n = await changeBatch(data, of, change, reason);
     changed += n;
     if (change === 'release') released += n;
-    if (n < BATCH) break;
+    // A call that follows a later status change may have ended before this batch committed. Reading
+    // the state again finds that change.
+    it = await readChange(control, of);
+    if (n < BATCH && it.change === change) break;
   }
-  if (released > 0) await notifyDue(pool, [of.projectId]);
+  if (released > 0) await notifyDue(control, [of.projectId]);
   return changed;
+}
+
+/**
+ * Settles the deliveries of the endpoints whose status is no longer the one in `before`. Call it
+ * after a statement that relied on `before`: the call that followed the status change may have
+ * ended before the statement committed. Returns the present states.
+ */
+export async function settleChanged(
+  planes: Planes,
+  projectId: string,
+  before: ReadonlyMap<string, LoggedEndpoint>,
+): Promise<ReadonlyMap<string, LoggedEndpoint>> {
+  const states = await findLoggedEndpoints(planes.control, projectId, before.keys());
+  for (const [endpointId, { status }] of before)
+    if (states.get(endpointId)?.status !== status)
+      await settleDeliveries(planes, { projectId, endpointId });
+  return states;
 }
 
 /**
@@ -112,14 +133,12 @@ async function changeBatch(
 const WAITING = `status in ('scheduled', 'retry') and next_attempt_at <= 'infinity'`;
 
 /*
- * Finds waiting deliveries that contradict their endpoint or project: in deleted projects; held at
- * endpoints that are not paused; and at recently deleted endpoints, whose later ones are discarded
- * when due. No lock. Each recursion step is one probe of event_deliveries_due or
- * event_deliveries_held per partition: the cost depends on the projects with waiting and the
- * endpoints with held deliveries, not on the number of deliveries. Conditions and orders exclude
- * other indexes; subqueries with a limit avoid joins, which could read everything.
+ * Finds the projects with waiting, and the endpoints with held deliveries. No lock. Each recursion
+ * step is one probe of event_deliveries_due or event_deliveries_held per partition: the cost
+ * depends on their number, not on the number of deliveries. Conditions and orders exclude other
+ * indexes.
  */
-const UNSETTLED = `
+const WAITING_AND_HELD = `
   with recursive busy as (
     (select project_id from event_deliveries where ${WAITING} order by project_id, next_attempt_at limit 1)
     union all
@@ -133,37 +152,72 @@ const UNSETTLED = `
       select project_id, endpoint_id from event_deliveries
       where next_attempt_at = 'infinity' and (project_id, endpoint_id) > (h.project_id, h.endpoint_id) order by project_id, endpoint_id limit 1) n
   )
-  select project_id as "projectId", null as "endpointId" from busy b
-  where (select true from projects p where p.id = b.project_id and p.deleted_at is null limit 1) is null
+  select project_id as "projectId", null as "endpointId" from busy
   union all
-  select project_id, endpoint_id from held h
-  where (select true from endpoints e where e.project_id = h.project_id and e.id = h.endpoint_id and e.status = 'paused' and e.deleted_at is null limit 1) is null
+  select project_id, endpoint_id from held`;
+
+/*
+ * Finds which of these projects are deleted, which of these endpoints are not paused, and which
+ * endpoints were recently deleted. Deliveries of endpoints deleted earlier are discarded when due.
+ * Subqueries with a limit avoid joins, which could read everything.
+ */
+const CONTRADICTED = `
+  select project as "projectId", endpoint as "endpointId", false as "isDeletedLately" from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
+  where case when endpoint is null then (select true from projects p where p.id = project and p.deleted_at is null limit 1)
+             else (select true from endpoints e where e.project_id = project and e.id = endpoint and e.status = 'paused' and e.deleted_at is null limit 1) end is null
   union all
-  select project_id, id from endpoints e
-  where deleted_at > now() - $1::float8 * interval '1 second' and (
-    select true from event_deliveries where project_id = e.project_id and ${ofEndpoint('e.id')} limit 1)`;
+  select project_id, id, true from endpoints where deleted_at > now() - $3::float8 * interval '1 second'`;
+
+/** Finds which endpoints have waiting deliveries, with one index probe each. */
+const OF_DELETED = `
+  select project as "projectId", endpoint as "endpointId" from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
+  where (select true from event_deliveries where project_id = project and ${ofEndpoint('endpoint')} limit 1)`;
 
 /**
- * Settles the deliveries found by `UNSETTLED`, which were left by a killed process or written by
- * agents with a stale configuration. Returns the number of changed deliveries.
+ * Settles waiting deliveries that contradict their endpoint or project. They were left by a killed
+ * process or written by agents with a stale configuration. Returns the number of changed
+ * deliveries.
  *
  * @param deletedSeconds how long after an endpoint's deletion its deliveries are settled even
  *   before they are due
  */
 export async function sweepDeliveries(
-  pool: Pool,
+  planes: Planes,
   deletedSeconds: number,
   signal?: AbortSignal,
 ): Promise<number> {
-  const { rows } = await pool.query<{ projectId: string; endpointId: string | null }>({
-    name: 'read-unsettled',
-    text: UNSETTLED,
-    values: [deletedSeconds],
+  type Found = { readonly projectId: string; readonly endpointId: string | null };
+  const idsOf = (found: readonly Found[]) => [
+    found.map(({ projectId }) => projectId),
+    found.map(({ endpointId }) => endpointId),
+  ];
+  const { rows: waiting } = await planes.data.query<Found>({
+    name: 'read-waiting',
+    text: WAITING_AND_HELD,
   });
+  const { rows: contradicted } = await planes.control.query<
+    Found & { readonly isDeletedLately: boolean }
+  >({
+    name: 'read-contradicted',
+    text: CONTRADICTED,
+    values: [...idsOf(waiting), deletedSeconds],
+  });
+  const deleted = contradicted.filter(({ isDeletedLately }) => isDeletedLately);
+  const { rows: ofDeleted } =
+    deleted.length === 0
+      ? { rows: [] }
+      : await planes.data.query<Found>({
+          name: 'read-waiting-of-deleted',
+          text: OF_DELETED,
+          values: idsOf(deleted),
+        });
   let changed = 0;
-  for (const { projectId, endpointId } of rows)
+  for (const { projectId, endpointId } of [
+    ...contradicted.filter(({ isDeletedLately }) => !isDeletedLately),
+    ...ofDeleted,
+  ])
     changed += await settleDeliveries(
-      pool,
+      planes,
       { projectId, endpointId: endpointId ?? undefined },
       signal,
     );

@@ -439,7 +439,7 @@ endpoints(
     const active = await api.call('POST', `${project.path}/endpoints/${uid}/activate`);
     await api.db.rows('drop function away cascade');
     assert.equal([active.status, active.body.data.status, await dueAt()], [200, 'active', null]);
-    await sweepDeliveries(api.db.pool, 60);
+    await sweepDeliveries(api.db.planes, 60);
     assert.ok(await dueAt());
   },
 );

@@ -47,14 +47,17 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       { expediteDeliveries },
       { readBreakerEndpoints },
       { breakerView, readBreakers, resetBreaker },
+      { bothPlanes },
       { withKv },
     ] = await Promise.all([
       import('@gateway/store/deliveries'),
       import('@gateway/store/config'),
       import('@gateway/store/kv'),
+      import('@gateway/store/postgres'),
       import('../../app/stores.js'),
     ]);
-    const shown = await withDatabase(config, async ({ pool }) => {
+    const shown = await withDatabase(config, async (database) => {
+      const { pool } = database;
       const named =
         endpointId === undefined
           ? undefined
@@ -64,7 +67,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       if (reset) {
         await withKv(config, (kv) => resetBreaker(kv, endpointId!));
         await expediteDeliveries(
-          pool,
+          bothPlanes(database),
           { projectId: named![0]!.project_id, endpointId: endpointId! },
           ['breaker'],
         );

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
 import { behindBreakers, type BehindBreaker } from '@gateway/store/kv';
+import { bothPlanes } from '@gateway/store/postgres';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { clock } from '../../health/wording.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
@@ -123,7 +124,7 @@ export async function retryFor10s(
   };
   const due: RetryTally[] = [];
   const until = performance.now() + WORK_MS;
-  const steps = retryDeliveries(call.database.pool, selection, { dryRun, dueInMs });
+  const steps = retryDeliveries(bothPlanes(call.database), selection, { dryRun, dueInMs });
   for await (const { tallies, done, next } of steps) {
     for (const tally of tallies) {
       const { outcome, count } = tally;

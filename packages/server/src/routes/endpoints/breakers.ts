@@ -2,6 +2,7 @@ import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import type { Among } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
+import { bothPlanes } from '@gateway/store/postgres';
 import {
   breakerView,
   hastenProbe,
@@ -89,7 +90,9 @@ export async function closeBreaker({
       { cause },
     );
   }
-  await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['breaker']);
+  await expediteDeliveries(bothPlanes(database), { projectId: project.id, endpointId: id }, [
+    'breaker',
+  ]);
 }
 
 /**

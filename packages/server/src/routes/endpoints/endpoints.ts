@@ -17,6 +17,7 @@ import {
 } from '@gateway/store/config';
 import { expediteDeliveries, inactiveReasonOf } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
+import { bothPlanes } from '@gateway/store/postgres';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery, searchQuery, sortQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
@@ -163,7 +164,7 @@ export const endpointRoutes: readonly Route[] = [
       // stays as it is until its next probe.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, [
+        await expediteDeliveries(bothPlanes(database), { projectId: project.id, endpointId: id }, [
           'rate_limit',
         ]);
       return { message: 'endpoint updated', data: await viewNow(call, row) };

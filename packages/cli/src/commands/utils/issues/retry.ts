@@ -27,14 +27,15 @@ export default class UtilsIssuesRetry extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsIssuesRetry);
     const dryRun = flags['dry-run'];
     const id = idOf('the argument', args.id);
-    const [{ findIssue }, { retryDeliveries }] = await Promise.all([
+    const [{ findIssue }, { retryDeliveries }, { bothPlanes }] = await Promise.all([
       import('@gateway/store/counts/issues'),
       import('@gateway/store/deliveries'),
+      import('@gateway/store/postgres'),
     ]);
     const sums = { due: 0, held: 0, skipped: 0 };
     const { config } = this.resolve(flags);
-    const behind = await withDatabase(config, async ({ pool }) => {
-      const issue = await findIssue(pool, id);
+    const behind = await withDatabase(config, async (database) => {
+      const issue = await findIssue(database.pool, id);
       if (!issue) throw new GatewayError('not_found', { thing: 'issue', id });
       const dueInMs = dryRun ? 0 : await probeBreaker(config, issue.endpoint_id);
       const selection = {
@@ -44,7 +45,8 @@ export default class UtilsIssuesRetry extends GatewayCommand {
         endpointId: issue.endpoint_id,
         projects: [{ id: issue.project_id, name: '' }],
       };
-      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun, dueInMs }))
+      const steps = retryDeliveries(bothPlanes(database), selection, { dryRun, dueInMs });
+      for await (const { tallies } of steps)
         for (const { outcome, count } of tallies)
           sums[outcome === 'due' || outcome === 'held' ? outcome : 'skipped'] += count;
       return findBehindBreakers(config, [{ ...issue, deliveries: sums.due }]);
