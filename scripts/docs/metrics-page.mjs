@@ -62,7 +62,7 @@ const groups = [
   {
     title: 'The process',
     text: 'Of every process.',
-    holds: (name) => /^(gateway_(build|pool|metrics)_|process_|nodejs_)/.test(name),
+    holds: (name) => /^(gateway_(build|pool|replica|metrics)_|process_|nodejs_)/.test(name),
   },
 ];
 

@@ -92,6 +92,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/e2e/logs.test.ts': ['logger.level'],
   'test/e2e/metrics-gates.test.ts': ['metrics.enabled', 'metrics.bearer_token'],
   'test/e2e/pooler.test.ts': ['database.direct.host', 'database.direct.port'],
+  'test/e2e/replicas.test.ts': ['database.replicas', 'database.max_replica_lag_seconds'],
   'test/e2e/server-flags.test.ts': ['env', 'host', 'server.http.port', 'server.http.bind'],
   'test/e2e/tracers-otel.test.ts': ['tracer.type'],
   'test/e2e/watched.ts': ['metrics.max_label_sets'],

@@ -2,7 +2,7 @@ import { type Browser, chromiumProgram } from './start/chromium.js';
 import { go, goProgram } from './start/go.js';
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
-import { type PostgresServer, startPostgres } from './start/postgres.js';
+import { type PostgresServer, startPostgres, startStandby } from './start/postgres.js';
 import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { python } from './start/python.js';
@@ -123,6 +123,9 @@ export const services = {
 export const own = {
   postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> =>
     orSkip(() => startPostgres(settings)),
+  /** A streaming replica of a private Postgres. */
+  standby: (...options: Parameters<typeof startStandby>): Promise<PostgresServer> =>
+    orSkip(() => startStandby(...options)),
   pgbouncer: (...options: Parameters<typeof startPgBouncer>): Promise<PgBouncer> =>
     orSkip(() => startPgBouncer(...options)),
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> =>

@@ -9,7 +9,7 @@ import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
-import { openDatabase, requireReady, exportPoolMetrics } from '@gateway/store/postgres';
+import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
 import type { OpenIntake } from '@gateway/ingest/intake';
@@ -118,7 +118,16 @@ export async function startAgent({
     );
     lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
     lifecycle.add('backlog', startBacklogSamples({ pool: database.sessions, log }));
-    lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
+    const replicas = new Replicas(database, {
+      settings: config.database,
+      poolSize: 1,
+      name: 'gateway-agent',
+      log,
+      meter: plugins.meter,
+    });
+    lifecycle.add('replicas', () => replicas.close());
+    await replicas.start();
+    lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
 
     lifecycle.add('notifications', () => wiring.notifier.close());
     wiring.notifier.start();

@@ -10,7 +10,7 @@ import type { IntakeParts } from '@gateway/ingest/intake';
 import { openFunctions } from '@gateway/ingest/once/functions';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database, type Replicas } from '@gateway/store/postgres';
 import type { AppContext } from './api/route.js';
 import { requestShares } from './api/shares.js';
 import type { Billing } from './billing.js';
@@ -32,6 +32,8 @@ const PACE_SECONDS = 1;
 export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'oidc'> {
   readonly seals: Sealer;
   readonly billing: Pick<Billing, 'problem'> | undefined;
+  /** Undefined in a process that only takes events. */
+  readonly replicas: Pick<Replicas, 'read' | 'states'> | undefined;
 }
 
 /** Creates the routes' services, and adds those that must be closed to `lifecycle`. */
@@ -55,6 +57,7 @@ export function openContext(
   return {
     ...given,
     configCache,
+    read: given.replicas?.read ?? ((work) => work(bothPlanes(database))),
     sealer: seals,
     credentials: processCredentials(config, log),
     events: new EventCreator({ writer, configCache, database }),

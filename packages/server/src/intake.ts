@@ -14,7 +14,14 @@ export const openIntake: OpenIntake = (parts, lifecycle) => {
   const { config } = parts;
   const seals = sealer(config.encryption_key);
   const context = openContext(
-    { ...parts, seals, links: linksOf(config), oidc: undefined, billing: undefined },
+    {
+      ...parts,
+      seals,
+      links: linksOf(config),
+      oidc: undefined,
+      billing: undefined,
+      replicas: undefined,
+    },
     lifecycle,
   );
   const pages = {

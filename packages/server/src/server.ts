@@ -13,7 +13,7 @@ import { notifyDue } from '@gateway/store/deliveries';
 import { encodeSignal } from '@gateway/store/events';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
-import { openDatabase, requireReady, exportPoolMetrics } from '@gateway/store/postgres';
+import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
 import type { ServerContext } from './api/route.js';
 import { openOidc } from './auth/oidc/provider.js';
@@ -75,6 +75,15 @@ export async function startServer({
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
     await requireReady(database, config.database, log);
+    const replicas = new Replicas(database, {
+      settings: config.database,
+      poolSize: config.database.max_open_connections,
+      name: 'gateway-server',
+      log,
+      meter: plugins.meter,
+    });
+    lifecycle.add('replicas', () => replicas.close());
+    await replicas.start();
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
@@ -87,7 +96,7 @@ export async function startServer({
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
-    lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
+    lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
     const pace = new ProjectPace(config.limits.events_per_second);
     const writer = new EventWriter({
       config,
@@ -109,6 +118,7 @@ export async function startServer({
       {
         config,
         database,
+        replicas,
         kv,
         plugins,
         log,

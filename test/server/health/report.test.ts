@@ -11,6 +11,7 @@ import type { Kv } from '#store/kv/kv';
 import { openKv } from '#store/kv/redis-kv';
 import { writeSourceState } from '#store/kv/source-states';
 import { openDatabase, type Database } from '#store/postgres/database';
+import type { ReplicaState } from '#store/postgres/replicas';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { makeEndpoint } from '../../store/made.js';
 import { quarantinedMessage } from '../../store/batches.js';
@@ -48,6 +49,7 @@ interface Place {
   readonly id: string;
   database: Database;
   kv: Kv;
+  replicas: readonly ReplicaState[];
   /** Undoes what a fault has changed beyond the project. */
   undo: () => Promise<unknown>;
 }
@@ -60,12 +62,19 @@ async function inUse(): Promise<Place> {
     `insert into event_counts (project_id, source, status, n) values ($1, 'api', 'processed', 3)`,
     [id],
   );
-  return { id, database: api.db, kv: api.kv, undo: async () => undefined };
+  return { id, database: api.db, kv: api.kv, replicas: [], undo: async () => undefined };
 }
 
 async function reported(place: Place): Promise<HealthReport> {
-  const { database, kv } = place;
-  const probed = { config: api.config, database, kv, plugins, billing: undefined };
+  const { database, kv, replicas: states } = place;
+  const probed = {
+    config: api.config,
+    database,
+    kv,
+    plugins,
+    billing: undefined,
+    replicas: { states },
+  };
   const project = { id: place.id };
   return readHealthReport({ database, kv, project, probeHealth: healthProbe(probed) });
 }
@@ -306,6 +315,18 @@ const faults: readonly Fault[] = [
     sentence: /^Some requests to mail fail: 3 of 32 since \d\d:\d\d UTC\.$/,
     page: /^\/endpoints\/[0-9a-f-]{36}$/,
     inject: ({ id }) => requested(id, 'mail', 29, 3),
+  },
+  {
+    code: 'replicas_behind',
+    verdict: 'A read replica is away or behind',
+    sentence:
+      /^A read replica has been left out since \d\d:\d\d UTC: db2:5432 is more than 5 s behind the primary; reads go elsewhere\.$/,
+    page: /^\/instance$/,
+    inject: (place) => {
+      const problem = 'db2:5432 is more than 5 s behind the primary';
+      place.replicas = [{ address: 'db2:5432', lagSeconds: 7, problem }];
+      return Promise.resolve();
+    },
   },
   {
     code: 'sources_paused',

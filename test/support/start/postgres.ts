@@ -34,6 +34,53 @@ export async function startPostgres(
   const home = reachableBinaries(binaries(), folder, user);
   if (user) fs.chownSync(folder, user.uid, user.gid);
   initialise(home, folder, user);
+  return run({ folder, home, user }, settings);
+}
+
+/**
+ * Starts a streaming replica of a private server. Stop it with `stop`; `select pg_promote()` makes it
+ * a primary.
+ * @param settings additional server settings
+ */
+export async function startStandby(
+  primary: PostgresServer,
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<PostgresServer> {
+  const folder = tempFolder('postgres');
+  const user = unprivilegedUser();
+  const home = reachableBinaries(binaries(), folder, user);
+  if (user) fs.chownSync(folder, user.uid, user.gid);
+  const data = path.join(folder, 'data');
+  const client = new pg.Client({ connectionString: primary.url });
+  await client.connect();
+  try {
+    // The package has no pg_basebackup, so this uses the API below it:
+    // https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP
+    await client.query(`select pg_backup_start('standby', fast => true)`);
+    const from = path.join(primary.folder, 'data');
+    const { status, stderr } = spawnSync('cp', ['-a', from, data], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`The folder of Postgres could not be copied: ${stderr}`);
+    const { rows } = await client.query<{ labelfile: string }>(
+      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+    );
+    fs.rmSync(path.join(data, 'postmaster.pid'));
+    const files = { backup_label: rows[0]!.labelfile, 'standby.signal': '' };
+    for (const [name, content] of Object.entries(files)) {
+      const file = path.join(data, name);
+      fs.writeFileSync(file, content);
+      if (user) fs.chownSync(file, user.uid, user.gid);
+    }
+  } finally {
+    await client.end();
+  }
+  const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`;
+  return run({ folder, home, user }, { primary_conninfo: source, ...settings });
+}
+
+async function run(
+  { folder, home, user }: { folder: string; home: string; user: User | undefined },
+  settings: Readonly<Record<string, string | number>>,
+): Promise<PostgresServer> {
   const port = await freePort();
   const all = {
     port,

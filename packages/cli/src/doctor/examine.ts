@@ -27,7 +27,14 @@ import {
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
 import { checkProjects } from './projects.js';
 import { checkSources } from './sources.js';
-import { checkAgents, checkClock, checkDatabase, checkKv, checkPartitions } from './stores.js';
+import {
+  checkAgents,
+  checkClock,
+  checkDatabase,
+  checkKv,
+  checkPartitions,
+  checkReplicas,
+} from './stores.js';
 
 const DEADLINE_MS = 10_000;
 
@@ -63,6 +70,7 @@ const checks = [
   ['clock', ({ reached }) => reached.then(checkClock, noDatabase)],
   ['agents', onTables(checkAgents)],
   ['partitions', onTables(checkPartitions)],
+  ['replicas', onTables(checkReplicas)],
   ['kv', checkKv],
   ['plugins', checkPlugins],
   ['sources', onTables(checkSources)],

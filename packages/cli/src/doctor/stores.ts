@@ -1,10 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
 import { countAgents } from '@gateway/store/deliveries';
-import type { Database, DatabaseFacts } from '@gateway/store/postgres';
+import { silentLog } from '@gateway/core/logging';
+import { createMeter } from '@gateway/core/metrics/meter';
+import { Replicas, type Database, type DatabaseFacts } from '@gateway/store/postgres';
 import { missingDays } from '@gateway/store/retention/maintenance';
 import { withKv } from '../app/stores.js';
-import { failed, ok, warning, type DoctorContext, type DoctorResult } from './finding.js';
+import { escapeLine } from '../output/escape-terminal.js';
+import {
+  failed,
+  ok,
+  skipped,
+  warning,
+  type DoctorCheck,
+  type DoctorContext,
+  type DoctorResult,
+} from './finding.js';
 
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
@@ -64,6 +76,46 @@ export async function checkPartitions({ pool }: Database): Promise<DoctorResult>
     `no partition for ${days.join(' and ')}: events go to the default partition and are deleted row by row`,
     'the log of the agents has the cause; a long transaction may hold a lock on events (pg_stat_activity), or the default partition has more than 100,000 rows of the day. Agents try again every hour',
   );
+}
+
+const REPLICA_CHECK_MS = 500;
+
+/** Returns one check per read replica, which warns if reads cannot use it. */
+export async function checkReplicas(
+  database: Database,
+  { config, signal }: DoctorContext,
+): Promise<DoctorResult | DoctorCheck[]> {
+  const settings = config.database;
+  if (settings.replicas.length === 0) return skipped('there are none (database.replicas)');
+  const replicas = new Replicas(database, {
+    settings,
+    poolSize: 1,
+    name: 'gateway-doctor',
+    log: silentLog,
+    meter: createMeter(undefined),
+  });
+  try {
+    // A busy primary is ahead at the first look; a replica that follows reaches that position soon.
+    const endsAt = Date.now() + Math.min(settings.max_replica_lag_seconds, 5) * 1000;
+    for (;;) {
+      await replicas.check();
+      if (replicas.states.every(({ problem }) => problem === null)) break;
+      if (Date.now() > endsAt || signal.aborted) break;
+      await sleep(REPLICA_CHECK_MS);
+    }
+    return replicas.states.map(({ address, lagSeconds, problem }): DoctorCheck => {
+      const found =
+        problem === null
+          ? ok(`at most ${lagSeconds!.toFixed(1)} s behind`)
+          : warning(
+              problem,
+              'start it, or see pg_stat_replication of the primary; until then others are read',
+            );
+      return [`replica ${escapeLine(address)}`, () => found];
+    });
+  } finally {
+    await replicas.close();
+  }
 }
 
 /**

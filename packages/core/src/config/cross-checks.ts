@@ -44,9 +44,17 @@ function* connectionConflicts(config: Config): Generator<Conflict> {
   const options = parseDatabaseOptions(config.database.options);
   if ('wrong' in options)
     yield ['database.options', `database.options ${options.wrong}`, options.hint];
+  yield* emptyAddresses('database.replicas', config.database.replicas);
   if (config.kv.type !== 'redis') return;
   yield* kvPlaceConflicts(config);
   yield* kvTlsConflicts(config);
+}
+
+/** Finds an address without a host or a port, which listeners accept and clients cannot use. */
+function* emptyAddresses(key: Key, addresses: readonly string[]): Generator<Conflict> {
+  const without = addresses.find((address) => /^:|:0*$/.test(address));
+  if (without !== undefined)
+    yield [key, `${key} holds ${JSON.stringify(without)}, which names no host or no port`];
 }
 
 function* kvPlaceConflicts(config: Config): Generator<Conflict> {
@@ -65,14 +73,8 @@ function* kvPlaceConflicts(config: Config): Generator<Conflict> {
     ['kv.sentinel.username', 'kv.sentinel.addresses'],
     ['kv.sentinel.password', 'kv.sentinel.addresses'],
   ]);
-  for (const key of ['sentinel', 'cluster'] as const) {
-    const without = config.kv[key].addresses.find((address) => /^:|:0*$/.test(address));
-    if (without === undefined) continue;
-    yield [
-      `kv.${key}.addresses`,
-      `kv.${key}.addresses holds ${JSON.stringify(without)}, which names no host or no port`,
-    ];
-  }
+  for (const key of ['sentinel', 'cluster'] as const)
+    yield* emptyAddresses(`kv.${key}.addresses`, config.kv[key].addresses);
   if (!/^\d{0,9}$/.test(database))
     yield ['kv.database', `kv.database must be a number, not ${JSON.stringify(database)}`];
   else if (nodes && Number(database) !== 0) {

@@ -21,5 +21,5 @@ export {
   type SettingsTable,
   type Config,
 } from './settings.js';
-export { formats } from './parse-value.js';
+export { formats, hostAndPort } from './parse-value.js';
 export { linksOf, type Links } from './links.js';

@@ -186,6 +186,15 @@ function hasPort(text: string): boolean {
   return Number(/(\d+)\/?$/.exec(text)?.[1]) <= 65_535;
 }
 
+/** Splits an address, `<host>:<port>`; the host may be an IPv6 address in brackets. */
+export function hostAndPort(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(':');
+  return {
+    host: address.slice(0, at).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(at + 1)),
+  };
+}
+
 function isCidr(text: string): boolean {
   const [address = '', bits = '', ...rest] = text.split('/');
   if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;

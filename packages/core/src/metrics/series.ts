@@ -115,6 +115,10 @@ export const series = {
   gateway_api_login_failures_total: { type: 'counter', labels: ['credential', 'outcome'],
     help: 'Failed logins to the management API and failed requests to HTTP sources, by credential (basic, bearer: a key of the process, key: a stored API key, session, password, invitation, oidc, source: a password or key of an HTTP source, signature) and outcome: wrong, or locked_out (refused without a check after too many failures).' },
   gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (callers without one).' },
+  gateway_replica_lag_seconds: { type: 'gauge', labels: ['replica'],
+    help: 'Age of the data of a read replica, at most. Absent until it is known; grows while the replica is away.' },
+  gateway_replica_reads_total: { type: 'counter', labels: ['server'],
+    help: 'Reads that a replica may answer, by the server that answered: the address of a replica, or primary. Only with database.replicas.' },
   gateway_metrics_folded: {
     type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, combined under the label value "other".',
   },

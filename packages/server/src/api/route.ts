@@ -13,7 +13,7 @@ import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { PageRequest, PageResult } from '@gateway/store/pagination';
-import type { Database } from '@gateway/store/postgres';
+import type { Database, Planes } from '@gateway/store/postgres';
 import type { Access } from '../auth/access.js';
 import type { AddressReader } from '../auth/client-address.js';
 import type { KeyUse } from '../auth/key-use.js';
@@ -35,6 +35,11 @@ import { camel } from './resources.js';
 export interface ServerContext {
   readonly config: Config;
   readonly database: Database;
+  /**
+   * Runs `work` on a read replica, whose data is a few seconds old, or on the primary. Only for
+   * lists, searches and metrics: what a caller has just written may be missing.
+   */
+  readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
   readonly kv: Kv;
   readonly plugins: ActivatedPlugins;
   readonly sealer: Sealer;

@@ -22,7 +22,7 @@ export interface FailingEndpoint extends EndpointTrouble {
 export interface HealthFacts {
   readonly now: Date;
   readonly components: Readonly<
-    Partial<Record<'postgres' | 'migrations' | 'kv', Omit<HealthComponent, 'name'>>>
+    Partial<Record<'postgres' | 'migrations' | 'kv' | 'replicas', Omit<HealthComponent, 'name'>>>
   >;
   readonly states: ProjectStates | undefined;
   readonly endpoints: Pick<EndpointTroubles, 'count'> & {
@@ -243,6 +243,17 @@ export const findingRows: readonly FindingRow[] = [
     'warn',
     (count) => `Some requests to ${things(count, 'endpoint', 'endpoints')} fail`,
     (facts) => requestsFail(facts, 'partly'),
+  ],
+  [
+    'replicas_behind',
+    'warn',
+    () => 'A read replica is away or behind',
+    ({ components: { replicas }, now }) =>
+      replicas?.state === 'degraded' && {
+        ...once(replicas.since),
+        sentence: `A read replica has been left out since ${clock(replicas.since, now)}: ${replicas.reason}.`,
+        ...INSTANCE,
+      },
   ],
   [
     'sources_paused',

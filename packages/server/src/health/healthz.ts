@@ -5,7 +5,12 @@ import { admitsToDetails } from '@gateway/core/exposition';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, readySentence, statesOnly, VERSION, withTimeout } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
-import { probeDatabase, requireMigrated, type Database } from '@gateway/store/postgres';
+import {
+  probeDatabase,
+  requireMigrated,
+  type Database,
+  type Replicas,
+} from '@gateway/store/postgres';
 import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
@@ -16,6 +21,7 @@ interface Probed {
   /** Undefined if it is in the memory of another process. */
   readonly kv: Kv | undefined;
   readonly billing: { readonly problem: string | null } | undefined;
+  readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
 
 /** Probes the dependencies of the server. Concurrent callers share a probe. */
@@ -23,7 +29,7 @@ export type HealthProbe = () => Promise<Health>;
 
 export function healthProbe(probed: Probed): HealthProbe {
   const health = new Health();
-  const { billing } = probed;
+  const { billing, replicas } = probed;
   let probing: Promise<Health> | undefined;
   const probe = async () => {
     const { kv } = probed;
@@ -34,6 +40,14 @@ export function healthProbe(probed: Probed): HealthProbe {
         billing.problem === null ? 'ok' : 'degraded',
         billing.problem ?? undefined,
       );
+    if (replicas && replicas.states.length > 0) {
+      const problems = replicas.states.flatMap(({ problem }) => problem ?? []);
+      health.report(
+        'replicas',
+        problems.length === 0 ? 'ok' : 'degraded',
+        problems.length === 0 ? undefined : `${problems.join('; ')}; reads go elsewhere`,
+      );
+    }
     return health;
   };
   return () => (probing ??= probe().finally(() => (probing = undefined)));

@@ -42,13 +42,14 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
     component('postgres', !read, 'down'),
     component('kv', !breakers || (read?.isKvAway ?? false), 'degraded'),
   ];
-  const migrations = health.of('migrations');
+  const [migrations, replicas] = [health.of('migrations'), health.of('replicas')];
   const facts: HealthFacts = {
     now,
     components: {
       ...(postgres && { postgres }),
       ...(kv && { kv }),
       ...(migrations && { migrations }),
+      ...(replicas && { replicas }),
     },
     states: read?.states,
     endpoints: read?.endpoints ?? { content: [], count: { open: 0, failing: 0, partly: 0 } },

@@ -174,9 +174,9 @@ export const activityRoutes: readonly Route[] = [
     'GET /summary',
     'Summarises a project: what waits, is held, quarantined or disabled, and the latency of deliveries.',
     { data: Summary, name: 'get' },
-    async ({ database, project }) => ({
+    async ({ read, project }) => ({
       message: 'summary',
-      data: await readSummary(bothPlanes(database), project.id),
+      data: await read((planes) => readSummary(planes, project.id)),
     }),
   ),
   projectRoute(
@@ -203,7 +203,7 @@ export const activityRoutes: readonly Route[] = [
     'Counts the events, deliveries and attempts that finished in each time step of up to seven days, for a project or an endpoint.',
     { query: ActivityQuery, data: Activity, name: 'get', portal: 'any' },
     async (call) => {
-      const { database, project, query, ownerId } = call;
+      const { read, project, query, ownerId } = call;
       const { from, to } = rangeOf(query);
       if (ownerId !== undefined && query.endpointId === undefined)
         throw invalid(
@@ -224,12 +224,14 @@ export const activityRoutes: readonly Route[] = [
       const { endpointId } = query;
       const steps = { from, to, stepSeconds };
       const isOfProject = endpointId === undefined;
-      const [content, latency, backlog] = await Promise.all([
-        readActivity(database.pool, project.id, { ...steps, endpointId }),
-        isOfProject ? readLatencies(database.pool, project.id, steps) : [],
-        isOfProject ? readBacklog(database.pool, project.id, steps) : [],
-      ]);
-      const data = { step_seconds: stepSeconds, content, latency_ms: latency, backlog };
+      const [content, latency_ms, backlog] = await read(({ data }) =>
+        Promise.all([
+          readActivity(data, project.id, { ...steps, endpointId }),
+          isOfProject ? readLatencies(data, project.id, steps) : [],
+          isOfProject ? readBacklog(data, project.id, steps) : [],
+        ]),
+      );
+      const data = { step_seconds: stepSeconds, content, latency_ms, backlog };
       return { message: 'activity', data };
     },
   ),
@@ -238,12 +240,10 @@ export const activityRoutes: readonly Route[] = [
     'Counts the attempts of each given endpoint, in steps of ten minutes.',
     { query: EndpointsQuery, data: EndpointActivity, name: 'endpoints', portal: 'any' },
     async (call) => {
-      const { database, project, query } = call;
+      const { read, project, query } = call;
       const endpointIds = await visible(call, query.endpointId);
-      const rows = await readEndpointActivity(database.pool, project.id, {
-        endpointIds,
-        ...rangeOf(query),
-      });
+      const range = { endpointIds, ...rangeOf(query) };
+      const rows = await read(({ data }) => readEndpointActivity(data, project.id, range));
       const content = rows.map(({ endpoint_id, last_at, ...attempts }) => ({
         endpoint_id,
         attempts,

@@ -94,13 +94,10 @@ export const quarantineRoutes: readonly Route[] = [
     '/quarantine',
     'Lists quarantined messages by their time.',
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
-    ({ database, project, query }, page) =>
-      listQuarantinedMessages(
-        bothPlanes(database),
-        project.id,
-        { ...query, ...timeRange(query) },
-        page,
-      ),
+    ({ read, project, query }, page) => {
+      const filter = { ...query, ...timeRange(query) };
+      return read((planes) => listQuarantinedMessages(planes, project.id, filter, page));
+    },
     view,
   ),
   projectItem(

@@ -151,8 +151,8 @@ function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted
 }
 
 /**
- * Reads a sample in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` is `client`
- * itself, or a connection with the same snapshot that counts waiting deliveries in parallel. Reads
+ * Reads a sample in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` counts what
+ * waits: `client` itself, or in parallel a connection with the same snapshot or to a replica. Reads
  * an index entry and a row for each unfinished event and delivery, plus the finished counts, and
  * the names of the projects from `control`.
  * Unfinished deliveries take precedence over finished ones, and larger counts over smaller ones.
@@ -183,18 +183,21 @@ export async function readQueueSample(
       Math.max(0, countsMax - processing.length),
     );
     const attempts = limitSeries<AttemptCount>(await read(client, 'attempts'), countsMax, 2);
-    const events = limitSeries<EventCount>(
-      [...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))],
-      countsMax,
-      2,
-    );
-    return { processing, finished, attempts, events };
+    return { processing, finished, attempts, done: await read(client, 'finished-events') };
   };
-  const reading = read(beside, 'waiting-deliveries');
-  const [waiting, { processing, finished, attempts, events }] =
-    beside === client
-      ? [await reading, await readRest()]
-      : await Promise.all([reading, readRest()]);
+  const readWaiting = async () => ({
+    pending: await read(beside, 'pending-events'),
+    waiting: await read(beside, 'waiting-deliveries'),
+  });
+  const reading = readWaiting();
+  const resting = beside === client ? reading.then(readRest) : readRest();
+  // After a failure the caller uses `client` again, so both must have ended.
+  await Promise.allSettled([reading, resting]);
+  const [{ pending, waiting }, { processing, finished, attempts, done }] = await Promise.all([
+    reading,
+    resting,
+  ]);
+  const events = limitSeries<EventCount>([...pending, ...done], countsMax, 2);
   const unfinished = [...waiting, ...processing].sort(
     (a, b) => (b[5] as number) - (a[5] as number),
   );

@@ -8,6 +8,7 @@ import type { Meter } from '@gateway/core/metrics/meter';
 import type { SeriesName } from '@gateway/core/metrics/series';
 import type { Kv } from '../kv/kv.js';
 import type { Database } from '../postgres/database.js';
+import type { Replicas } from '../postgres/replicas.js';
 import { lastSample, takeSample, type SampleTime } from './stored-sample.js';
 import type { QueueSample } from './queue-sample.js';
 
@@ -15,6 +16,8 @@ interface SamplerOptions {
   readonly config: Pick<Config, 'query_timeout' | 'kv' | 'metrics'>;
   readonly plugins: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
   readonly database: Pick<Database, 'pool' | 'sessions'>;
+  /** Count what waits, if given. */
+  readonly replicas?: Pick<Replicas, 'read'>;
   readonly kv: Kv;
   readonly log: Log;
 }
@@ -96,7 +99,7 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
 }
 
 function postgresSampled(
-  { database: { pool, sessions }, plugins: { meter }, config }: SamplerOptions,
+  { database: { pool, sessions }, replicas, plugins: { meter }, config }: SamplerOptions,
   everyMs: number,
 ): Sampled {
   let known: string | undefined;
@@ -113,6 +116,7 @@ function postgresSampled(
           isDue,
           timeoutMs: config.query_timeout * 1000,
           countsMax: config.metrics.max_label_sets,
+          replicas,
           signal,
         });
         last = await lastSample(pool, known);

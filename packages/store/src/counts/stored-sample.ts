@@ -4,6 +4,7 @@ import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 import type { Querier } from '../postgres/connection.js';
 import type { Planes } from '../postgres/planes.js';
+import type { Replicas } from '../postgres/replicas.js';
 
 export interface SampleTime {
   /**
@@ -52,6 +53,7 @@ interface Taking {
   readonly isDue: (last: SampleTime | undefined) => boolean;
   readonly timeoutMs: number;
   readonly countsMax: number;
+  readonly replicas?: Pick<Replicas, 'read'> | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -61,7 +63,7 @@ interface Taking {
  */
 export async function takeSample(
   planes: Planes,
-  { isDue, timeoutMs, countsMax, signal }: Taking,
+  { isDue, timeoutMs, countsMax, replicas, signal }: Taking,
 ): Promise<void> {
   const { data } = planes;
   const work = async (client: pg.PoolClient) => {
@@ -78,10 +80,19 @@ export async function takeSample(
     const control = planes.control === data ? client : planes.control;
     const read = (beside: pg.PoolClient) =>
       readQueueSample(client, beside, { control, timeoutMs, countsMax });
-    // A pool of one connection cannot provide a second one, so all reads use `client`.
-    const sample = await (data.options.max < 2
-      ? read(client)
-      : withSnapshot(data, client, { timeoutMs, signal }, read));
+    const onPrimary = async () => {
+      // A pool of one connection cannot provide a second one, so all reads use `client`.
+      if (data.options.max < 2) return read(client);
+      // A second connection with the same snapshot is cheaper than a parallel query, whose worker
+      // would open every partition again.
+      const { rows } = await client.query<{ snapshot: string }>(
+        'select pg_export_snapshot() as snapshot',
+      );
+      const snapshot = `set transaction snapshot '${rows[0]!.snapshot}'; `;
+      return withReader(data, { snapshot, timeoutMs, signal }, read);
+    };
+    const onReplica = (its: Planes) => withReader(its.data, { timeoutMs, signal }, read);
+    const sample = await (replicas ? replicas.read(onReplica, onPrimary) : onPrimary());
     await client.query({
       name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
@@ -94,20 +105,14 @@ export async function takeSample(
   await withAdvisoryLock(data, COUNTS_LOCK, work, signal);
 }
 
-/**
- * Runs `work` with a second connection on the same snapshot. Cheaper than a parallel query, whose
- * worker would open every partition again.
- */
-async function withSnapshot<T>(
+/** Runs `work` with a connection that reads one snapshot: the given one, or its own. */
+function withReader<T>(
   pool: pg.Pool,
-  client: pg.PoolClient,
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
+  options: { snapshot?: string; timeoutMs: number; signal: AbortSignal | undefined },
   work: (other: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const { rows } = await client.query<{ snapshot: string }>(
-    'select pg_export_snapshot() as snapshot',
-  );
-  const begin = `begin isolation level repeatable read read only; set transaction snapshot '${rows[0]!.snapshot}'; set local statement_timeout = ${timeoutMs}`;
+  const { snapshot = '', timeoutMs, signal } = options;
+  const begin = `begin isolation level repeatable read read only; ${snapshot}set local statement_timeout = ${timeoutMs}`;
   const reading = async (other: pg.PoolClient) => {
     await other.query(begin);
     const result = await work(other);

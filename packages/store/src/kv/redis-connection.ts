@@ -1,4 +1,5 @@
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
+import { hostAndPort } from '@gateway/core/config';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
@@ -103,14 +104,6 @@ function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
       : {}),
   });
   return { tls: { secureContext, rejectUnauthorized: !tls.insecure_skip_verify } };
-}
-
-function hostAndPort(address: string): { host: string; port: number } {
-  const at = address.lastIndexOf(':');
-  return {
-    host: address.slice(0, at).replace(/^\[|\]$/g, ''),
-    port: Number(address.slice(at + 1)),
-  };
 }
 
 /** Why each connection is down. ioredis omits this from failed commands. */

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { explainDatabaseError } from '@gateway/core/errors';
 import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Meter } from '@gateway/core/metrics/meter';
@@ -6,6 +7,7 @@ import { databaseConnection, directConnection, type DatabaseSettings } from './c
 import { DeadConnectionDetector } from './dead-connections.js';
 import { SessionClient, type SessionConfig, type SessionStart } from './session-client.js';
 import { pooledParameters, sessionOptions } from './session-settings.js';
+import { DUPLICATE_DATABASE, sqlState } from './sqlstate.js';
 
 export type { DatabaseSettings } from './connection.js';
 
@@ -173,6 +175,31 @@ export function openDatabase(
       await Promise.all([builder?.destroy(), detector.close(), sessionDetector.close()]);
     },
   };
+}
+
+/** Exists on every server, for such connections. */
+const MAINTENANCE = 'postgres';
+
+/**
+ * Creates the database of the settings, in UTF8, unless it exists. Throws `database_forbidden` if the
+ * user may not, and connection errors.
+ */
+export async function createDatabase(settings: DatabaseSettings): Promise<void> {
+  const options = { poolSize: 1, name: 'gateway' };
+  const server = openDatabase({ ...settings, database: MAINTENANCE }, options);
+  try {
+    const client = await server.connect();
+    try {
+      const name = pg.escapeIdentifier(settings.database);
+      await client.query(`create database ${name} encoding 'UTF8' template template0`);
+    } finally {
+      await client.end();
+    }
+  } catch (error) {
+    if (sqlState(error) !== DUPLICATE_DATABASE) throw explainDatabaseError(error, settings);
+  } finally {
+    await server.close();
+  }
 }
 
 /**

@@ -234,7 +234,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
     '/eventdeliveries',
     'Lists event deliveries by the time of their messages.',
     { query: ListQuery, title: 'event deliveries', data: EventDelivery, portal: 'any' },
-    ({ database, project, query, ownerId }, page) => {
+    ({ read, project, query, ownerId }, page) => {
       const {
         status: statuses,
         endpointId,
@@ -258,7 +258,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         idPrefix,
         ...timeRange(query),
       };
-      return listEventDeliveries(bothPlanes(database), project.id, filter, page);
+      return read((planes) => listEventDeliveries(planes, project.id, filter, page));
     },
     view,
   ),

@@ -253,19 +253,18 @@ export const eventRoutes: readonly Route[] = [
     '/events',
     'Lists events by the time of their messages. A search takes up to 1 s; `searched_to` shows how far it got.',
     { query: ListQuery, title: 'events', data: Event, isSearched: true },
-    ({ database, project, query, request }, page) => {
-      const planes = bothPlanes(database);
+    ({ read, project, query, request }, page) => {
       const { outcome: outcomes, event_type: eventType, query: idPrefix, ...rest } = query;
       if (query.idempotencyKey === undefined) assertAlone(query);
       const search = searchOf(query);
       const filter = { ...rest, outcomes, eventType, idPrefix, search, ...timeRange(query) };
-      if (!search) return listEvents(planes, project.id, filter, page);
+      if (!search) return read((planes) => listEvents(planes, project.id, filter, page));
       const waiting = searches.waitingOf(project.id);
       if (waiting >= SEARCHES_WAITING_MAX)
         throw new GatewayError('too_many_searches', { waiting, retryAfterSeconds: waiting });
       const isWanted = () => !request.socket.destroyed;
       return searches.run(project.id, () =>
-        listEvents(planes, project.id, filter, page, { isWanted }),
+        read((planes) => listEvents(planes, project.id, filter, page, { isWanted })),
       );
     },
     view,

@@ -1,0 +1,219 @@
+import { hostAndPort, type Config } from '@gateway/core/config';
+import { databaseReason, isGatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import type { Meter } from '@gateway/core/metrics/meter';
+import { repeat } from '@gateway/core/process';
+import type pg from 'pg';
+import { exportPoolMetrics, openDatabase, type Database } from './database.js';
+import { bothPlanes, type Planes } from './planes.js';
+import { sqlState } from './sqlstate.js';
+
+const CHECK_MS = 1_000;
+/** A server that does not answer a check within this time counts as away. */
+const ANSWER_MS = 2_000;
+/** The number of positions of the primary that are remembered: ten minutes. */
+const POSITIONS_MAX = 600;
+
+/** A position in the write-ahead log that the primary had reached at a time. */
+interface Position {
+  readonly lsn: bigint;
+  readonly atMs: number;
+}
+
+export interface ReplicaState {
+  /** `<host>:<port>`. */
+  readonly address: string;
+  /** The age of its data at most, or undefined until it is known. */
+  readonly lagSeconds: number | undefined;
+  /** Why reads go to the primary instead, or null. */
+  readonly problem: string | null;
+}
+
+interface Replica {
+  readonly address: string;
+  readonly database: Database;
+  /** It has everything that the primary had committed at this time. */
+  currentAtMs: number | undefined;
+  /** Why it cannot be read, or null. A lag is not among the reasons. */
+  fault: string | null;
+  /** Whether the log has reported the problem. */
+  isReported: boolean;
+}
+
+interface Given {
+  readonly settings: Config['database'];
+  readonly poolSize: number;
+  readonly name: string;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+const IDENTITY = '(select system_identifier::text from pg_control_system()) as system';
+const PRIMARY = `select (pg_current_wal_lsn() - '0/0')::text as lsn, ${IDENTITY}`;
+const REPLICA = `select case when pg_is_in_recovery() then (pg_last_wal_replay_lsn() - '0/0')::text end as lsn, ${IDENTITY}`;
+
+/**
+ * Read replicas (`database.replicas`) for reads that need not see the latest commits.
+ *
+ * Each check notes how far the primary has written, and then how far each replica has replayed. A
+ * replica that has replayed a noted position has all data committed before that time. This bounds
+ * its lag without comparing clocks, an idle primary causes none, and a replica that lost its
+ * connection to the primary falls behind like one that is slow.
+ */
+export class Replicas {
+  readonly #primary: Planes;
+  readonly #replicas: readonly Replica[];
+  readonly #given: Given;
+  readonly #stops: (() => unknown)[] = [];
+  #positions: Position[] = [];
+  #turn = 0;
+
+  /** Opens pools, which connect on first use. Call `start` or `check`. */
+  constructor(primary: Pick<Database, 'pool'>, given: Given) {
+    const { settings, poolSize, name } = given;
+    this.#given = given;
+    this.#primary = bothPlanes(primary);
+    this.#replicas = settings.replicas.map((address) => ({
+      address,
+      database: openDatabase({ ...settings, ...hostAndPort(address) }, { poolSize, name }),
+      currentAtMs: undefined,
+      fault: null,
+      isReported: false,
+    }));
+  }
+
+  /** Checks the replicas now and every second, and exports their series. Never rejects. */
+  async start(): Promise<void> {
+    if (this.#replicas.length === 0) return;
+    await this.check();
+    const { meter } = this.#given;
+    const tick = () => this.check().then(() => CHECK_MS);
+    this.#stops.push(
+      ...this.#replicas.map(({ database }) => exportPoolMetrics(meter, database)),
+      repeat(tick, { afterMs: CHECK_MS, retryMs: CHECK_MS, failed: () => undefined }),
+      meter.collect(() => {
+        for (const { address: replica, lagSeconds } of this.states)
+          if (lagSeconds !== undefined)
+            meter.set('gateway_replica_lag_seconds', { replica }, lagSeconds);
+      }),
+    );
+  }
+
+  get states(): readonly ReplicaState[] {
+    return this.#replicas.map((replica) => {
+      const lagSeconds =
+        replica.currentAtMs === undefined
+          ? undefined
+          : (performance.now() - replica.currentAtMs) / 1000;
+      return { address: replica.address, lagSeconds, problem: this.#problemOf(replica) };
+    });
+  }
+
+  /**
+   * Runs `work` on a replica that is at most `database.max_replica_lag_seconds` behind. If there is
+   * none, or it fails, runs `onPrimary`, by default the same work, on the primary.
+   */
+  readonly read = async <T>(work: (planes: Planes) => Promise<T>, onPrimary = work): Promise<T> => {
+    const current = this.#replicas.filter((replica) => this.#problemOf(replica) === null);
+    const replica = current[this.#turn++ % current.length];
+    if (replica) {
+      try {
+        const result = await work(bothPlanes(replica.database));
+        this.#count(replica.address);
+        return result;
+      } catch (error) {
+        if (!isFaultOfServer(error)) throw error;
+        this.#fail(replica, error);
+      }
+    }
+    if (this.#replicas.length > 0) this.#count('primary');
+    return onPrimary(this.#primary);
+  };
+
+  /** Compares the replicas with the primary. Never rejects. */
+  async check(): Promise<void> {
+    const atMs = performance.now();
+    const primary = await askPosition(this.#primary.data, PRIMARY).catch(() => undefined);
+    if (primary?.lsn) {
+      const lsn = BigInt(primary.lsn);
+      // After a failover, positions of the former primary mean nothing.
+      if (lsn < (this.#positions.at(-1)?.lsn ?? 0n)) this.#positions = [];
+      this.#positions.push({ lsn, atMs });
+      if (this.#positions.length > POSITIONS_MAX) this.#positions.shift();
+    }
+    await Promise.all(this.#replicas.map((replica) => this.#checkOne(replica, primary?.system)));
+  }
+
+  /** Stops the checks and closes the pools. */
+  async close(): Promise<void> {
+    await Promise.all(this.#stops.map((stop) => stop()));
+    await Promise.all(this.#replicas.map(({ database }) => database.close()));
+  }
+
+  async #checkOne(replica: Replica, system: string | undefined): Promise<void> {
+    try {
+      const answer = await askPosition(replica.database.pool, REPLICA);
+      replica.fault =
+        answer.lsn === null
+          ? `${replica.address} is not a replica`
+          : system !== undefined && answer.system !== system
+            ? `${replica.address} is a replica of another Postgres`
+            : null;
+      const replayed = BigInt(answer.lsn ?? 0);
+      const reached = this.#positions.findLast(({ lsn }) => lsn <= replayed);
+      if (replica.fault === null && reached) replica.currentAtMs = reached.atMs;
+    } catch (error) {
+      this.#fail(replica, error);
+    }
+    this.#report(replica);
+  }
+
+  #fail(replica: Replica, error: unknown): void {
+    const place = { ...this.#given.settings, ...hostAndPort(replica.address) };
+    replica.fault = databaseReason(error, place).reason;
+    this.#report(replica);
+  }
+
+  #problemOf({ address, currentAtMs, fault }: Replica): string | null {
+    if (fault !== null) return fault;
+    const max = this.#given.settings.max_replica_lag_seconds;
+    if (currentAtMs !== undefined && performance.now() - currentAtMs <= max * 1000) return null;
+    return `${address} is more than ${max} s behind the primary`;
+  }
+
+  #report(replica: Replica): void {
+    const reason = this.#problemOf(replica);
+    const { log } = this.#given;
+    const { address } = replica;
+    if (reason !== null && !replica.isReported)
+      log.warn({ replica: address, reason }, 'A read replica is left out; others are read.');
+    else if (reason === null && replica.isReported)
+      log.info({ replica: address }, 'A read replica is read again.');
+    replica.isReported = reason !== null;
+  }
+
+  #count(server: string): void {
+    this.#given.meter.add('gateway_replica_reads_total', { server });
+  }
+}
+
+async function askPosition(
+  pool: pg.Pool,
+  text: string,
+): Promise<{ readonly lsn: string | null; readonly system: string }> {
+  const { rows } = await pool.query<{ lsn: string | null; system: string }>({
+    text,
+    query_timeout: ANSWER_MS,
+  });
+  return rows[0]!;
+}
+
+/**
+ * Returns whether another server may answer: the connection failed, or the server is out of
+ * resources, shuts down, or cancelled the statement because it conflicted with the replay.
+ */
+function isFaultOfServer(error: unknown): boolean {
+  if (isGatewayError(error)) return false;
+  const code = sqlState(error);
+  return code === undefined || /^(08|40|53|57P|58)/.test(code);
+}
