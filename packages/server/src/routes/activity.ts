@@ -10,7 +10,6 @@ import { readBacklog } from '@gateway/store/counts/backlog';
 import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
-import { bothPlanes } from '@gateway/store/postgres';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { SEVERITIES } from '../health/findings.js';
 import { readHealthReport } from '../health/report.js';

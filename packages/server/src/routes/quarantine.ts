@@ -9,7 +9,6 @@ import {
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
 } from '@gateway/store/quarantine';
-import { bothPlanes } from '@gateway/store/postgres';
 import {
   found,
   listRoute,

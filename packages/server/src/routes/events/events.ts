@@ -9,7 +9,6 @@ import {
   type EventMessage,
   type EventRow,
 } from '@gateway/store/events';
-import { bothPlanes } from '@gateway/store/postgres';
 import {
   found,
   listRoute,
