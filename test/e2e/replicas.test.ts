@@ -10,6 +10,9 @@ import { until } from '../support/until.js';
 
 const replicas = suite('e2e/replicas');
 
+/** Long enough for two requests to a busy server while the replay is paused. */
+const MAX_LAG_SECONDS = 10;
+
 interface Page {
   readonly content: readonly { readonly uid: string }[];
 }
@@ -23,7 +26,10 @@ replicas(
     const gateway = await production({
       postgres: primary,
       settings: {
-        database: { replicas: [`127.0.0.1:${standby.port}`], max_replica_lag_seconds: 2 },
+        database: {
+          replicas: [`127.0.0.1:${standby.port}`],
+          max_replica_lag_seconds: MAX_LAG_SECONDS,
+        },
         metrics: { metrics_backend: 'pullmetrics', enabled: true },
         enable_feature_flag: ['pullmetrics'],
       },
@@ -62,15 +68,15 @@ replicas(
       assert.is((await gateway.api('GET', `/events/${second}`)).uid, second, 'shown at once');
       assert.equal(await listed(), [first], 'the list is that of the replica');
       await until('the list of the primary', async () => (await listed()).includes(second));
-      assert.match(await health(), /^200 degraded .* is more than 2 s behind the primary/);
+      assert.match(await health(), /^200 degraded .* is more than 10 s behind the primary/);
       const doctor = await runGateway(['utils', 'doctor'], { folder: gateway.server.folder });
-      assert.match(doctor.stdout, /^warning +replica 127\.0\.0\.1:\d+ .*more than 2 s behind/m);
+      assert.match(doctor.stdout, /^warning +replica 127\.0\.0\.1:\d+ .*more than 10 s behind/m);
 
       await onStandby('select pg_wal_replay_resume()');
       await until('the replica to be well again', async () => (await health()) === '200 ok ');
       const before = await reads(`127.0.0.1:${standby.port}`);
       assert.equal(await listed(), [second, first]);
-      assert.is(await reads(`127.0.0.1:${standby.port}`), before + 1);
+      assert.ok((await reads(`127.0.0.1:${standby.port}`)) > before);
       const healed = await runGateway(['utils', 'doctor'], { folder: gateway.server.folder });
       assert.match(healed.stdout, /^ok +replica 127\.0\.0\.1:\d+ +at most \d\.\d s behind/m);
 
