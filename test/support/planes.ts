@@ -18,7 +18,7 @@ export const JOINING: Readonly<Record<string, string>> = {
 };
 
 const schema = fs.readFileSync(new URL('../store/schema.txt', import.meta.url), 'utf8');
-/** All tables, which schema.test.ts compares with the migrated database. */
+/** All tables. `migrate.test.ts` compares the file with the database. */
 export const TABLES = [...new Set(schema.match(/^\w+(?=\.\w+ )/gm))];
 
 /** A table after a keyword or, with an alias, after a comma. A partition counts as its table. */
