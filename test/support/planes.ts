@@ -9,11 +9,7 @@ export const JOINING: Readonly<Record<string, string>> = {
     'The agent that raised a notification is looked up.',
   'packages/store/src/counts/count-deltas.ts':
     'Counts of deleted endpoints and projects are deleted.',
-  'packages/store/src/deliveries/agents.ts':
-    'The heartbeat reads the version of the configuration.',
   'packages/store/src/deliveries/endpoint-outages.ts': 'Outages follow from the activity.',
-  'packages/store/src/deliveries/retry.ts': 'Retries lock the endpoints.',
-  'packages/store/src/deliveries/settle-deliveries.ts': 'Settling compares with endpoints.',
   'packages/store/src/pagination/page.ts': 'Endpoints are sorted by their activity.',
 };
 
