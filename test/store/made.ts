@@ -114,9 +114,10 @@ export async function makeDelivery(
 ): Promise<string> {
   const id = eventDeliveryId(eventId, endpointId, null);
   await db.pool.query(
-    `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, attempts, claimed_by, next_attempt_at)
+    `with e as materialized (select occurred_at, id from events where project_id = $1 and id = $3)
+     insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, attempts, claimed_by, next_attempt_at)
      select $1, $2, occurred_at, id, $4, $5::event_delivery_status, $6, case when $5 = 'processing' then 1 end, case when $5 in ('scheduled', 'retry') then now() end
-     from events where project_id = $1 and id = $3`,
+     from e`,
     [projectId, id, eventId, endpointId, status, attempts],
   );
   return id;

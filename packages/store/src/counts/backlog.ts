@@ -52,14 +52,15 @@ export async function sampleBacklog(pool: pg.Pool, signal?: AbortSignal): Promis
 
 const MINUTE = `date_bin('1 minute', now(), 'epoch')`;
 const SAMPLE = `
-  insert into backlog_samples (project_id, at, pending_events, waiting_deliveries)
-  select project_id, ${MINUTE}, sum(events), sum(deliveries) from (
+  with c as materialized (
     select project_id, count(*) as events, 0 as deliveries from events where status = 'pending' group by 1
     union all
     select project_id, 0, count(*) from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < 'infinity' group by 1
     union all
     select '${PROJECT}', 0, 0
-  ) c group by project_id
+  )
+  insert into backlog_samples (project_id, at, pending_events, waiting_deliveries)
+  select project_id, ${MINUTE}, sum(events), sum(deliveries) from c group by project_id
   on conflict do nothing`;
 
 export interface BacklogStep {

@@ -96,6 +96,13 @@ const APPLY = `
     select project_id, (select count(*) from (select from event_delivery_counts t where t.project_id = q.project_id limit ${COUNTS_MAX}) t) = ${COUNTS_MAX} as is_full
     from (select distinct project_id from c where endpoint is not null and http is null) q
   ),
+  known as materialized (
+    select c.project_id, c.endpoint, c.source, c.type, c.status
+    from c join p on p.project_id = c.project_id and p.is_full
+    join event_delivery_counts t on t.project_id = c.project_id and t.endpoint_id = c.endpoint and t.source = c.source
+      and t.event_type = c.type and t.status = c.status::event_delivery_status
+    where c.endpoint is not null and c.http is null
+  ),
   e as (
     insert into event_counts (project_id, source, status, n)
     select project_id, source, status::event_status, n from c where endpoint is null
@@ -105,10 +112,8 @@ const APPLY = `
     insert into event_delivery_counts (project_id, endpoint_id, source, event_type, status, n)
     select project_id, endpoint, source, type, status, sum(n) from (
       select c.project_id, c.endpoint, c.source, c.status::event_delivery_status as status, c.n,
-             case when p.is_full and not exists (
-                    select from event_delivery_counts t where t.project_id = c.project_id and t.endpoint_id = c.endpoint and t.source = c.source
-                      and t.event_type = c.type and t.status = c.status::event_delivery_status)
-                  then '${OTHER}' else c.type end as type
+             case when not p.is_full or (c.project_id, c.endpoint, c.source, c.type, c.status) in (select project_id, endpoint, source, type, status from known)
+                  then c.type else '${OTHER}' end as type
       from c join p on p.project_id = c.project_id where c.endpoint is not null and c.http is null
     ) c
     group by 1, 2, 3, 4, 5

@@ -49,12 +49,15 @@ const POSTPONE = `
     where u.endpoint_id = any ($2::uuid[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at <= now()
     for update of e skip locked
   ),
-  numbered as materialized (select w.*, random() as jitter, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
-  d as (
-    update event_deliveries d set reason = h.reason, updated_at = now(),
-      next_attempt_at = now() + (h.due + n.k * h.pace + n.jitter * h.spread) * interval '1 millisecond'
+  numbered as (select w.*, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
+  put_off as materialized (
+    select n.*, h.reason, now() + (h.due + n.k * h.pace + random() * h.spread) * interval '1 millisecond' as due_at
     from numbered n join unnest($2::uuid[], $3::float8[], $4::float8[], $5::float8[], $6::text[]) as h(endpoint, due, pace, spread, reason) on h.endpoint = n.endpoint_id
-    where d.project_id = n.project_id and d.id = n.id and d.occurred_at = n.occurred_at and d.endpoint_id = n.endpoint_id
+  ),
+  d as (
+    update event_deliveries d set reason = p.reason, updated_at = now(), next_attempt_at = p.due_at
+    from put_off p
+    where d.project_id = p.project_id and d.id = p.id and d.occurred_at = p.occurred_at and d.endpoint_id = p.endpoint_id
     returning d.endpoint_id
   )
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
@@ -103,7 +106,7 @@ export async function expediteDeliveries(
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
   reasons: readonly WaitReason[],
 ): Promise<number> {
-  const { rowCount } = await data.query({
+  const { rows } = await data.query<{ n: number }>({
     name: 'expedite-deliveries',
     text: `with next as materialized (
              select project_id, id, occurred_at, endpoint_id, reason from event_deliveries
@@ -116,12 +119,18 @@ export async function expediteDeliveries(
              where n.endpoint_id = $2 and n.reason = any ($3::text[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
              limit ${EXPEDITED_MAX} for update of e skip locked
            ),
-           spread as materialized (select w.*, random() as jitter from waiting w)
-           update event_deliveries d set updated_at = now(), reason = null,
-             next_attempt_at = least(d.next_attempt_at, now() + (${EXPEDITED_AFTER_MS} + w.jitter * ${EXPEDITED_OVER_MS}) * interval '1 millisecond')
-           from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
+           spread as materialized (
+             select w.*, now() + (${EXPEDITED_AFTER_MS} + random() * ${EXPEDITED_OVER_MS}) * interval '1 millisecond' as due_at from waiting w
+           ),
+           d as (
+             update event_deliveries d set updated_at = now(), reason = null, next_attempt_at = least(d.next_attempt_at, w.due_at)
+             from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
+             returning 1
+           )
+           select count(*)::int as n from d`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
-  if (rowCount) await notifyDue(control, [projectId]);
-  return rowCount ?? 0;
+  const { n } = rows[0]!;
+  if (n > 0) await notifyDue(control, [projectId]);
+  return n;
 }

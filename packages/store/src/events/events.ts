@@ -197,10 +197,10 @@ export type PendingEvent = EventRef &
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
 
-/**
- * Returns the referenced events that are pending. Compares the status as text, so that no plan
- * scans the index of all pending events. No lock.
- */
+/** Compares the status within a `case`, so that no plan scans the index of all pending events. */
+const PENDING = `case when e.status = 'pending' then true else false end`;
+
+/** Returns the referenced events that are pending. No lock. */
 export async function readPending(
   pool: pg.Pool,
   refs: readonly EventRef[],
@@ -210,7 +210,7 @@ export async function readPending(
     text: `select ${PENDING_COLUMNS}
            from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
            join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at
-           where e.status::text = 'pending'`,
+           where ${PENDING}`,
     values: batchTexts(refs, REF),
   });
   return rows;
@@ -242,14 +242,17 @@ export interface RoutedEvent extends EventRef {
 }
 
 /**
- * False if a replayed event already has a delivery for the endpoint, even from a deleted
- * subscription. One primary key probe, because an event's deliveries share its timestamp.
+ * The CTE `had` selects the endpoints for which the replayed events in the CTE `e` have a delivery,
+ * even from a deleted subscription. An event's deliveries share its timestamp: a short range of the
+ * primary key.
  */
-const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where replayed) then (
-      select true from event_deliveries had
-      where had.project_id = projectId::uuid and had.occurred_at = ${OCCURRED_AT} and had.event_id = eventId::uuid and had.endpoint_id = endpointId::uuid
-        and had.id >= (left(eventId, 13) || '-0000-0000-000000000000')::uuid and had.id <= (left(eventId, 13) || '-ffff-ffff-ffffffffffff')::uuid
-      limit 1) is null else true end`;
+const HAD = `had as materialized (
+    select h.event_id, h.endpoint_id from e
+    join event_deliveries h on h.project_id = e.project_id and h.occurred_at = e.occurred_at and h.event_id = e.id
+      and h.id between (left(e.id::text, 13) || '-0000-0000-000000000000')::uuid and (left(e.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
+    where e.replayed
+  )`;
+const UNLESS_DELIVERED = `(eventId::uuid, endpointId::uuid) not in (select event_id, endpoint_id from had)`;
 
 /*
  * Locks: the events' rows, in the given order. A second agent finds the event no longer pending and
@@ -259,9 +262,10 @@ const ROUTED = `
   with e as (
     update events e set status = u.status, outcome = u.outcome
     from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT, 1, { status: 'event_status' })}) u
-    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
-    returning e.project_id, e.id, e.source_id, e.status, e.replayed
+    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and ${PENDING}
+    returning e.project_id, e.id, e.occurred_at, e.source_id, e.status, e.replayed
   ),
+  ${HAD},
   d as (${insertDeliveries(ROUTED_EVENT.length + 1, UNLESS_DELIVERED)} returning project_id, id, endpoint_id, source_id, event_type, status),
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;

@@ -13,12 +13,14 @@ export async function firstArrivals(
 ): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: string; ms: number }>({
     name: 'first-arrivals',
-    text: `insert into message_arrivals (project_id, id)
-           select distinct project, message
+    text: `with unknown as materialized (
+             select distinct project, message
              from (select projectId::uuid as project, id::uuid as message, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
-            where not exists (select from events e where e.project_id = u.project and e.id = u.message and e.occurred_at = u.occurred_at)
-              and not exists (select from quarantined_messages q where q.project_id = u.project and q.id = u.message)
-            order by 1, 2
+             where not exists (select from events e where e.project_id = u.project and e.id = u.message and e.occurred_at = u.occurred_at)
+               and not exists (select from quarantined_messages q where q.project_id = u.project and q.id = u.message)
+           )
+           insert into message_arrivals (project_id, id)
+           select project, message from unknown order by 1, 2
            on conflict (project_id, id) do update set arrived_at = message_arrivals.arrived_at
            returning id, (extract(epoch from arrived_at) * 1000)::float8 as ms`,
     values: batchTexts(messages, REF),

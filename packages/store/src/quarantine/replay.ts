@@ -139,11 +139,7 @@ export async function editQuarantinedMessage(
 ): Promise<Date | undefined> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { rows } = await pool.query<{ edited_at: Date }>(
-    update(
-      seen,
-      `edited_raw = $4, edited_at = date_trunc('milliseconds', clock_timestamp())`,
-      bytes,
-    ),
+    update(seen, `edited_raw = $4, edited_at = date_trunc('milliseconds', now())`, bytes),
   );
   return rows[0]?.edited_at;
 }
