@@ -213,7 +213,6 @@ create unlogged table metric_samples (
   check (singleton),
   primary key (singleton)
 );
-alter table metric_samples alter column body set storage external;
 
 -- As in 0033.
 create function ensure_day(day date) returns boolean language plpgsql as $$

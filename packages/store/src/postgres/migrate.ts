@@ -461,24 +461,32 @@ function migration(
 }
 
 /**
- * Runs the statements of a migration file. Postgres runs the statements of one message in a
- * transaction, so those that cannot run in one are sent separately.
+ * Returns the statements of a file, each of which ends with a semicolon at the end of a line,
+ * outside of a function body.
+ */
+function statementsOf(sql: string): string[] {
+  return sql.match(/(?:\$\$[^]*?\$\$|[^])+?(?:;[ \t]*$|(?![^]))/gm) ?? [];
+}
+
+/**
+ * Runs the statements of a migration file one by one: Postgres would run those of one message in a
+ * transaction, and Citus sends the message of an `alter table` to the workers whole.
  */
 async function run(
   knex: Knex,
   { file, sql }: { readonly file: string; readonly sql: string },
 ): Promise<void> {
-  const isSplit = NO_TRANSACTION.test(sql);
-  if (!isSplit) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  const inTransaction = !NO_TRANSACTION.test(sql);
+  if (inTransaction) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   let at = 0;
-  for (const statement of isSplit ? sql.split(/;[ \t]*$/m) : [sql]) {
-    const from = sql.indexOf(statement, at);
-    at = from + statement.length;
+  for (const statement of statementsOf(sql)) {
+    const from = at;
+    at += statement.length;
     if (statement.replace(/^\s*--.*$/gm, '').trim() === '') continue;
     await knex.raw(statement).catch((error: unknown) => {
       const { message = '', position, detail, hint } = error as Partial<Record<string, string>>;
       const code = sqlState(error);
-      if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE))
+      if (inTransaction && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE))
         throw new LockNotAcquired(file, error);
       // Not caused by the migration: lost connection, insufficient resources, operator
       // intervention, system error.
@@ -491,7 +499,9 @@ async function run(
       const reason = [position ? `${words} (line ${line})` : words, detail, hint]
         .filter(Boolean)
         .join('; ');
-      const left = isSplit ? 'its earlier statements remain in effect' : 'this run was rolled back';
+      const left = inTransaction
+        ? 'this run was rolled back'
+        : 'its earlier statements remain in effect';
       throw new GatewayError('migration_failed', { file, reason, left }, { cause: error });
     });
   }
