@@ -30,8 +30,11 @@ interface WatchedClient {
 
 // The wait event type `Client` means that the backend waits for the client to send or receive:
 // https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE
+// With Citus, a backend that waits for a worker also waits for `ClientRead`, but is active.
 const BACKENDS = `select pg_backend_pid() as own,
-    array(select pid from pg_stat_activity where pid = any ($1::int[]) and wait_event_type is distinct from 'Client') as working`;
+    array(select pid from pg_stat_activity where pid = any ($1::int[])
+      and (wait_event_type is distinct from 'Client'
+        or state = 'active' and wait_event = 'ClientRead' and exists (select from pg_extension where extname = 'citus'))) as working`;
 
 /**
  * Detects half-open connections, which TCP notices only after 15 minutes: a firewall has dropped
