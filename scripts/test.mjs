@@ -3,7 +3,8 @@
 // ends with the line `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`.
 // `--unit` runs tests without services and processes, `--changed[=<commit>]` tests that a change
 // since that commit (HEAD) can break, `--long` the long ones, which a filter finds too; `--lint`
-// also runs `npm run lint`, and `--coverage` measures the tests. See docs/internals/testing.md.
+// also runs `npm run lint`, and `--coverage` measures the tests. `--citus` runs the tests of the data
+// plane on a Citus cluster. See docs/internals/testing.md.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -21,9 +22,12 @@ import { typeErrors } from './test/type-errors.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
-const filters = process.argv
+const isOnCitus = options.includes('--citus');
+const given = process.argv
   .slice(2)
   .flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
+const dataPlane = ['events', 'deliveries', 'quarantine', 'counts', 'retention'];
+const filters = isOnCitus && given.length === 0 ? dataPlane.map((it) => `store/${it}/`) : given;
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 /** Few, since a process that ends early fails its remaining files. */
@@ -75,10 +79,15 @@ async function run() {
   const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (
     await importTest('support/start/keep.ts')
   );
-  const services = await startShared([...new Set(files.flatMap((file) => file.services))]);
+  const needed = files
+    .flatMap((file) => file.services)
+    .map((service) => (isOnCitus && service === 'postgres' ? 'citus' : service));
+  const services = await startShared([...new Set(needed)]);
   try {
     for (const sentence of services.missing)
       console.log(`cannot be had on this machine: ${sentence}`);
+    if (needed.includes('citus') && 'TEST_CITUS_UNAVAILABLE' in services.env)
+      throw new Problem('without Citus, these tests would run on Postgres');
     await runAll(files, services.env, keeper);
     reportCheck('the types of the tests', await types);
     const linted = await lint;
@@ -129,9 +138,9 @@ function selected(files) {
     const base = /^--changed(?:=(.+))?$/.exec(option);
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
-    else if (option !== '--long' && !additions.includes(option))
+    else if (!['--long', '--citus', ...additions].includes(option))
       throw new Problem(
-        `${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --lint or --coverage`,
+        `${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --citus, --lint or --coverage`,
       );
   }
   return left;
@@ -149,8 +158,8 @@ async function runAll(files, services, keeper) {
     files.map((test) => [test]),
     lastMs,
   );
-  // Coverage is counted by process.
-  const queue = coverage ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
+  // Coverage is counted by process, and a process that hangs on Citus hides the rest.
+  const queue = coverage || isOnCitus ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
   /** @param {number} worker */
   const work = async (worker) => {
     for (let tests = queue.shift(); tests?.[0] && !stopping.signal.aborted; tests = queue.shift()) {

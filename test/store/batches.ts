@@ -1,3 +1,4 @@
+import type { Test } from 'uvu';
 import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import {
@@ -236,11 +237,22 @@ export function readWhole(plan: string): string[] {
   });
 }
 
+/**
+ * Returns `skip` of the suite on Citus: for tests of plans, statistics and snapshots, which each of
+ * its workers has for itself.
+ */
+export function onPostgres<T>(tests: Test<T>): Test<T>['skip'] {
+  return process.env['TEST_CITUS_URL'] ? tests.skip : tests;
+}
+
 export async function lockAwaited(
   db: { rows(sql: string): Promise<readonly unknown[]> },
   what: string,
 ): Promise<void> {
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  // On Citus, the worker waits.
+  const waiting = process.env['TEST_CITUS_URL']
+    ? 'select from citus_lock_waits'
+    : `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await until(what, async () => (await db.rows(waiting)).length > 0);
 }
 

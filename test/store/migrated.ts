@@ -3,17 +3,39 @@ import { migrateUp } from '#store/postgres/migrate';
 import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { connectionOf, database } from '../support/database.js';
 
-export function openUrl(url: string, poolSize = 4): Database {
-  return openDatabase({ scheme: 'postgres', ...connectionOf(url) }, { poolSize, name: 'test' });
+/** With `npm run test:citus`, the data plane is in this schema, which Citus distributes. */
+const SHARD = 's1';
+const isOnCitus = Boolean(process.env['TEST_CITUS_URL']);
+
+export function openUrl(url: string, poolSize = 4, schema?: string): Database {
+  return openDatabase(
+    { scheme: 'postgres', ...connectionOf(url) },
+    { poolSize, name: 'test', schema, plans: isOnCitus ? 'custom' : 'generic' },
+  );
 }
 
 export async function migrate(url: string): Promise<void> {
   const opened = openUrl(url);
   try {
     await migrateUp(opened);
+    if (isOnCitus) await migrateShard(opened, url);
   } finally {
     await opened.close();
   }
+}
+
+/** Makes the shard, whose tables hide those of the default shard. */
+async function migrateShard({ pool }: Database, url: string): Promise<void> {
+  await pool.query(`create schema ${SHARD}`);
+  await pool.query(`select citus_schema_distribute('${SHARD}')`);
+  const shard = openUrl(url, 1, SHARD);
+  try {
+    await migrateUp(shard, { shard: SHARD });
+  } finally {
+    await shard.close();
+  }
+  const name = new URL(url).pathname.slice(1);
+  await pool.query(`alter database ${name} set search_path = ${SHARD}, public`);
 }
 
 /** A private, migrated and opened database; `rows` bypasses the store. */

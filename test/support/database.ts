@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { createCitusDatabase, dropCitusDatabase } from './citus-database.js';
 import { watchStatements } from './planes.js';
 import { services } from './services.js';
 import { until } from './until.js';
@@ -39,7 +40,7 @@ export function connectionOf(url: string): Database['connection'] {
 
 /**
  * Creates a database in the shared Postgres, empty or cloned from a template that `migrate` has
- * filled.
+ * filled; with `npm run test:citus`, on the Citus cluster.
  * @param options.migrate migrates the empty database at a URL; runs once per content of
  * `/migrations` for all test files of a run
  * @param options.postgres another server
@@ -50,13 +51,19 @@ export async function database(
     postgres?: { readonly url: string };
   } = {},
 ): Promise<Database> {
-  const { url: maintenance } = options.postgres ?? (await services.postgres());
   const name = `test_${crypto.randomBytes(8).toString('hex')}`;
-  const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
-  await withClient(maintenance, (client) =>
-    client.query(`create database ${name} template ${template}`),
-  );
+  const citus = options.postgres ? undefined : process.env['TEST_CITUS_URL'];
+  const maintenance = citus ?? (options.postgres ?? (await services.postgres())).url;
   const url = databaseUrl(maintenance, name);
+  if (citus) {
+    await createCitusDatabase(citus, name);
+    await options.migrate?.(url);
+  } else {
+    const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
+    await withClient(maintenance, (admin) =>
+      admin.query(`create database ${name} template ${template}`),
+    );
+  }
   let client: Promise<pg.Client> | undefined;
   return {
     url,
@@ -85,7 +92,8 @@ export async function database(
             cause: error,
           });
         } finally {
-          await admin.query(`drop database if exists ${name} with (force)`);
+          if (citus) await dropCitusDatabase(citus, name);
+          else await admin.query(`drop database if exists ${name} with (force)`);
         }
       });
     },
@@ -132,7 +140,8 @@ function hash(migrate: (url: string) => Promise<unknown>): string {
 async function connections(client: pg.Client, database: string): Promise<string[]> {
   const { rows } = await client.query<{ who: string }>(
     `select coalesce(nullif(application_name, ''), 'somebody') || ' (' || left(query, 100) || ')' as who
-     from pg_stat_activity where datname = $1 and backend_type = 'client backend'`,
+     from pg_stat_activity where datname = $1 and backend_type = 'client backend'
+       and application_name not like 'citus_internal%'`,
     [database],
   );
   return rows.map(({ who }) => who);

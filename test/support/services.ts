@@ -1,3 +1,4 @@
+import { type CitusCluster, startCitus } from './start/citus.js';
 import { type Browser, chromiumProgram } from './start/chromium.js';
 import { go, goProgram } from './start/go.js';
 import { type KafkaServer, startKafka } from './start/kafka.js';
@@ -12,6 +13,8 @@ import { Unavailable } from './start/unavailable.js';
 interface Shared {
   /** The maintenance database, as superuser. `database()` creates a private one. */
   postgres: Pick<PostgresServer, 'url'>;
+  /** A cluster for `npm run test:citus`, on which `database()` then creates a private database. */
+  citus: Pick<CitusCluster, 'url'>;
   /** Database 0. `redis()` allocates a private one. */
   redis: Pick<RedisServer, 'url'>;
   /**
@@ -42,6 +45,11 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
     start: () => startPostgres({ autovacuum: 'off' }),
     write: ({ url }) => ({ TEST_POSTGRES_URL: url }),
     read: ({ TEST_POSTGRES_URL: url }) => (url ? { url } : undefined),
+  },
+  citus: {
+    start: () => startCitus(),
+    write: ({ url }) => ({ TEST_CITUS_URL: url }),
+    read: ({ TEST_CITUS_URL: url }) => (url ? { url } : undefined),
   },
   redis: {
     start: () => startRedis(),

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { readEndpointTroubles, readProjectStates } from '#store/counts/health';
 import { bothPlanes } from '#store/postgres/planes';
+import { onPostgres } from '../batches.js';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -30,23 +31,26 @@ async function plansOf(work: (pool: typeof db.pool) => Promise<unknown>): Promis
   return plans.join('\n');
 }
 
-health('the states of a project are read by indexes, none of finished deliveries', async () => {
-  const { id } = await makeProject(db);
-  const endpoint = await makeEndpoint(db, id);
-  await db.pool.query(
-    `insert into activity select $1, gen_random_uuid(), now() - n * interval '10 minutes', 'attempt', case n % 50 when 0 then 'failure' else 'success' end, 1 from generate_series(1, 2000) n`,
-    [id],
-  );
-  await db.pool.query('analyze activity');
-  const plans = await plansOf(async (pool) => {
-    await readProjectStates(bothPlanes({ pool }), id);
-    await readEndpointTroubles(bothPlanes({ pool }), id, [endpoint.id]);
-  });
-  assert.not.match(plans, /Seq Scan on (event|delivery|activity|quarantined)/);
-  assert.match(plans, /status_id_idx|event_deliveries_\w+/);
-  assert.match(plans, /activity_failures/);
-  assert.match(plans, /endpoints_not_active/);
-});
+onPostgres(health)(
+  'the states of a project are read by indexes, none of finished deliveries',
+  async () => {
+    const { id } = await makeProject(db);
+    const endpoint = await makeEndpoint(db, id);
+    await db.pool.query(
+      `insert into activity select $1, gen_random_uuid(), now() - n * interval '10 minutes', 'attempt', case n % 50 when 0 then 'failure' else 'success' end, 1 from generate_series(1, 2000) n`,
+      [id],
+    );
+    await db.pool.query('analyze activity');
+    const plans = await plansOf(async (pool) => {
+      await readProjectStates(bothPlanes({ pool }), id);
+      await readEndpointTroubles(bothPlanes({ pool }), id, [endpoint.id]);
+    });
+    assert.not.match(plans, /Seq Scan on (event|delivery|activity|quarantined)/);
+    assert.match(plans, /status_id_idx|event_deliveries_\w+/);
+    assert.match(plans, /activity_failures/);
+    assert.match(plans, /endpoints_not_active/);
+  },
+);
 
 health('breakers of other projects and of endpoints that are not active are left out', async () => {
   const { id } = await makeProject(db);

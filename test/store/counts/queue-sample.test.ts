@@ -18,6 +18,7 @@ import {
   empty,
   newDelivery,
   newEvents,
+  onPostgres,
   PROJECT,
   SOURCE,
 } from '../batches.js';
@@ -192,7 +193,7 @@ samples(
   },
 );
 
-samples(
+onPostgres(samples)(
   'both connections of a sample see one moment: a delivery that moves between them is in it once',
   async () => {
     const made = newEvents(3).map((event) => ({ event, delivery: newDelivery(event) }));
@@ -249,7 +250,7 @@ samples('a pool of one connection is enough for a sample', async () => {
   }
 });
 
-samples('no statement of a sample reads what is over', async () => {
+onPostgres(samples)('no statement of a sample reads what is over', async () => {
   const { id: endpointId } = { id: newId() };
   for (let k = 0; k < 8; k++) {
     const events = newEvents(500);

@@ -18,6 +18,7 @@ import {
   newDelivery,
   newEvents,
   noting,
+  onPostgres,
   PROJECT,
   readWhole,
   SOURCE,
@@ -425,7 +426,7 @@ deliveries(
   },
 );
 
-deliveries(
+onPostgres(deliveries)(
   'no statement about deliveries reads a table whole, with plans made on empty tables',
   async () => {
     const { pool, texts } = noting(db);

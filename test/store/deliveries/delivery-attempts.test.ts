@@ -13,6 +13,7 @@ import {
   newDelivery,
   newEvents,
   noting,
+  onPostgres,
   readWhole,
 } from '../batches.js';
 import { migratedDatabase } from '../migrated.js';
@@ -349,17 +350,20 @@ attempts('five hundred attempts are recorded in one statement', async () => {
   );
 });
 
-attempts('the statement reads no table whole, with plans made on empty tables', async () => {
-  const { pool, texts } = noting(db);
-  await recordAttempts(pool, []);
-  assert.is(texts.size, 1);
-  for (const text of texts) {
-    const plan = await genericPlan(db, text);
-    assert.equal(readWhole(plan), [], plan);
-  }
-});
+onPostgres(attempts)(
+  'the statement reads no table whole, with plans made on empty tables',
+  async () => {
+    const { pool, texts } = noting(db);
+    await recordAttempts(pool, []);
+    assert.is(texts.size, 1);
+    for (const text of texts) {
+      const plan = await genericPlan(db, text);
+      assert.equal(readWhole(plan), [], plan);
+    }
+  },
+);
 
-attempts(
+onPostgres(attempts)(
   'with plans made on the empty tables of a fresh database, a delivery among many is found without reading the others',
   async () => {
     const own = await migratedDatabase();

@@ -10,7 +10,7 @@ import { findRetryProjects } from '#store/deliveries/retry';
 import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { until } from '../../support/until.js';
-import { around, genericPlan, noting, readWhole } from '../batches.js';
+import { around, genericPlan, noting, onPostgres, readWhole } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -475,7 +475,7 @@ retry(
   },
 );
 
-retry(
+onPostgres(retry)(
   'no statement reads a table of the way of a message whole, with plans made on empty tables',
   async () => {
     const { projectId, endpointId, events } = await scene([{ status: 'failure' }]);

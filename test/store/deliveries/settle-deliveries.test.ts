@@ -6,7 +6,7 @@ import { settleDeliveries, sweepDeliveries } from '#store/deliveries/settle-deli
 import { applyRetention } from '#store/retention/retention';
 import { bothPlanes } from '#store/postgres/planes';
 import { until } from '../../support/until.js';
-import { around, genericPlan, noting, readWhole } from '../batches.js';
+import { around, genericPlan, noting, onPostgres, readWhole } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -218,7 +218,7 @@ settled(
   },
 );
 
-settled(
+onPostgres(settled)(
   'no statement reads the history of an endpoint, the deliveries of others, or a project once for each row',
   async () => {
     const { projectId, endpointId, become } = await setUp();

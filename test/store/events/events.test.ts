@@ -20,6 +20,7 @@ import {
   newEvent,
   newEvents,
   noting,
+  onPostgres,
   pendingEvent,
   PROJECT,
   readWhole,
@@ -172,7 +173,7 @@ events('the same key in two projects is two keys', async () => {
   assert.is(await acceptEvents(db.pool, batch(both)), 'all');
 });
 
-events(
+onPostgres(events)(
   'stamps of the year 1970 and of the year 2200 go to the default partition and are found there',
   async () => {
     const odd = sorted(
@@ -202,7 +203,7 @@ events(
   },
 );
 
-events('the stamp of a message of today goes to the partition of the day', async () => {
+onPostgres(events)('the stamp of a message of today goes to the partition of the day', async () => {
   await acceptEvents(db.pool, batch([newEvent()]));
   const [row] = await db.rows<{ partition: string }>(
     'select tableoid::regclass::text as partition from events',
@@ -509,22 +510,25 @@ events(
   },
 );
 
-events('no statement of the way reads a table whole, with plans made on empty tables', async () => {
-  const { pool, texts } = noting(db);
-  const event = pendingEvent({ idempotencyKey: 'k' });
-  await acceptEvents(pool, batch([event], { deliveries: [newDelivery(event)] }));
-  await readPending(pool, [event]);
-  await readStalePending(pool, 0, 10);
-  await recordRoutes(pool, {
-    events: [{ ...event, status: 'processed', outcome: 'routed' }],
-    deliveries: [newDelivery(event)],
-    agentId: 1,
-  });
-  assert.is(texts.size, 4);
-  for (const text of texts) {
-    const plan = await genericPlan(db, text);
-    assert.equal(readWhole(plan), [], plan);
-  }
-});
+onPostgres(events)(
+  'no statement of the way reads a table whole, with plans made on empty tables',
+  async () => {
+    const { pool, texts } = noting(db);
+    const event = pendingEvent({ idempotencyKey: 'k' });
+    await acceptEvents(pool, batch([event], { deliveries: [newDelivery(event)] }));
+    await readPending(pool, [event]);
+    await readStalePending(pool, 0, 10);
+    await recordRoutes(pool, {
+      events: [{ ...event, status: 'processed', outcome: 'routed' }],
+      deliveries: [newDelivery(event)],
+      agentId: 1,
+    });
+    assert.is(texts.size, 4);
+    for (const text of texts) {
+      const plan = await genericPlan(db, text);
+      assert.equal(readWhole(plan), [], plan);
+    }
+  },
+);
 
 events.run();

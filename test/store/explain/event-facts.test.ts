@@ -10,7 +10,7 @@ import {
 } from '#store/explain/event-facts';
 import { readRouting } from '#store/config/routing-records';
 import { bothPlanes } from '#store/postgres/planes';
-import { genericPlan, noting, readWhole } from '../batches.js';
+import { genericPlan, noting, onPostgres, readWhole } from '../batches.js';
 import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -102,7 +102,7 @@ explain(
   },
 );
 
-explain('no statement reads a table of the way of a message whole', async () => {
+onPostgres(explain)('no statement reads a table of the way of a message whole', async () => {
   const { pool, texts } = noting(db);
   const planes = bothPlanes({ pool });
   const id = newId();

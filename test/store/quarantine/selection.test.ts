@@ -11,7 +11,7 @@ import {
   type QuarantineSelection,
 } from '#store/quarantine/selection';
 import { quarantineMessages } from '#store/quarantine/messages';
-import { genericPlan, noting, quarantinedMessage, readWhole } from '../batches.js';
+import { genericPlan, noting, onPostgres, quarantinedMessage, readWhole } from '../batches.js';
 import { makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -86,7 +86,7 @@ listing('ids alone find messages in their order; those of a deleted project are 
   assert.equal(await listed({}), [ids[3], ids[1]]);
 });
 
-listing('no statement reads the table whole', async () => {
+onPostgres(listing)('no statement reads the table whole', async () => {
   const { pool, texts } = noting(db);
   const planes = bothPlanes({ pool });
   await listQuarantine(planes, { status: 'quarantined' }, { order: 'asc', limit: 10 });

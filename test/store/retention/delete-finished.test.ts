@@ -8,12 +8,12 @@ import {
   ofDay,
 } from '#store/retention/delete-finished';
 import { projectsIn } from '#store/retention/retention';
-import { genericPlan, PROJECT, readWhole } from '../batches.js';
+import { genericPlan, onPostgres, PROJECT, readWhole } from '../batches.js';
 import { dayOf, finished, onFresh, TABLES } from '../days-of-events.js';
 
 const deleting = suite('store/retention/delete-finished');
 
-deleting(
+onPostgres(deleting)(
   'rows are found by the primary key of their tables: no statement reads a table or an index whole, however the rows are spread',
   () =>
     onFresh(async (db) => {

@@ -13,6 +13,7 @@ import {
   newDelivery,
   newEvent,
   newEvents,
+  onPostgres,
   pendingEvent,
   quarantinedMessage,
   sorted,
@@ -118,7 +119,7 @@ async function routed(db: Db, day: number): Promise<void> {
   await acceptEvents(db.pool, batch(newEvents(2, (n) => ({ occurredAtMs: at(day) + n }))));
 }
 
-retention(
+onPostgres(retention)(
   'whether a day is finished is read from indexes that hold nothing else, however many rows it has',
   () =>
     onFresh(async (db) => {
