@@ -27,7 +27,7 @@ export const at = (day: number) => NOON + day * DAY_MS;
 export const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
 /** Applies retention as if `daysLater` days had passed. */
 export const forget = (db: Db, daysLater: number, days = DAYS) =>
-  applyRetention(db.pool, { days, now: new Date(at(daysLater)) });
+  applyRetention(db.planes, { days, now: new Date(at(daysLater)) });
 export const NOTHING = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 
 export const count = async (db: Db, table: string) =>

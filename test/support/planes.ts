@@ -5,12 +5,6 @@ import { DATA_TABLES } from '#store/postgres/planes';
 /** The files that may send statements with tables of both planes, each with the reason. */
 export const JOINING: Readonly<Record<string, string>> = {
   'packages/store/src/postgres/migrate.ts': 'Migrations up to 0052 change both planes.',
-  'packages/store/src/config/notifications.ts':
-    'The agent that raised a notification is looked up.',
-  'packages/store/src/counts/count-deltas.ts':
-    'Counts of deleted endpoints and projects are deleted.',
-  'packages/store/src/deliveries/endpoint-outages.ts': 'Outages follow from the activity.',
-  'packages/store/src/pagination/page.ts': 'Endpoints are sorted by their activity.',
 };
 
 const schema = fs.readFileSync(new URL('../store/schema.txt', import.meta.url), 'utf8');

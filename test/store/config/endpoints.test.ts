@@ -33,9 +33,9 @@ endpoints('endpoints are listed by owner', async () => {
   await makeEndpoint(db, projectId, { name: 'b', owner_id: 'globex' });
   await makeEndpoint(db, projectId, { name: 'c' });
   const names = async (ownerId?: string) =>
-    (await listEndpoints(db.knex, projectId, { owner_id: ownerId }, first)).content.map(
-      ({ name }) => name,
-    );
+    (
+      await listEndpoints({ knex: db.knex, data: db.pool }, projectId, { owner_id: ownerId }, first)
+    ).content.map(({ name }) => name);
   assert.equal(await names(), ['a', 'b', 'c']);
   assert.equal(await names('acme'), ['a']);
 });
@@ -62,11 +62,16 @@ endpoints(
       const pages: string[][] = [];
       let request: PageRequest = { perPage: 2, direction: 'next', sort, by };
       if (direction === 'prev') {
-        const all = await listEndpoints(db.knex, projectId, {}, { ...request, perPage: 7 });
+        const all = await listEndpoints(
+          { knex: db.knex, data: db.pool },
+          projectId,
+          {},
+          { ...request, perPage: 7 },
+        );
         assert.is(all.content.length, 7);
         assert.not('sort_key' in all.content[0]!);
         const { nextPageCursor: end } = await listEndpoints(
-          db.knex,
+          { knex: db.knex, data: db.pool },
           projectId,
           {},
           { ...request, perPage: 6 },
@@ -74,7 +79,7 @@ endpoints(
         request = { ...request, direction, cursor: end! };
       }
       for (let n = 0; n < 9; n++) {
-        const page = await listEndpoints(db.knex, projectId, {}, request);
+        const page = await listEndpoints({ knex: db.knex, data: db.pool }, projectId, {}, request);
         pages.push(page.content.map(({ id }) => id));
         const cursor = direction === 'next' ? page.nextPageCursor : page.prevPageCursor;
         if (cursor === null) break;

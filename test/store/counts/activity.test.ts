@@ -113,7 +113,7 @@ activity('old rows, and those of deleted endpoints and projects, are deleted', a
   await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [
     endpointId,
   ]);
-  await runMaintenance(db.pool);
+  await runMaintenance(db.planes);
   assert.equal(
     await db.rows(
       `select project_id, round(extract(epoch from now() - at) / 86400)::int as days from activity`,

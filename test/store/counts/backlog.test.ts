@@ -86,7 +86,7 @@ backlog(
     await db.rows(`update backlog_samples set at = now() - interval '8 days' where at = $1`, [
       start,
     ]);
-    await runMaintenance(db.pool);
+    await runMaintenance(db.planes);
     const [row] = await db.rows<{ n: string }>(
       `select count(*) as n from backlog_samples where at < now() - interval '7 days'`,
     );

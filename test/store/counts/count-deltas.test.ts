@@ -381,7 +381,7 @@ counts(
       await end(await make(3, { projectId, endpointId }));
     await deleteEndpoint(db.knex, projectId, gone.id);
     const left = async () => {
-      await runMaintenance(db.pool);
+      await runMaintenance(db.planes);
       const rows = await db.rows<{ endpoint_id: string }>(
         `select endpoint_id from event_delivery_counts union select endpoint_id from delivery_attempt_counts`,
       );
@@ -410,13 +410,13 @@ counts('counts are not forgotten while somebody folds, who holds some of them', 
   const folding = await db.pool.connect();
   try {
     await folding.query(`select pg_advisory_lock(hashtext('gateway.counts'))`);
-    await runMaintenance(db.pool);
+    await runMaintenance(db.planes);
     assert.is.not(await left(), 0);
   } finally {
     folding.release(true);
   }
   await until('the counts to be forgotten', async () => {
-    await runMaintenance(db.pool);
+    await runMaintenance(db.planes);
     return (await left()) === 0;
   });
 });

@@ -36,7 +36,7 @@ async function made(days: number | undefined) {
       [id, hours],
     );
   const run = async () => {
-    const disabled = await disableFailingEndpoints(db.pool, true);
+    const disabled = await disableFailingEndpoints(db.planes, true);
     const told = await db.rows<{ kind: string }>(
       `select kind from notifications where subject = $1 order by created_at`,
       [id],

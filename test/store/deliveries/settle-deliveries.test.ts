@@ -191,10 +191,10 @@ settled(
       `update event_deliveries set next_attempt_at = 'infinity' where endpoint_id = $1`,
       [endpointId],
     );
-    assert.equal((await applyRetention(db.pool, { days: 30 })).unfinished, ['2020-02-01']);
+    assert.equal((await applyRetention(db.planes, { days: 30 })).unfinished, ['2020-02-01']);
     await sweep();
     assert.equal(
-      (await applyRetention(db.pool, { days: 30 })).dropped.map(({ day }) => day),
+      (await applyRetention(db.planes, { days: 30 })).dropped.map(({ day }) => day),
       ['2020-02-01'],
     );
   },

@@ -54,9 +54,9 @@ auditLog('entries older than retention.audit_days are deleted, the others stay',
         { perPage: 10, direction: 'next', sort: 'ASC' },
       )
     ).content.map(({ action }) => action);
-  await runMaintenance(db.pool, 7, 36_500);
+  await runMaintenance(db.planes, 7, 36_500);
   assert.equal(await actions(), ['endpoints.create', 'endpoints.update']);
-  await runMaintenance(db.pool, 7, 1);
+  await runMaintenance(db.planes, 7, 1);
   assert.equal(await actions(), ['endpoints.update']);
 });
 

@@ -188,7 +188,7 @@ times(
         `delivery_attempts_${dayOf(0).replaceAll('-', '')}`,
         'share',
         async () => {
-          forgetting = applyRetention(db.pool, {
+          forgetting = applyRetention(db.planes, {
             days: DAYS,
             now: new Date(at(8)),
             signal: stop.signal,

@@ -42,7 +42,7 @@ async function dropDay(rows: Rows, day: number): Promise<void> {
 
 maintenance('after a migration the coming week is there, and there is nothing to do', () =>
   onFresh(async (db) => {
-    assert.equal(await runMaintenance(db.pool), {
+    assert.equal(await runMaintenance(db.planes), {
       partitionsCreated: false,
       keysDeleted: 0,
       missing: [],
@@ -55,7 +55,7 @@ maintenance('after a migration the coming week is there, and there is nothing to
 maintenance('days that are missing are made in all three tables', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 5);
-    assert.equal(await runMaintenance(db.pool, 9), {
+    assert.equal(await runMaintenance(db.planes, 9), {
       partitionsCreated: true,
       keysDeleted: 0,
       missing: [],
@@ -63,7 +63,7 @@ maintenance('days that are missing are made in all three tables', () =>
     for (const table of TABLES)
       for (const day of [5, 8, 9]) assert.ok(await exists(db.rows, partition(table, day)));
     assert.not.ok(await exists(db.rows, partition('events', 10)));
-    assert.equal(await runMaintenance(db.pool, 9), {
+    assert.equal(await runMaintenance(db.planes, 9), {
       partitionsCreated: false,
       keysDeleted: 0,
       missing: [],
@@ -81,7 +81,7 @@ maintenance(
       await acceptEvents(db.pool, batch([event, today], { deliveries: [delivery] }));
       const far = newEvent({ occurredAtMs: Date.now() + 30 * DAY_MS });
       await acceptEvents(db.pool, batch([far]));
-      assert.equal(await runMaintenance(db.pool), {
+      assert.equal(await runMaintenance(db.planes), {
         partitionsCreated: true,
         keysDeleted: 0,
         missing: [],
@@ -116,7 +116,7 @@ maintenance(
        select $1, gen_random_uuid(), now() + interval '3 days', '', '', 0 from generate_series(1, 100001)`,
         [PROJECT],
       );
-      assert.equal(await runMaintenance(db.pool), {
+      assert.equal(await runMaintenance(db.planes), {
         partitionsCreated: true,
         keysDeleted: 0,
         missing: [dayOf(3)],
@@ -133,7 +133,7 @@ maintenance('keys whose window has passed are forgotten, the others are kept', (
        select $1, 'key ' || n, gen_random_uuid(), now() + case when n <= 2500 then -interval '1 s' else interval '1 h' end from generate_series(1, 2503) n`,
       [PROJECT],
     );
-    assert.equal(await runMaintenance(db.pool), {
+    assert.equal(await runMaintenance(db.planes), {
       partitionsCreated: false,
       keysDeleted: 2500,
       missing: [],
@@ -145,7 +145,7 @@ maintenance('keys whose window has passed are forgotten, the others are kept', (
 maintenance('of agents that look at the same time one does the work, and none fails', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 6);
-    const done = await Promise.all(Array.from({ length: 4 }, () => runMaintenance(db.pool)));
+    const done = await Promise.all(Array.from({ length: 4 }, () => runMaintenance(db.planes)));
     assert.is(done.filter(({ partitionsCreated }) => partitionsCreated).length, 1);
     assert.ok(await exists(db.rows, partition('events', 6)));
   }),
@@ -164,7 +164,7 @@ maintenance(
           `insert into idempotency_keys values ($1, 'old', gen_random_uuid(), now() - interval '1 s')`,
           [PROJECT],
         );
-        assert.equal(await runMaintenance(db.pool), {
+        assert.equal(await runMaintenance(db.planes), {
           partitionsCreated: false,
           keysDeleted: 1,
           missing: [dayOf(7)],
@@ -173,13 +173,13 @@ maintenance(
       } finally {
         await backup.end();
       }
-      assert.is((await runMaintenance(db.pool)).partitionsCreated, true);
+      assert.is((await runMaintenance(db.planes)).partitionsCreated, true);
     }),
 );
 
 maintenance('the connection it used is as it was: no lock and no setting stays', () =>
   onFresh(async (db) => {
-    await runMaintenance(db.pool);
+    await runMaintenance(db.planes);
     assert.equal((await db.pool.query<{ lock_timeout: string }>('show lock_timeout')).rows, [
       { lock_timeout: '0' },
     ]);

@@ -316,7 +316,7 @@ retention(
         (await forget(db, 31)).dropped.map(({ day }) => day),
         [dayOf(-1), dayOf(0)],
       );
-      assert.is((await runMaintenance(db.pool)).partitionsCreated, true);
+      assert.is((await runMaintenance(db.planes)).partitionsCreated, true);
       assert.equal(await partitions(db, 0), [...TABLES].sort());
     }),
 );
@@ -418,7 +418,7 @@ retention('what is old is told by the clock of Postgres, not by that of the agen
       }
     } as DateConstructor;
     try {
-      assert.equal(await applyRetention(db.pool, { days: DAYS }), NOTHING);
+      assert.equal(await applyRetention(db.planes, { days: DAYS }), NOTHING);
     } finally {
       globalThis.Date = Right;
       Date.now = now;
@@ -432,7 +432,7 @@ retention('it ends at once when the agent ends, and leaves its connection to oth
     await finished(db, -200);
     const now = new Date(at(50));
     assert.equal(
-      await applyRetention(db.pool, { days: DAYS, now, signal: AbortSignal.abort() }),
+      await applyRetention(db.planes, { days: DAYS, now, signal: AbortSignal.abort() }),
       NOTHING,
     );
     assert.equal(await counts(db), [6, 6, 6]);

@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
 import { disableFailingEndpoints } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
+import { bothPlanes, type Database } from '@gateway/store/postgres';
 import { runMaintenance } from '@gateway/store/retention/maintenance';
 import { applyRetention } from '@gateway/store/retention/retention';
 
@@ -17,16 +17,17 @@ const INTERVAL_MS = 3_600_000;
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
   {
-    database: { sessions: pool },
+    database: { sessions },
     log,
     meter,
     isMailing,
   }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter; isMailing: boolean },
 ): Promise<() => Promise<void>> {
+  const planes = bothPlanes({ pool: sessions });
   const stop = new AbortController();
   const { signal } = stop;
   const maintain = async () => {
-    const { missing } = await runMaintenance(pool, undefined, audit_days);
+    const { missing } = await runMaintenance(planes, undefined, audit_days);
     if (missing.length > 0)
       log.warn(
         { days: missing },
@@ -35,7 +36,7 @@ export async function startMaintenance(
   };
   const disable = async () => {
     for (const { project_id, endpoint_id, since, days } of await disableFailingEndpoints(
-      pool,
+      planes,
       isMailing,
     ))
       log.warn(
@@ -51,7 +52,7 @@ export async function startMaintenance(
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
   const retain = async () => {
     try {
-      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, {
+      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(planes, {
         days,
         signal,
       });

@@ -9,6 +9,7 @@ import {
   type SourceRecord,
 } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
+import { bothPlanes } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
@@ -306,7 +307,7 @@ export class Notifier {
 
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
-    const open = await readOpenNotifications(this.options.database.pool);
+    const open = await readOpenNotifications(bothPlanes(this.options.database));
     const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
       endpoint_failing: this.#endpoints,
       endpoint_breaker: this.#breakers,

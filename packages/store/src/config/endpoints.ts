@@ -4,8 +4,16 @@ import { newId } from '@gateway/core/events';
 import { factsText, heard, waiting, type NotificationFacts } from './notifications.js';
 import type { OwnerShare } from './owners.js';
 import type { Strategy } from './projects.js';
-import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
-import { sortableNumber } from '../pagination/page.js';
+import {
+  column,
+  givenNumber,
+  projectTable,
+  type Among,
+  type FieldsOf,
+  type RecordOf,
+  type RowOf,
+} from './soft-deletes.js';
+import { sortableNumber, type PageRequest, type PageResult } from '../pagination/page.js';
 import { deleteSubscriptionsOf } from './subscriptions.js';
 
 export interface SecretRecord {
@@ -78,19 +86,22 @@ export type EndpointFields = FieldsOf<
   'status' | 'status_reason'
 >;
 
-const OF_LAST_DAY = `from activity a where a.project_id = endpoints.project_id and a.endpoint_id = endpoints.id and a.at >= now() - interval '1 day' and a.kind = 'attempt'`;
-
 /**
  * The orders of endpoints, besides their creation. `failures` are failed requests of the
  * last day, and `last_request` is the ten minutes of the newest one.
  */
 export const ENDPOINT_SORTS = {
   name: 'lower(name)',
-  failures: sortableNumber(`(select sum(a.n) ${OF_LAST_DAY} and a.status = 'failure')`),
-  last_request: sortableNumber(
-    `(select extract(epoch from a.at) ${OF_LAST_DAY} order by a.at desc limit 1)`,
-  ),
+  failures: sortableNumber(givenNumber('endpoints')),
+  last_request: sortableNumber(givenNumber('endpoints')),
 };
+
+const OF_LAST_DAY = `from activity a where a.project_id = $1 and a.endpoint_id = u.id and a.at >= now() - interval '1 day' and a.kind = 'attempt'`;
+/** The orders by activity, each with the number of an endpoint `u.id`. */
+const ACTIVITY_SORTS = {
+  failures: `select sum(a.n)::float8 as n ${OF_LAST_DAY} and a.status = 'failure'`,
+  last_request: `select extract(epoch from max(a.at))::float8 as n ${OF_LAST_DAY}`,
+} as const satisfies Partial<Record<keyof typeof ENDPOINT_SORTS, string>>;
 
 const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   'endpoints',
@@ -98,11 +109,36 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   ENDPOINT_SORTS,
 );
 export const {
-  list: listEndpoints,
   find: findEndpoint,
   findAnywhere: findEndpointAnywhere,
   update: updateEndpoint,
 } = table;
+
+/**
+ * Returns a page of the project's endpoints. An order by activity first reads it for all endpoints
+ * of the project.
+ */
+export async function listEndpoints(
+  { knex, data }: { readonly knex: Knex; readonly data: Pool },
+  projectId: string,
+  where: Parameters<typeof table.list>[2],
+  page: PageRequest,
+  search?: string,
+  among?: Among,
+): Promise<PageResult<EndpointRow>> {
+  const activity = ACTIVITY_SORTS[page.by as keyof typeof ACTIVITY_SORTS] as string | undefined;
+  if (activity === undefined) return table.list(knex, projectId, where, page, search, among);
+  const ids = await knex('endpoints')
+    .where({ project_id: projectId })
+    .whereNull('deleted_at')
+    .pluck<string[]>('id');
+  const { rows: found } = await data.query<{ id: string; n: number | null }>(
+    `select u.id, l.n from unnest($2::uuid[]) u(id) cross join lateral (${activity}) l where l.n is not null`,
+    [projectId, ids],
+  );
+  const numbers = Object.fromEntries(found.map(({ id, n }) => [id, n!]));
+  return table.list(knex, projectId, where, page, search, among, numbers);
+}
 
 /** An endpoint as logs show it. */
 export interface LoggedEndpoint extends Pick<EndpointRow, 'id' | 'name' | 'url' | 'status_reason'> {

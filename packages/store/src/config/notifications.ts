@@ -1,6 +1,7 @@
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
+import type { Planes } from '../postgres/planes.js';
 
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
@@ -156,17 +157,26 @@ export async function endNotifications(
  * Returns the open notifications of failing endpoints, open circuit breakers and failing sources, and whether the agent that
  * raised each is alive.
  */
-export async function readOpenNotifications(client: Querier) {
-  const { rows } = await client.query<{
+export async function readOpenNotifications({ control, data }: Planes) {
+  const { rows: open } = await control.query<{
     kind: NotificationKind;
     subject: string;
-    raiser_lives: boolean;
+    raised_by: number | null;
   }>({
     name: 'open-notifications',
-    text: `select kind, subject, exists (select from agents a where a.id = n.raised_by and a.expires_at > now()) as raiser_lives
-           from notifications n where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')`,
+    text: `select kind, subject, raised_by from notifications where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')`,
   });
-  return rows;
+  if (open.length === 0) return [];
+  const { rows: agents } = await data.query<{ id: number }>({
+    name: 'living-agents',
+    text: `select id from agents where expires_at > now()`,
+  });
+  const living = new Set<number | null>(agents.map(({ id }) => id));
+  return open.map(({ kind, subject, raised_by: raiser }) => ({
+    kind,
+    subject,
+    raiser_lives: living.has(raiser),
+  }));
 }
 
 export interface ClaimedNotification extends NewNotification {

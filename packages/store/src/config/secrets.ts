@@ -19,6 +19,7 @@ import {
   type SecretRecord,
   type StoredClientCertificate,
 } from './endpoints.js';
+import { withConnection } from '../postgres/advisory-lock.js';
 import type { SourceRecord } from './sources.js';
 
 /** The maximum number of live secrets per endpoint. Each adds a signature to every request. */
@@ -218,41 +219,68 @@ export async function openOneSecret(
 const BATCH = 500;
 
 /**
- * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of agents,
- * endpoints, sources and channels against writes until the commit, and deletes responses stored for
- * idempotency keys. A dry run only counts, without locks.
+ * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of agents
+ * (in `data`), endpoints, sources and channels against writes until the commit, and deletes
+ * responses stored for idempotency keys. A dry run only counts, without locks.
  * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
  *   agents are alive
  */
 export function resealSecrets(
+  { knex, data }: { readonly knex: Knex; readonly data: pg.Pool },
+  options: Reseal & { readonly dryRun: boolean },
+): Promise<ResealCount[]> {
+  return options.dryRun
+    ? reseal(knex, options)
+    : withoutAgents(data, (check) => reseal(knex, { ...options, check }));
+}
+
+interface Reseal {
+  readonly from: Pick<Sealer, 'open'>;
+  readonly to: Sealer;
+  readonly connectionSchema: SchemaOf;
+}
+
+/**
+ * Runs `work` while no agent can register. An agent that starts in the meantime registers after
+ * `work`, and then exits, because its old key no longer opens anything. `check` rejects if the lock
+ * on the agents is lost.
+ * @throws GatewayError `agents_running` if any agents are alive
+ */
+function withoutAgents<T>(
+  data: pg.Pool,
+  work: (check: () => Promise<unknown>) => Promise<T>,
+): Promise<T> {
+  return withConnection(data, async (client) => {
+    await client.query('begin');
+    await client.query('lock table agents in share row exclusive mode');
+    const { rows } = await client.query<{ name: string }>(
+      'select name from agents where expires_at > now() order by id',
+    );
+    if (rows.length > 0)
+      throw new GatewayError('agents_running', { names: rows.map(({ name }) => name) });
+    const result = await work(() => client.query('select'));
+    await client.query('commit');
+    return result;
+  });
+}
+
+/** Seals every secret with the new key and calls `check` before the commit, or counts without it. */
+function reseal(
   knex: Knex,
-  {
-    from,
-    to,
-    connectionSchema,
-    dryRun,
-  }: { from: Pick<Sealer, 'open'>; to: Sealer; connectionSchema: SchemaOf; dryRun: boolean },
+  { from, to, connectionSchema, check }: Reseal & { readonly check?: () => Promise<unknown> },
 ): Promise<ResealCount[]> {
   return knex.transaction(async (trx) => {
-    if (!dryRun) {
-      // An agent that starts in the meantime cannot register before the commit. It then exits,
-      // because its old key no longer opens anything.
+    if (check)
       await trx.raw(
-        'lock table agents, endpoints, sources, notification_channels in share row exclusive mode',
+        'lock table endpoints, sources, notification_channels in share row exclusive mode',
       );
-      const names = await trx('agents')
-        .whereRaw('expires_at > now()')
-        .orderBy('id')
-        .pluck<string[]>('name');
-      if (names.length > 0) throw new GatewayError('agents_running', { names });
-    }
     const problems: { sentence: string }[] = [];
     const counts: ResealCount[] = [];
     for (const { kind, table, column, thing, change } of SEALED) {
       const count = { kind, resealed: 0, already: 0 };
       const rows = (await readSealed(trx, `${table}s`, column)).map(
         ({ name, project_name, value, ...key }) => {
-          const reseal: Open = (sealed, place) => {
+          const sealAgain: Open = (sealed, place) => {
             const known = tryOpen(to, sealed, place);
             if (known !== undefined && isBound(sealed)) {
               count.already++;
@@ -268,15 +296,16 @@ export function resealSecrets(
             count.resealed++;
             return to.seal(secret, place);
           };
-          return { ...key, value: change(value, key.id, reseal, connectionSchema) };
+          return { ...key, value: change(value, key.id, sealAgain, connectionSchema) };
         },
       );
-      if (!dryRun) await write(trx, `${table}s`, column, rows);
+      if (check) await write(trx, `${table}s`, column, rows);
       counts.push(count);
     }
     if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
     // Delete the sealed responses instead of resealing them: they are kept for only a day.
-    if (!dryRun) await trx('idempotent_requests').delete();
+    if (check) await trx('idempotent_requests').delete();
+    await check?.();
     return counts;
   });
 }

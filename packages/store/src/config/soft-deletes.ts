@@ -50,6 +50,16 @@ export function column<Type>(options: Omit<Column<Type>, 'type'> = {}): Column<T
   return options;
 }
 
+/**
+ * Returns the SQL of the number that `list` is given for a row. The numbers are in one JSON object,
+ * which is parsed once and searched by id: a join with arrays would compare every pair.
+ */
+export function givenNumber(table: string): string {
+  return `((select numbers from given) ->> ${table}.id::text)::bigint`;
+}
+
+export type NumbersById = Readonly<Record<string, number>>;
+
 /** Returns a record's columns as an SQL list. */
 export function columnsOf(columns: Columns): string {
   return ['project_id', 'id', ...Object.keys(columns)].join(', ');
@@ -79,10 +89,14 @@ export function softDeleteTable<Row extends { readonly id: string }>(
       knex: Knex,
       where: ColumnValues | Knex.QueryCallback,
       page: PageRequest,
+      numbers?: NumbersById,
     ): Promise<PageResult<Row>> => {
       const sql = page.by === undefined ? undefined : sortKeys[page.by];
       const key = sql === undefined ? undefined : { sql, column: knex.raw(`${sql} as sort_key`) };
-      return readRows(live(knex, where), columns, page, 'id', key);
+      const query = live(knex, where);
+      if (numbers)
+        void query.with('given', knex.raw('select ?::jsonb as numbers', [JSON.stringify(numbers)]));
+      return readRows(query, columns, page, 'id', key);
     },
     find: async (knex: Knex, where: ColumnValues): Promise<Row | undefined> =>
       (await live(knex, where).first(...columns)) as Row | undefined,
@@ -125,6 +139,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
      * @param where columns and values; undefined values are ignored
      * @param search text that a searched column must contain, ignoring case; may read all of the
      *   project's rows, which are limited in number
+     * @param numbers the numbers for an order by `givenNumber`; by default 0
      */
     list: (
       knex: Knex,
@@ -133,6 +148,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       page: PageRequest,
       search?: string,
       among?: Among,
+      numbers?: NumbersById,
     ) => {
       const given = Object.fromEntries(
         Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined),
@@ -141,6 +157,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
         knex,
         (query) => void query.where(given).where(holding(searched, search)).where(idsOf(among)),
         page,
+        numbers,
       );
     },
     /**

@@ -2,8 +2,10 @@ import type pg from 'pg';
 import type { Log } from '@gateway/core/logging';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
 import { repeat } from '@gateway/core/process';
-import { ADD_ACTIVITY } from './activity.js';
+import { ADD_ACTIVITY, PROJECT } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
+import type { Querier } from '../postgres/connection.js';
+import { controlBeside, type Planes } from '../postgres/planes.js';
 
 /*
  * The statement that finishes rows also counts them: it inserts a row of count_changes per project,
@@ -219,26 +221,45 @@ export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): P
   return (await withAdvisoryLock(pool, COUNTS_LOCK, work, signal)) ?? 0;
 }
 
+/** Projects and endpoints per page of `deleteOldCounts`. */
+const DELETED = 5_000;
+const OF_ENDPOINTS = ['event_delivery_counts', 'delivery_attempt_counts', 'activity'];
+const OF_PROJECTS = [...OF_ENDPOINTS, 'event_counts', 'backlog_samples'];
+
 /**
  * Deletes the counts of endpoints and projects deleted over an hour ago. Does nothing while another
  * process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
  */
-export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
-  const deleted = `deleted_at < now() - interval '1 hour'`;
-  await withAdvisoryLock(pool, COUNTS_LOCK, async (client) => {
-    for (const table of ['event_delivery_counts', 'delivery_attempt_counts', 'activity'])
-      await client.query(
-        `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
-      );
-    for (const table of [
-      'event_counts',
-      'event_delivery_counts',
-      'delivery_attempt_counts',
-      'activity',
-      'backlog_samples',
-    ])
-      await client.query(
-        `delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`,
-      );
+export async function deleteOldCounts(planes: Planes): Promise<void> {
+  await withAdvisoryLock(planes.data, COUNTS_LOCK, async (client) => {
+    const control = controlBeside(planes, client);
+    for (let [project, endpoint, more] = [PROJECT, PROJECT, true]; more;) {
+      const deleted = await readDeleted(control, [project, endpoint]);
+      const projects = deleted.flatMap((it) => (it.endpoint === PROJECT ? it.project : []));
+      const endpoints = deleted.filter((it) => it.endpoint !== PROJECT);
+      for (const table of OF_PROJECTS)
+        await client.query(`delete from ${table} where project_id = any ($1::uuid[])`, [projects]);
+      for (const table of OF_ENDPOINTS)
+        await client.query(
+          `delete from ${table} c using unnest($1::uuid[], $2::uuid[]) u(project, endpoint) where c.project_id = u.project and c.endpoint_id = u.endpoint`,
+          [endpoints.map((it) => it.project), endpoints.map((it) => it.endpoint)],
+        );
+      more = deleted.length === DELETED;
+      if (more) ({ project, endpoint } = deleted.at(-1)!);
+    }
   });
+}
+
+/** Returns the next deleted projects, with the endpoint `PROJECT`, and endpoints. No lock. */
+async function readDeleted(
+  control: Querier,
+  after: readonly [project: string, endpoint: string],
+): Promise<{ project: string; endpoint: string }[]> {
+  const { rows } = await control.query<{ project: string; endpoint: string }>(
+    `select * from (
+       select id as project, '${PROJECT}'::uuid as endpoint, deleted_at from projects union all select project_id, id, deleted_at from endpoints
+     ) d where deleted_at < now() - interval '1 hour' and (project, endpoint) > ($1, $2) order by project, endpoint limit ${DELETED}`,
+    [...after],
+  );
+  return rows;
 }

@@ -1,6 +1,8 @@
-import type pg from 'pg';
+import type { Pool } from 'pg';
 import { newId } from '@gateway/core/events';
 import { deactivateEndpoint, heard, waiting } from '../config/index.js';
+import { PROJECT } from '../counts/activity.js';
+import type { Planes } from '../postgres/planes.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
 /** The failed attempts of the last week, below which an endpoint is not disabled. */
@@ -8,12 +10,49 @@ const ATTEMPTS_MIN = 10;
 /** The time between the warning and the end, at most half of the days. */
 const NOTICE = `least(interval '1 day', days * interval '12 hours')`;
 
-const ATTEMPTS = `activity a where a.project_id = o.project_id and a.endpoint_id = o.endpoint_id and a.kind = 'attempt'`;
-/** Outages with the days of their project, whose endpoint was tried often enough and lately. */
-const LASTING = `(
-  select o.*, (p.config ->> 'disable_after_days')::int as days from endpoint_outages o join projects p on p.id = o.project_id
-  where (select sum(n) from ${ATTEMPTS} and a.status = 'failure' and a.at >= o.since) >= ${ATTEMPTS_MIN}
-    and exists (select from ${ATTEMPTS} and a.status = 'failure' and a.at > now() - interval '1 day'))`;
+/** Endpoints per page. */
+const PAGE = 1_000;
+const FIRST: EndpointKey = { project_id: PROJECT, endpoint_id: PROJECT };
+
+/** Deletes outages of endpoints that have changed since, or whose project no longer asks for it. */
+const CHANGED = `
+  delete from endpoint_outages o where not exists (
+    select from endpoints e join projects p on p.id = e.project_id
+    where e.project_id = o.project_id and e.id = o.endpoint_id and e.status = 'active' and e.updated_at <= o.since
+      and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`;
+
+/** Reads the next active endpoints of projects with `disable_after_days`, with their known outages. */
+const ENDPOINTS = `
+  select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
+  from projects p join endpoints e on e.project_id = p.id left join endpoint_outages o on o.project_id = e.project_id and o.endpoint_id = e.id
+  where p.config ->> 'disable_after_days' is not null and p.deleted_at is null and e.status = 'active' and e.deleted_at is null
+    and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
+
+/*
+ * Finds since when endpoints have only failed: since their known outage, unless an attempt has
+ * succeeded since, or else the first failure after the last success and after the last change.
+ * `lasts` are endpoints that were tried often enough and lately.
+ */
+const FAILING = `
+  select project as project_id, endpoint as endpoint_id, known::text as known, o.since::text as since, o.since is distinct from known as differs, t.lasts
+  from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) u(project, endpoint, changed_at, known),
+    lateral (select max(at) as at from ${attempts('success')}) s,
+    lateral (select min(at) as at from ${attempts('failure')} and at > changed_at - interval '10 minutes' and at > coalesce(s.at, '-infinity')) f,
+    lateral (select case when known > coalesce(s.at, '-infinity') then known when f.at is not null then greatest(f.at, changed_at) end as since) o,
+    lateral (select sum(n) filter (where at >= o.since) >= ${ATTEMPTS_MIN} and max(at) > now() - interval '1 day' as lasts from ${attempts('failure')}) t
+  where known is not null or o.since is not null`;
+
+function attempts(status: 'success' | 'failure'): string {
+  return `activity where project_id = project and endpoint_id = endpoint and kind = 'attempt' and status = '${status}'`;
+}
+
+/** Joins endpoints with their outages, unless they have changed since, and the days of projects. */
+const LASTING = `
+  from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
+    join endpoint_outages o on o.project_id = project and o.endpoint_id = endpoint
+    join endpoints e on e.project_id = project and e.id = endpoint and e.updated_at <= o.since
+    join projects p on p.id = project,
+    lateral (select (p.config ->> 'disable_after_days')::int as days) d`;
 
 export interface DisabledEndpoint {
   readonly project_id: string;
@@ -29,31 +68,94 @@ export interface DisabledEndpoint {
  * in several agents at once.
  */
 export async function disableFailingEndpoints(
-  pool: pg.Pool,
+  planes: Planes,
   isMailed: boolean,
 ): Promise<DisabledEndpoint[]> {
-  await pool.query(
-    `delete from endpoint_outages o where exists (select from ${ATTEMPTS} and a.status = 'success' and a.at >= o.since)
-       or not exists (
-         select from endpoints e join projects p on p.id = e.project_id
-         where e.project_id = o.project_id and e.id = o.endpoint_id and e.status = 'active' and e.updated_at <= o.since
-           and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`,
-  );
-  await pool.query(
-    `insert into endpoint_outages (project_id, endpoint_id, since)
-     select o.project_id, o.endpoint_id, greatest(f.since, o.updated_at) from (
-       select e.project_id, e.id as endpoint_id, e.updated_at from projects p join endpoints e on e.project_id = p.id
-       where p.config ->> 'disable_after_days' is not null and p.deleted_at is null and e.status = 'active' and e.deleted_at is null) o,
-       lateral (select min(a.at) as since from ${ATTEMPTS} and a.status = 'failure' and a.at > o.updated_at - interval '10 minutes'
-         and a.at > coalesce((select max(a.at) from ${ATTEMPTS} and a.status = 'success'), '-infinity')) f
-     where f.since is not null
-     on conflict do nothing`,
-  );
-  const { rows: warned } = await pool.query<{ project_id: string; endpoint_id: string }>(
-    `select project_id, endpoint_id from ${LASTING} o where warned_at is null and since <= now() - days * interval '1 day' + ${NOTICE}`,
+  const { control } = planes;
+  await control.query(CHANGED);
+  const disabled = [];
+  for (let after: EndpointKey | undefined = FIRST; after;) {
+    const { rows }: { rows: ActiveEndpoint[] } = await control.query<ActiveEndpoint>(ENDPOINTS, [
+      after.project_id,
+      after.endpoint_id,
+    ]);
+    const lasting = await recordOutages(planes, rows);
+    if (lasting.length > 0) {
+      await warn(control, lasting, isMailed);
+      disabled.push(...(await disable(control, lasting, isMailed)));
+    }
+    after = rows[PAGE - 1];
+  }
+  return disabled;
+}
+
+interface EndpointKey {
+  readonly project_id: string;
+  readonly endpoint_id: string;
+}
+
+/** Times are texts, because a Date would lose their microseconds. */
+interface ActiveEndpoint extends EndpointKey {
+  readonly updated_at: string;
+  /** The beginning of the known outage, or null. */
+  readonly since: string | null;
+}
+
+/**
+ * Adds and removes outages by the activity of these endpoints. Returns the endpoints with an outage
+ * that were tried often enough and lately.
+ */
+async function recordOutages(
+  { control, data }: Planes,
+  endpoints: readonly ActiveEndpoint[],
+): Promise<EndpointKey[]> {
+  if (endpoints.length === 0) return [];
+  const { rows } = await data.query<
+    EndpointKey & {
+      known: string | null;
+      since: string | null;
+      differs: boolean;
+      lasts: boolean | null;
+    }
+  >(FAILING, [
+    ...keysOf(endpoints),
+    endpoints.map(({ updated_at }) => updated_at),
+    endpoints.map(({ since }) => since),
+  ]);
+  const ended = rows.filter(({ known, differs }) => known !== null && differs);
+  const begun = rows.filter(({ since, differs }) => since !== null && differs);
+  if (ended.length > 0)
+    await control.query(
+      `delete from endpoint_outages o using unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) u(project, endpoint, since)
+       where o.project_id = u.project and o.endpoint_id = u.endpoint and o.since = u.since`,
+      [...keysOf(ended), ended.map(({ known }) => known)],
+    );
+  if (begun.length > 0)
+    await control.query(
+      `insert into endpoint_outages (project_id, endpoint_id, since) select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) on conflict do nothing`,
+      [...keysOf(begun), begun.map(({ since }) => since)],
+    );
+  return rows.filter(({ since, lasts }) => since !== null && lasts === true);
+}
+
+function keysOf(endpoints: readonly EndpointKey[]): [string[], string[]] {
+  return [
+    endpoints.map(({ project_id }) => project_id),
+    endpoints.map(({ endpoint_id }) => endpoint_id),
+  ];
+}
+
+async function warn(
+  control: Pool,
+  endpoints: readonly EndpointKey[],
+  isMailed: boolean,
+): Promise<void> {
+  const { rows: warned } = await control.query<EndpointKey>(
+    `select o.project_id, o.endpoint_id ${LASTING} where warned_at is null and since <= now() - days * interval '1 day' + ${NOTICE}`,
+    keysOf(endpoints),
   );
   for (const { project_id: projectId, endpoint_id: endpointId } of warned)
-    await pool.query(
+    await control.query(
       `with o as (
          update endpoint_outages set warned_at = now() where project_id = $1 and endpoint_id = $2 and warned_at is null returning *
        ),
@@ -65,16 +167,23 @@ export async function disableFailingEndpoints(
        from d where ${heard('$4', '$1')}`,
       [projectId, endpointId, newId(), isMailed],
     );
-  const { rows: due } = await pool.query<DisabledEndpoint>(
-    `select project_id, endpoint_id, since, days from ${LASTING} o
-     where since <= now() - days * interval '1 day' and warned_at <= now() - ${NOTICE}`,
+}
+
+async function disable(
+  control: Pool,
+  endpoints: readonly EndpointKey[],
+  isMailed: boolean,
+): Promise<DisabledEndpoint[]> {
+  const { rows: due } = await control.query<DisabledEndpoint>(
+    `select o.project_id, o.endpoint_id, since, days ${LASTING} where since <= now() - days * interval '1 day' and warned_at <= now() - ${NOTICE}`,
+    keysOf(endpoints),
   );
   const disabled = [];
   for (const it of due) {
     const { project_id: projectId, endpoint_id: endpointId, since, days } = it;
     const reason = `${INACTIVE_REASONS.failing}${days} days.`;
     const facts = { since: since.toISOString(), disable_after_days: days };
-    if (await deactivateEndpoint(pool, projectId, endpointId, reason, facts, isMailed))
+    if (await deactivateEndpoint(control, projectId, endpointId, reason, facts, isMailed))
       disabled.push(it);
   }
   return disabled;

@@ -30,7 +30,8 @@ export interface Seek {
 
 /**
  * The orders of a bounded list: names, each with an SQL expression of a text that sorts like
- * the value. No index has the order, so each page sorts the whole list.
+ * the value. No index has the order, so each page sorts the whole list. The expression of a number
+ * from the data plane is `givenNumber`.
  */
 export type SortKeys = Readonly<Record<string, string>>;
 

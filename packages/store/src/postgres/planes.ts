@@ -1,4 +1,5 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import type { Querier } from './connection.js';
 import type { Database } from './database.js';
 
 /** The tables of the data plane. All others belong to the control plane. */
@@ -32,4 +33,12 @@ export interface Planes {
 /** Returns the planes of a database that has both. */
 export function bothPlanes({ pool }: Pick<Database, 'pool'>): Planes {
   return { control: pool, data: pool };
+}
+
+/**
+ * Returns where to read the control plane while `client` holds locks in the data plane. In one
+ * database, this is `client` itself: other connections of its pool may all wait for these locks.
+ */
+export function controlBeside({ control, data }: Planes, client: PoolClient): Querier {
+  return control === data ? client : control;
 }

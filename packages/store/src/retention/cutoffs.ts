@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { Querier } from '../postgres/connection.js';
 
 export const DAY_MS = 86_400_000;
 
@@ -9,6 +9,7 @@ export interface Cutoffs {
    * the instance does.
    */
   readonly own: ReadonlyMap<string, Date>;
+  readonly deletedProjects: ReadonlySet<string>;
   readonly youngest: Date;
   /** Returns the cutoff of a project. Defaults to that of the instance. */
   of(project?: string): Date;
@@ -18,20 +19,24 @@ export interface Cutoffs {
 
 /**
  * Reads the cutoffs as of `now`, by default the database's time. `days` is the instance's
- * retention. Scans the projects, without a lock.
+ * retention. Scans the projects in the control plane, without a lock.
  */
 export async function readCutoffs(
-  client: pg.PoolClient,
+  control: Querier,
   { days, now }: { days: number; now?: Date | undefined },
 ): Promise<Cutoffs> {
-  const { rows } = await client.query<{ now: Date; own: Readonly<Record<string, number>> | null }>(
-    `select coalesce($1::timestamptz, now()) as now,
+  const { rows } = await control.query<{
+    now: Date;
+    own: Readonly<Record<string, number>> | null;
+    deleted: readonly string[];
+  }>(
+    `select coalesce($1::timestamptz, now()) as now, array(select id from projects where deleted_at is not null) as deleted,
             (select json_object_agg(id, case when deleted_at is null then days else least(days, $2) end)
                from (select id, deleted_at, (config -> 'retention' ->> 'days')::integer as days from projects) p
               where days is not null) as own`,
     [now ?? null, days],
   );
-  const { now: databaseNow, own: daysOf } = rows[0]!;
+  const { now: databaseNow, own: daysOf, deleted } = rows[0]!;
   const beginning = (ago: number) =>
     new Date((Math.floor(databaseNow.getTime() / DAY_MS) - ago) * DAY_MS);
   const own = new Map(
@@ -42,9 +47,10 @@ export async function readCutoffs(
   const instance = beginning(days);
   return {
     own,
+    deletedProjects: new Set(deleted),
     youngest: new Date(Math.max(instance.getTime(), ...[...own.values()].map(Number))),
     of: (project) => (project === undefined ? undefined : own.get(project)) ?? instance,
-    again: () => readCutoffs(client, { days, now: databaseNow }),
+    again: () => readCutoffs(control, { days, now: databaseNow }),
   };
 }
 

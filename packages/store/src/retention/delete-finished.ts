@@ -33,8 +33,8 @@ export async function deleteFinishedOfDay(
 }
 
 /**
- * Deletes expired finished rows from the default partitions, and expired replayed or discarded
- * messages from quarantine. Returns their number.
+ * Deletes expired finished rows from the default partitions, and expired messages from quarantine:
+ * replayed and discarded ones, and those of deleted projects. Returns their number.
  */
 export async function deleteFinishedElsewhere(
   client: pg.PoolClient,
@@ -61,7 +61,8 @@ export async function deleteFinishedElsewhere(
       deleted += await inBatches(client, statement, [project, FIRST, until, before], signal);
       deleted += await inBatches(client, statement, [project, ahead, last, before], signal);
     }
-    deleted += await inBatches(client, QUARANTINED, [project, FIRST, until, before], signal);
+    const quarantined = quarantinedStatement(cutoffs.deletedProjects.has(project));
+    deleted += await inBatches(client, quarantined, [project, FIRST, until, before], signal);
     await client.query('delete from message_arrivals where project_id = $1 and arrived_at < $2', [
       project,
       before,
@@ -182,13 +183,15 @@ export function messagesStatement({ suffix, within }: Partitions): string {
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }
 
-const QUARANTINED = `
+function quarantinedStatement(isOfDeletedProject: boolean): string {
+  return `
   with ${batchOf('quarantined_messages', '')},
   gone as (
     delete from quarantined_messages
-     where project_id = $1 and id > $2 and id <= (select last from batch) and updated_at < $4 and status in ('replayed', 'discarded')
+     where project_id = $1 and id > $2 and id <= (select last from batch) and updated_at < $4 ${isOfDeletedProject ? '' : `and status in ('replayed', 'discarded')`}
     returning 1)
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+}
 
 async function inBatches(
   client: pg.PoolClient,

@@ -9,6 +9,7 @@ import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { PARENTS } from './retention.js';
 import type { Querier } from '../postgres/connection.js';
+import type { Planes } from '../postgres/planes.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
@@ -29,11 +30,12 @@ export interface Maintained {
  * Runs in one agent at a time.
  */
 export async function runMaintenance(
-  pool: pg.Pool,
+  planes: Planes,
   daysAhead = 7,
   auditDays = 365,
 ): Promise<Maintained> {
-  const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
+  const { control, data } = planes;
+  const done = await withAdvisoryLock(data, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
       // A locked table, as during a backup, is not a failure: new rows go to the default partition,
@@ -50,13 +52,13 @@ export async function runMaintenance(
     };
   });
   if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
-  await deleteOldCounts(pool);
-  await deleteOldActivity(pool);
-  await deleteOldBacklog(pool);
-  await deleteOldIssues(pool);
-  await deleteEndedKeys(pool);
-  await deleteOldAuditEntries(pool, auditDays);
-  await deleteOldRequests(pool);
+  await deleteOldCounts(planes);
+  await deleteOldActivity(data);
+  await deleteOldBacklog(data);
+  await deleteOldIssues(control);
+  await deleteEndedKeys(control);
+  await deleteOldAuditEntries(control, auditDays);
+  await deleteOldRequests(control);
   return done;
 }
 

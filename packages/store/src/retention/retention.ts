@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-finished.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
+import { controlBeside, type Planes } from '../postgres/planes.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
 /**
@@ -46,11 +47,11 @@ const PAUSE_MS = 200;
  * clock would delete too much.
  */
 export async function applyRetention(
-  pool: pg.Pool,
+  planes: Planes,
   { days, now, signal }: { days: number; now?: Date; signal?: AbortSignal },
 ): Promise<Retention> {
-  const done = await withAdvisoryLock(pool, 'gateway.retention', async (client) => {
-    const cutoffs = await readCutoffs(client, { days, now });
+  const done = await withAdvisoryLock(planes.data, 'gateway.retention', async (client) => {
+    const cutoffs = await readCutoffs(controlBeside(planes, client), { days, now });
     const { left, ...outcome } = await dropDays(client, cutoffs, signal);
     let rowsDeleted = 0;
     for (const { day, projects } of left) {

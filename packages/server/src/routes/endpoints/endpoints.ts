@@ -120,7 +120,7 @@ export const endpointRoutes: readonly Route[] = [
       const breakers = await readBreakersNow(kv);
       const among = states && breakers.among(project.id, states);
       const page = await listEndpoints(
-        database.knex,
+        { knex: database.knex, data: bothPlanes(database).data },
         project.id,
         { owner_id: ownerId, status },
         request,

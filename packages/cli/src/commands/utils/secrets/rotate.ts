@@ -132,8 +132,8 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const sources = installation().plugins.filter(({ kind }) => kind === 'source');
     const connectionSchema = (type: string) =>
       sources.find(({ name }) => name === type)?.connectionSchema;
-    const counts = await withDatabase(config, ({ knex }) =>
-      resealSecrets(knex, { from, to, dryRun, connectionSchema }),
+    const counts = await withDatabase(config, ({ knex, pool: data }) =>
+      resealSecrets({ knex, data }, { from, to, dryRun, connectionSchema }),
     );
     this.logTable(counts, { json }, [
       ['SECRETS', ({ kind }) => kind],
