@@ -10,6 +10,7 @@ import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
+import { Shards } from '@gateway/store/shards';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
 import type { OpenIntake } from '@gateway/ingest/intake';
@@ -57,14 +58,17 @@ export async function startAgent({
   const close = () => lifecycle.close({ deadlineMs: drainTimeoutMs });
   try {
     const health = new Health();
-    const database = openDatabase(config.database, {
+    const pools = {
       poolSize: Math.max(
         config.database.max_open_connections,
         COMMITTERS + WRITERS + OTHER_CONNECTIONS,
       ),
       name: 'gateway-agent',
-    });
+    };
+    const database = openDatabase(config.database, pools);
     lifecycle.add('database', () => database.close());
+    const shards = new Shards(database, { settings: config.database, open, ...pools });
+    lifecycle.add('shards', () => shards.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
     await requireReady(database, config.database, log);
@@ -102,7 +106,7 @@ export async function startAgent({
       config.agent.mode === 'retry'
         ? undefined
         : openIntake?.(
-            { config, database, kv, plugins, log, configCache, pace, writer, sandbox },
+            { config, database, shards, kv, plugins, log, configCache, pace, writer, sandbox },
             lifecycle,
           );
     const http = await serveHttp(wiring, { config, health, plugins, log, intake });

@@ -122,7 +122,12 @@ export function wireAgent({
   });
   const { pace, transformer, eventWriter, sources, lags } = ingest;
 
-  const events = new EventCreator({ writer: eventWriter, configCache, database });
+  const events = new EventCreator({
+    writer: eventWriter,
+    configCache,
+    database,
+    dataOf: () => Promise.resolve(database.pool),
+  });
   const channelOutbox = new ChannelOutbox({ config, database, log, open, sender, events });
   configCache.on('gateway_notifications', () => {
     notifier.hurry();

@@ -6,6 +6,7 @@ import type { Lifecycle, ProjectPace } from '@gateway/core/process';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
+import type { Shards } from '@gateway/store/shards';
 import type { EventWriter } from './commit/event-writer.js';
 import type { ConfigCache } from './routing/config-cache.js';
 
@@ -13,13 +14,14 @@ import type { ConfigCache } from './routing/config-cache.js';
 export interface IntakeParts {
   readonly config: Config;
   readonly database: Database;
+  readonly shards: Shards;
   readonly kv: Kv;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
   readonly configCache: ConfigCache;
   /** Counts the events that `writer` commits. */
   readonly pace: ProjectPace;
-  readonly writer: EventWriter;
+  readonly writer: Pick<EventWriter, 'push'>;
   /** Replaces the sandbox that would start with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }

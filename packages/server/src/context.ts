@@ -8,6 +8,7 @@ import { EventCreator } from '@gateway/ingest/commit/event-creator';
 import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import type { IntakeParts } from '@gateway/ingest/intake';
 import { openFunctions } from '@gateway/ingest/once/functions';
+import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';
 import { bothPlanes, type Database, type Replicas } from '@gateway/store/postgres';
@@ -41,7 +42,8 @@ export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ): AppContext {
-  const { config, database, kv, plugins, log, links } = given;
+  const { config, database, shards, kv, plugins, log, links } = given;
+  const shardOf = shardFinder(configCache, database);
   const catalogue = eventTypeCatalogue(database.pool);
   const functions = openFunctions({
     config,
@@ -60,14 +62,20 @@ export function openContext(
     read: given.replicas?.read ?? ((work) => work(bothPlanes(database))),
     sealer: seals,
     credentials: processCredentials(config, log),
-    events: new EventCreator({ writer, configCache, database }),
+    shardOf,
+    events: new EventCreator({
+      writer,
+      configCache,
+      database,
+      dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
+    }),
     requirePace(projectId) {
       const { events_per_second: limit } = config.limits;
       if (pace.isOver(projectId))
         throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
     },
     catalogue,
-    signalPending: (events) => void signalPending(given, events),
+    signalPending: (events, shard) => void signalPending({ kv, log, shard }, events),
     functions,
     probeHealth: healthProbe(given),
     ask: askDatabase(given),

@@ -5,13 +5,15 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle, ProjectPace } from '@gateway/core/process';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
+import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { Matcher } from '@gateway/ingest/routing/matcher';
+import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { unclaimedRouter } from '@gateway/ingest/routing/unclaimed-router';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { notifyDue } from '@gateway/store/deliveries';
 import { encodeSignal } from '@gateway/store/events';
-import { openKv, retryKv, type Kv } from '@gateway/store/kv';
+import { openKv, queueOf, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
@@ -25,6 +27,7 @@ import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
+import { openShards } from './shards.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
 /** The time limit for closing, ten seconds of which are for running requests. */
@@ -63,10 +66,8 @@ export async function startServer({
   const close = () => lifecycle.close({ deadlineMs: CLOSE_MS });
   try {
     if (oidc) lifecycle.add('oidc', () => oidc.close());
-    const database = openDatabase(config.database, {
-      poolSize: config.database.max_open_connections,
-      name: 'gateway-server',
-    });
+    const pools = { poolSize: config.database.max_open_connections, name: 'gateway-server' };
+    const database = openDatabase(config.database, pools);
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
@@ -77,13 +78,15 @@ export async function startServer({
     await requireReady(database, config.database, log);
     const replicas = new Replicas(database, {
       settings: config.database,
-      poolSize: config.database.max_open_connections,
-      name: 'gateway-server',
+      ...pools,
       log,
       meter: plugins.meter,
     });
     lifecycle.add('replicas', () => replicas.close());
     await replicas.start();
+    const { open } = seals;
+    const shards = await openShards(database, { settings: config.database, open, ...pools }, log);
+    lifecycle.add('shards', () => shards.close());
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
@@ -98,19 +101,32 @@ export async function startServer({
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
     const pace = new ProjectPace(config.limits.events_per_second);
-    const writer = new EventWriter({
-      config,
-      database,
-      kv,
-      log,
-      router: unclaimedRouter({
-        configCache,
-        matcher: new Matcher(new ProjectPace(config.limits.routing_work)),
-        due: (events) => signalDue({ kv, database, log }, events),
-      }),
-      pace,
-      usage,
-      committers: COMMITTERS,
+    const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
+    const writer = new ShardedWriter({
+      shardOf: shardFinder(configCache, database),
+      writerOf: async (shard) => {
+        await shards.all.find(shard);
+        return new EventWriter({
+          config,
+          shard,
+          // Read for each commit, because a shard can get another address.
+          database: {
+            get pool() {
+              return shards.all.of(shard).database.pool;
+            },
+          },
+          kv,
+          log,
+          router: unclaimedRouter({
+            configCache,
+            matcher,
+            due: (events) => signalDue({ kv, database, log, shard }, events),
+          }),
+          pace,
+          usage,
+          committers: COMMITTERS,
+        });
+      },
     });
     lifecycle.add('event writer', () => writer.stop());
     let closing = false;
@@ -119,6 +135,7 @@ export async function startServer({
         config,
         database,
         replicas,
+        shards: shards.all,
         kv,
         plugins,
         log,
@@ -183,10 +200,15 @@ export async function startServer({
  * Postgres notifies all agents.
  */
 function signalDue(
-  { kv, database, log }: Pick<ServerContext, 'kv' | 'database' | 'log'>,
+  {
+    kv,
+    database,
+    log,
+    shard,
+  }: Pick<ServerContext, 'kv' | 'database' | 'log'> & { readonly shard: string },
   events: readonly { readonly projectId: string; readonly eventId: string }[],
 ): void {
-  kv.queue('first-attempts')
+  kv.queue(queueOf('first-attempts', shard))
     .push(events.map(({ projectId, eventId }) => encodeSignal({ projectId, id: eventId })))
     .catch((error: unknown) => {
       log.debug({ error }, 'KV is away: agents are notified by Postgres.');

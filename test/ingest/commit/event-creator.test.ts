@@ -13,6 +13,7 @@ import { unclaimedRouter } from '#ingest/routing/unclaimed-router';
 import { deleteEndpoint } from '#store/config/endpoints';
 import { insertSubscription } from '#store/config/subscriptions';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { DEFAULT_SHARD } from '#store/shards/shards';
 import { configOf } from '../../server/api.js';
 import { makeEndpoint, makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -85,6 +86,7 @@ function scene({
   const pace = new ProjectPace(0);
   const writer = new EventWriter({
     config,
+    shard: DEFAULT_SHARD,
     database,
     kv,
     log: silentLog,
@@ -94,7 +96,12 @@ function scene({
     committers: 2,
   });
   return {
-    creator: new EventCreator({ writer, configCache, database }),
+    creator: new EventCreator({
+      writer,
+      configCache,
+      database,
+      dataOf: () => Promise.resolve(database.pool),
+    }),
     writer,
     statements,
     due,

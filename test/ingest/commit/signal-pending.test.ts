@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { signalPending } from '#ingest/commit/signal-pending';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { DEFAULT_SHARD } from '#store/shards/shards';
 
 const signals = suite('ingest/commit/signal-pending');
 
@@ -11,8 +12,8 @@ const events = [newId(), newId()].map((id) => ({ projectId: newId(), id }));
 signals('the name of each event is pushed, and of none nothing', async () => {
   const kv = new MemoryKv();
   const { log, lines } = warnings();
-  await signalPending({ kv, log }, []);
-  await signalPending({ kv, log }, events);
+  await signalPending({ kv, log, shard: DEFAULT_SHARD }, []);
+  await signalPending({ kv, log, shard: DEFAULT_SHARD }, events);
   const pulled = await kv.queue('create-event').pull(10, AbortSignal.timeout(5_000));
   assert.equal(
     pulled.map(({ text }) => text.split(' ').slice(0, 2)),
@@ -21,12 +22,20 @@ signals('the name of each event is pushed, and of none nothing', async () => {
   assert.equal(lines, []);
 });
 
+signals('each shard has its own queue', async () => {
+  const kv = new MemoryKv();
+  const { log } = warnings();
+  await signalPending({ kv, log, shard: 'second' }, events);
+  assert.is(await kv.queue('create-event').depth(), 0);
+  assert.is(await kv.queue('create-event:second').depth(), 2);
+});
+
 signals('KV that is away is one warning with the number of events, and no error', async () => {
   const error = new Error('gone');
   const kv = { queue: () => ({ push: () => Promise.reject(error) }) } as never;
   const { log, lines } = warnings();
-  await signalPending({ kv, log }, []);
-  await signalPending({ kv, log }, events);
+  await signalPending({ kv, log, shard: DEFAULT_SHARD }, []);
+  await signalPending({ kv, log, shard: DEFAULT_SHARD }, events);
   assert.equal(lines, [{ error, events: 2 }]);
 });
 

@@ -10,6 +10,7 @@ import { pathOf, type Route } from '#server/api/route';
 import { askDatabase } from '#server/health/database-outage';
 import { bootstrapUser } from '#store/people/users';
 import { MemoryKv } from '#store/kv/memory-kv';
+import type { Shard } from '#store/shards/open-shards';
 import { migrate, openUrl } from '../../store/migrated.js';
 import { connectionOf, database, type Database } from '../../support/database.js';
 import { freeze } from '../../support/frozen.js';
@@ -448,5 +449,48 @@ outage(
     assert.is(lines.length, 1);
   },
 );
+
+outage('a shard that is away is named, unless the control plane is away too', async () => {
+  const lines: { shard?: string; msg: string }[] = [];
+  const log = createLog({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line) => lines.push(JSON.parse(line) as (typeof lines)[number]) },
+  });
+  const config = configOf(postgres);
+  const away = Object.assign(new Error('connect ECONNREFUSED'), {
+    code: 'ECONNREFUSED',
+    syscall: 'connect',
+  });
+  const state = { control: true, second: false };
+  const poolOf = (name: keyof typeof state) => ({
+    query: () =>
+      state[name] ? Promise.resolve({ rows: [{ writable: true }] }) : Promise.reject(away),
+  });
+  const second = {
+    name: 'second',
+    settings: config.database,
+    database: { pool: poolOf('second') },
+  } as unknown as Shard;
+  const ask = askDatabase({ config, log, database: { pool: poolOf('control') } });
+  const failure = () =>
+    ask(() => Promise.reject(away), {
+      effect: 'creates',
+      withinMs: 1_000,
+      shards: () => Promise.resolve([second]),
+    }).catch((error: { code: string; message: string }) => error);
+  const { code, message } = await failure();
+  assert.is(code, 'shard_away');
+  assert.is(
+    message,
+    'the database of the shard second is unavailable: nothing was stored or changed',
+  );
+  assert.is(lines.length, 1);
+  assert.is(lines[0]!.shard, 'second');
+  state.control = false;
+  assert.is(((await failure()) as { code: string }).code, 'database_away');
+  state.control = state.second = true;
+  assert.is(((await failure()) as { code: string }).code, 'database_away');
+});
 
 outage.run();

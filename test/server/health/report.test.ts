@@ -70,6 +70,7 @@ async function reported(place: Place): Promise<HealthReport> {
   const probed = {
     config: api.config,
     database,
+    shards: { all: [] },
     kv,
     plugins,
     billing: undefined,

@@ -4,6 +4,7 @@ import { EventWriter, type EventWriterOptions } from '@gateway/ingest/commit/eve
 import { Pipeline } from '@gateway/ingest/pipeline';
 import { overrunRule, Overruns } from '@gateway/ingest/transform/overruns';
 import { Transformer } from '@gateway/ingest/transform/transformer';
+import { DEFAULT_SHARD } from '@gateway/store/shards';
 import type { AgentContext } from '../config/agent-context.js';
 import { Throttle } from '../flow-control/throttle.js';
 import type { Notifier } from '../notifications/notifier.js';
@@ -45,6 +46,7 @@ export function wireSources(
   const pace = new ProjectPace(limits.events_per_second);
   const eventWriter = new EventWriter({
     config,
+    shard: DEFAULT_SHARD,
     database,
     kv,
     log,

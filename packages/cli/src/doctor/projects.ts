@@ -71,7 +71,13 @@ async function readReports(
   projects: readonly RetryProject[],
 ): Promise<ReportedProject[]> {
   const { healthProbe, readHealthReport } = await import('@gateway/server/health');
-  const probeHealth = healthProbe({ config, database, kv, billing: undefined });
+  const probeHealth = healthProbe({
+    config,
+    database,
+    shards: { all: [] },
+    kv,
+    billing: undefined,
+  });
   return Promise.all(
     projects.map(async (project) => ({
       ...project,

@@ -10,6 +10,7 @@ import {
   type QuarantineEntry,
   type QuarantineRef,
 } from '@gateway/store/quarantine';
+import { DEFAULT_SHARD } from '@gateway/store/shards';
 import type { EntryPages } from './selection.js';
 
 /**
@@ -96,7 +97,7 @@ async function openSignals(config: Config, onKvAway: () => void) {
   await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(warn);
   return {
     push: (events: readonly QuarantineRef[]) =>
-      isAway ? undefined : signalPending({ kv, log: { warn } }, events),
+      isAway ? undefined : signalPending({ kv, log: { warn }, shard: DEFAULT_SHARD }, events),
     close: () => kv.close(),
   };
 }

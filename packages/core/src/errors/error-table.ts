@@ -269,6 +269,8 @@ export const errors = {
     `${SEND_AGAIN}; ${REASON_IS_LOGGED} and at /healthz?ready`),
   database_takes_no_writes: row(503, 'the database of the gateway accepts no writes: {outcome}',
     `${SEND_AGAIN}; read requests still work; ${REASON_IS_LOGGED}`),
+  shard_away: row(503, 'the database of the shard {shard} {state}: {outcome}',
+    `${SEND_AGAIN}; projects on other shards are not affected; ${REASON_IS_LOGGED} and at /healthz?ready`),
   closing: row(503, 'this process is shutting down; nothing was stored',
     `${SEND_AGAIN}, to another process or to this one once it runs again`),
   kv_away: row(503, 'the KV store of the gateway cannot be reached: {outcome}',

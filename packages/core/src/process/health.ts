@@ -47,14 +47,14 @@ export class Health {
   }
 }
 
-/** Returns the worst state of each kind of component, without source names, reasons or times. */
+/** Returns the worst state of each kind of component, without names of sources and shards, reasons or times. */
 export function statesOnly(
   components: readonly HealthComponent[],
 ): Pick<HealthComponent, 'name' | 'state'>[] {
   const worst = new Map<string, ComponentState>();
   for (const wanted of ['ok', 'degraded', 'down'] as const) {
     for (const { name, state } of components)
-      if (state === wanted) worst.set(name.replace(/^source .*/s, 'source'), state);
+      if (state === wanted) worst.set(name.replace(/^(source|shard) .*/s, '$1'), state);
   }
   return [...worst].map(([name, state]) => ({ name, state }));
 }

@@ -22,6 +22,8 @@ import { signalPending } from './signal-pending.js';
 
 export interface BatchCommitterOptions {
   readonly config: Pick<Config, 'ingest'>;
+  /** The shard that the events are committed to, and its database. */
+  readonly shard: string;
   readonly database: Pick<Database, 'pool'>;
   readonly kv: Pick<Kv, 'queue'>;
   readonly log: Log;

@@ -3,7 +3,7 @@ import { newId, timeOfId } from '@gateway/core/events';
 import type { Outcome } from '@gateway/plugin';
 import { hasTarget } from '@gateway/store/config';
 import { originalOf } from '@gateway/store/events';
-import type { Database } from '@gateway/store/postgres';
+import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
 import type { ConfigCache } from '../routing/config-cache.js';
@@ -32,6 +32,8 @@ interface EventCreatorOptions {
   readonly writer: Pick<EventWriter, 'push'>;
   readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
   readonly database: Pick<Database, 'pool'>;
+  /** Returns the pool of the shard that takes the project's events. */
+  readonly dataOf: (projectId: string) => Promise<Planes['data']>;
 }
 
 const RETRY_AFTER_SECONDS = 1;
@@ -62,14 +64,15 @@ export class EventCreator {
 
   /** Resolves with the message's events in order, or with none if it was quarantined. */
   async commit(message: ReadyMessage): Promise<readonly Creation[]> {
-    const { pool } = this.options.database;
     const created = new Set<string>();
     for (;;) {
       const isNew = await this.#push(message);
       for (const event of message.events) if (isNew(event)) created.add(event.id);
       const ids = await Promise.all(
         message.events.map(async (event) =>
-          created.has(event.id) ? event.id : originalOf(pool, event),
+          created.has(event.id)
+            ? event.id
+            : originalOf(await this.options.dataOf(event.projectId), event),
         ),
       );
       // If an id is missing, an idempotency key expired between the two statements, so the message

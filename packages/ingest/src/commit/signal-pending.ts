@@ -1,15 +1,24 @@
 import type { Log } from '@gateway/core/logging';
 import { encodeSignal, type EventRef } from '@gateway/store/events';
-import type { Kv } from '@gateway/store/kv';
+import { type Kv, queueOf } from '@gateway/store/kv';
 
 /** Signals pending events. Resolves even if KV is down: a heartbeat finds the events. */
 export async function signalPending(
-  { kv, log }: { readonly kv: Pick<Kv, 'queue'>; readonly log: Pick<Log, 'warn'> },
+  {
+    kv,
+    log,
+    shard,
+  }: {
+    readonly kv: Pick<Kv, 'queue'>;
+    readonly log: Pick<Log, 'warn'>;
+    /** The shard with the events. */
+    readonly shard: string;
+  },
   events: readonly Pick<EventRef, 'projectId' | 'id'>[],
 ): Promise<void> {
   if (events.length === 0) return;
   try {
-    await kv.queue('create-event').push(events.map(encodeSignal));
+    await kv.queue(queueOf('create-event', shard)).push(events.map(encodeSignal));
   } catch (error) {
     log.warn(
       { error, events: events.length },

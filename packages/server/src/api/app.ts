@@ -169,6 +169,7 @@ function mount(
     takeShare,
     keyUse,
     configCache,
+    shardOf: _shardOf,
     requirePace,
     ...served
   } = context;
@@ -191,7 +192,9 @@ function mount(
     const requireOwned = ownedBy(route);
     const admit = async (
       ctx: RouterContext,
-    ): Promise<Partial<Pick<AnyCall, 'caller' | 'project' | 'ownerId' | 'organisation'>>> => {
+    ): Promise<
+      Partial<Pick<AnyCall, 'caller' | 'project' | 'history' | 'ownerId' | 'organisation'>>
+    > => {
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
       keyUse.record(caller);
@@ -210,9 +213,11 @@ function mount(
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await reachProject(caller, projectId, access, context);
-        if (caller.type !== 'portal') return { caller, project };
-        await requireOwned(context, { project, ownerId: caller.owner_id, id: ctx.params['id'] });
-        return { caller, project, ownerId: caller.owner_id };
+        const history = (await context.shards.ofProject(project)).map(({ planes }) => planes);
+        if (caller.type !== 'portal') return { caller, project, history };
+        const { owner_id: ownerId } = caller;
+        await requireOwned(context, { project, ownerId, id: ctx.params['id'] });
+        return { caller, project, history, ownerId };
       }
       if (route.reach === 'account') {
         if (route.role === 'instance') await requireInstanceAdmin(caller, context);
@@ -231,7 +236,8 @@ function mount(
       // The router also matches `/events/batch` with `/events/:id`, which has different methods.
       if (stray !== undefined && methodsAt(ctx.path).length > 0)
         return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
-      const { caller, organisation, project, ownerId } = await ask(() => admit(ctx), LOOK_UP);
+      const admitted = await ask(() => admit(ctx), LOOK_UP);
+      const { caller, organisation, project, history, ownerId } = admitted;
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
@@ -266,6 +272,8 @@ function mount(
           headers,
           caller: caller!,
           project: project!,
+          planes: history?.[0] as AnyCall['planes'],
+          history: history!,
           organisation: organisation!,
           ownerId,
           body: body as never,
@@ -278,6 +286,7 @@ function mount(
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, {
           effect,
           withinMs: RUN_MS,
+          ...(project && { shards: () => context.shards.ofProject(project) }),
         }).finally(() => {
           if (project && configures) void configCache.invalidate(project.id);
         });

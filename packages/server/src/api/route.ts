@@ -10,10 +10,12 @@ import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config
 import type { Membership } from '@gateway/store/people';
 import type { EventCreator } from '@gateway/ingest/commit/event-creator';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
+import type { ShardOf } from '@gateway/ingest/routing/shard-of';
 import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { PageRequest, PageResult } from '@gateway/store/pagination';
 import type { Database, Planes } from '@gateway/store/postgres';
+import type { ShardPlanes, Shards } from '@gateway/store/shards';
 import type { Access } from '../auth/access.js';
 import type { AddressReader } from '../auth/client-address.js';
 import type { KeyUse } from '../auth/key-use.js';
@@ -34,7 +36,9 @@ import { camel } from './resources.js';
 /** The services that every route can use. */
 export interface ServerContext {
   readonly config: Config;
+  /** The control plane. Statements on the data plane use the `planes` or `history` of a call. */
   readonly database: Database;
+  readonly shards: Shards;
   /**
    * Runs `work` on a read replica, whose data is a few seconds old, or on the primary. Only for
    * lists, searches and metrics: what a caller has just written may be missing.
@@ -59,7 +63,11 @@ export interface ServerContext {
   readonly events: EventCreator;
   /** The event types of projects that reject unknown types. */
   readonly catalogue: EventTypeCatalogue;
-  readonly signalPending: (events: readonly Pick<EventRef, 'projectId' | 'id'>[]) => void;
+  /** Signals pending events of a shard to agents. */
+  readonly signalPending: (
+    events: readonly Pick<EventRef, 'projectId' | 'id'>[],
+    shard: string,
+  ) => void;
   readonly probeHealth: HealthProbe;
 }
 
@@ -72,6 +80,7 @@ export interface AppContext extends ServerContext {
   readonly takeShare: TakeShare;
   readonly keyUse: KeyUse;
   readonly configCache: ConfigCache;
+  readonly shardOf: ShardOf;
   /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
 }
@@ -102,6 +111,10 @@ export interface OrganisationCall extends AccountCall {
 /** A request for a project in which the caller has the required role. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
+  /** The planes of the shard that takes the project's new events. */
+  readonly planes: ShardPlanes;
+  /** `planes`, followed by those of shards with events from before a move, the newest first. */
+  readonly history: readonly ShardPlanes[];
   /** The endpoint owner of the caller's portal link. Undefined for other callers. */
   readonly ownerId: string | undefined;
 }

@@ -8,6 +8,8 @@ import {
 } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
+import { probeDatabase } from '@gateway/store/postgres';
+import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
 
 const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
@@ -26,6 +28,11 @@ export type Effect =
   /** Commits once, at the end, so a Postgres error means that nothing was stored. */
   | 'creates'
   | 'changes';
+
+const SHARD_AWAY = [
+  'A shard is away: requests for its projects are answered with 503.',
+  'A shard is back.',
+] as const;
 
 const OUTAGES = {
   database_away: ['Postgres is away: requests are answered with 503.', 'Postgres is back.'],
@@ -53,13 +60,24 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 
 /**
  * Runs `work`. Throws `took_too_long` if it exceeds `withinMs` although Postgres responds;
- * otherwise `database_away` or `database_takes_no_writes` if Postgres is the cause. The errors do
- * not reveal the host or the user.
+ * otherwise `shard_away`, `database_away` or `database_takes_no_writes` if Postgres is the cause.
+ * The errors do not reveal the host or the user.
  */
 export type AskDatabase = <T>(
   work: () => Promise<T>,
-  options: { readonly effect: Effect; readonly withinMs: number },
+  options: {
+    readonly effect: Effect;
+    readonly withinMs: number;
+    /** Returns the shards that `work` depends on. Called after a failure. */
+    readonly shards?: () => Promise<readonly Shard[]>;
+  },
 ) => Promise<T>;
+
+interface OngoingOutage {
+  readonly shard: string | undefined;
+  readonly since: Date;
+  lastMs: number;
+}
 
 /**
  * Returns a function that runs work on the database and logs the first failure of an outage and its
@@ -80,43 +98,46 @@ export function askDatabase({
       () => true,
       () => false,
     );
-  const outages = new Map<Outage, { readonly since: Date; lastMs: number }>();
+  const outages = new Map<string, OngoingOutage>();
 
-  function failed(outage: Outage, error: unknown): void {
-    const known = outages.get(outage);
+  function failed(outage: Outage, error: unknown, shard: Shard | undefined): void {
+    const key = shard?.name ?? outage;
+    const known = outages.get(key);
     if (known) {
       known.lastMs = Date.now();
       return;
     }
     const since = new Date();
-    outages.set(outage, { since, lastMs: since.getTime() });
-    const { reason, fix } = databaseReason(error, config.database);
+    outages.set(key, { shard: shard?.name, since, lastMs: since.getTime() });
+    const { reason, fix } = databaseReason(error, shard?.settings ?? config.database);
     log.warn(
-      { dependency: 'postgres', since, reason: `${reason}. To fix it: ${fix}.` },
-      OUTAGES[outage][0],
+      { ...placeOf(shard?.name), since, reason: `${reason}. To fix it: ${fix}.` },
+      shard ? SHARD_AWAY[0] : OUTAGES[outage][0],
     );
   }
 
-  function succeeded(effect: Effect): void {
+  /** @param used the shards that the successful work depended on */
+  function succeeded(effect: Effect, used: readonly Shard[]): void {
     if (effect === 'looks_up') return;
-    for (const [outage, { since, lastMs }] of outages) {
+    for (const [key, { shard, since, lastMs }] of outages) {
       if (
         Date.now() - lastMs < CALM_MS ||
-        (outage === 'database_takes_no_writes' && effect === 'reads')
+        (key === 'database_takes_no_writes' && effect === 'reads') ||
+        (shard !== undefined && !used.some(({ name }) => name === shard))
       )
         continue;
-      outages.delete(outage);
+      outages.delete(key);
       log.info(
-        { dependency: 'postgres', since, seconds: Math.round((lastMs - since.getTime()) / 1000) },
-        OUTAGES[outage][1],
+        { ...placeOf(shard), since, seconds: Math.round((lastMs - since.getTime()) / 1000) },
+        shard === undefined ? OUTAGES[key as Outage][1] : SHARD_AWAY[1],
       );
     }
   }
 
-  return async (work, { effect, withinMs }) => {
+  return async (work, { effect, withinMs, shards = none }) => {
     try {
       const done = await withTimeout(work(), withinMs, TOOK_LONG);
-      if (outages.size > 0) succeeded(effect);
+      if (outages.size > 0) succeeded(effect, await shards());
       return done;
     } catch (error) {
       const explained = explainDatabaseError(error, config.database);
@@ -131,13 +152,28 @@ export function askDatabase({
         isReading || (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
           : 'it is unknown whether the request was carried out; it is safe to send it again, unless it creates something without an idempotency key';
-      if (hasExpired && effect !== 'looks_up' && (await answers()))
+      const away = await awayShard(await shards().catch(none), isReading);
+      const isHere = (hasExpired && effect !== 'looks_up') || away ? await answers() : false;
+      if (away && isHere) {
+        failed(outage, error, away);
+        throw new GatewayError(
+          'shard_away',
+          {
+            shard: away.name,
+            state: outage === 'database_away' ? 'is unavailable' : 'accepts no writes',
+            outcome,
+            retryAfterSeconds: RETRY_AFTER_SECONDS,
+          },
+          { cause: error },
+        );
+      }
+      if (hasExpired && effect !== 'looks_up' && isHere)
         throw new GatewayError(
           'took_too_long',
           { seconds: withinMs / 1000, outcome },
           { cause: error },
         );
-      failed(outage, error);
+      failed(outage, error, undefined);
       throw new GatewayError(
         outage,
         { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS },
@@ -145,6 +181,26 @@ export function askDatabase({
       );
     }
   };
+}
+
+const none = () => Promise.resolve([]);
+
+const placeOf = (shard: string | undefined) => ({
+  dependency: 'postgres',
+  ...(shard !== undefined && { shard }),
+});
+
+/** Returns the first shard, apart from the default one, that does not respond or cannot write. */
+async function awayShard(shards: readonly Shard[], isReading: boolean): Promise<Shard | undefined> {
+  for (const shard of shards) {
+    if (shard.name === DEFAULT_SHARD) continue;
+    const isWell = await probeDatabase(shard.database.pool, ANSWER_MS).then(
+      ({ isWritable }) => isReading || isWritable,
+      () => false,
+    );
+    if (!isWell) return shard;
+  }
+  return undefined;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type Database,
   type Replicas,
 } from '@gateway/store/postgres';
+import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
 import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
@@ -18,6 +19,7 @@ const PROBE_MS = 3_000;
 interface Probed {
   readonly config: Config;
   readonly database: Database;
+  readonly shards: Pick<Shards, 'all'>;
   /** Undefined if it is in the memory of another process. */
   readonly kv: Kv | undefined;
   readonly billing: { readonly problem: string | null } | undefined;
@@ -33,7 +35,11 @@ export function healthProbe(probed: Probed): HealthProbe {
   let probing: Promise<Health> | undefined;
   const probe = async () => {
     const { kv } = probed;
-    await Promise.all([reportDatabase(health, probed), kv && reportKv(health, { ...probed, kv })]);
+    await Promise.all([
+      reportDatabase(health, probed),
+      reportShards(health, probed.shards.all),
+      kv && reportKv(health, { ...probed, kv }),
+    ]);
     if (billing)
       health.report(
         'billing',
@@ -138,6 +144,39 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
       health.report('migrations', 'down', 'unknown while Postgres is away');
     }
   }
+}
+
+/** Returns the name of the component that says whether a shard can be used. */
+export function shardComponent(name: string): string {
+  return `shard ${name}`;
+}
+
+/**
+ * Reports the state of each shard apart from the default one. An outage only degrades the server:
+ * projects on other shards are not affected.
+ */
+async function reportShards(health: Health, shards: readonly Shard[]): Promise<void> {
+  const others = shards.filter(({ name }) => name !== DEFAULT_SHARD);
+  const names = new Set(others.map(({ name }) => shardComponent(name)));
+  for (const { name } of health.components)
+    if (name.startsWith(shardComponent('')) && !names.has(name)) health.forget(name);
+  await Promise.all(
+    others.map(async ({ name, database, settings }) => {
+      try {
+        const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
+        if (!isWritable) throw Object.assign(new Error('read-only'), { code: '25006' });
+        await withTimeout(requireMigrated(database, undefined, name), PROBE_MS);
+        health.report(shardComponent(name), 'ok');
+      } catch (error) {
+        const { reason, fix } = databaseReason(error, settings);
+        health.report(
+          shardComponent(name),
+          'degraded',
+          `${reason}. Requests for its projects fail. To fix it: ${fix}.`,
+        );
+      }
+    }),
+  );
 }
 
 /** Reports the state of KV. An outage only degrades the server: signals to agents are slower. */

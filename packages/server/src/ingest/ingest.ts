@@ -53,7 +53,7 @@ function accountOf(id: string, credential: string | undefined): Account {
  * each source defines its own verification.
  */
 export function ingestRouter(context: AppContext): Router {
-  const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
+  const { addressOf, ask, config, limit, logins, receive, sealer, shards, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
@@ -151,7 +151,11 @@ export function ingestRouter(context: AppContext): Router {
         query: ctx.query,
         body: jsonOfForm(body, headers['content-type']),
       });
-      answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
+      const shardsOfSource = async () => [
+        await shards.find(await context.shardOf(source.project_id)),
+      ];
+      const commit = { ...COMMIT, shards: shardsOfSource };
+      answer(ctx, source, await ask(() => accept(source, message, context), commit));
     } finally {
       release();
     }

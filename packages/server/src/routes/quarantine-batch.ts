@@ -191,7 +191,7 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
  * others are still replayed, and `failure` is the error.
  */
 async function replay(
-  { database, project, functions, signalPending }: ProjectCall,
+  { database, planes, project, functions, signalPending }: ProjectCall,
   ids: readonly string[],
   dryRun: boolean,
 ): Promise<{ results: readonly (DryRun | Replayed)[]; failure: Error | undefined }> {
@@ -201,7 +201,10 @@ async function replay(
   });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
   const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
-  signalPending(created.map((id) => ({ projectId: project.id, id })));
+  signalPending(
+    created.map((id) => ({ projectId: project.id, id })),
+    planes.shard,
+  );
   const failed = settled.find((it) => it.status === 'rejected');
   return { results, failure: failed?.reason as Error | undefined };
 }

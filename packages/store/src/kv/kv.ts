@@ -1,10 +1,19 @@
 import type { Config } from '@gateway/core/config';
+import { DEFAULT_SHARD } from '../shards/shards.js';
 
 /**
  * The queues between commit and delivery: `create-event` and `match-subscriptions` (the workflow
  * queue of the spec) for pending events, `first-attempts` for routed ones.
  */
-export type QueueName = 'create-event' | 'match-subscriptions' | 'first-attempts';
+type QueueKind = 'create-event' | 'match-subscriptions' | 'first-attempts';
+
+/** A queue of the default shard or, with its name, of another one. */
+export type QueueName = QueueKind | `${QueueKind}:${string}`;
+
+/** Returns the name of a shard's queue. An agent pulls only the signals of its shards. */
+export function queueOf(queue: QueueKind, shard: string): QueueName {
+  return shard === DEFAULT_SHARD ? queue : `${queue}:${shard}`;
+}
 
 /** A short string that refers to work recorded in Postgres. */
 export interface Signal {

@@ -2,13 +2,20 @@ import type { Open } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
-import { DEFAULT_SHARD, listShards, type ShardRow } from './shards.js';
+import type { Planes } from '../postgres/planes.js';
+import { DEFAULT_SHARD, listShards, type ProjectShards, type ShardRow } from './shards.js';
 
 type ShardPlace = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
+
+/** The planes of a project on a shard. */
+export interface ShardPlanes extends Planes {
+  readonly shard: string;
+}
 
 /** A shard with its open pools. */
 export interface Shard {
   readonly name: string;
+  readonly planes: ShardPlanes;
   readonly database: Database;
   /** The settings of the database, to name its address in errors. */
   readonly settings: DatabaseSettings;
@@ -31,14 +38,14 @@ export class Shards {
   readonly #shards = new Map<string, Shard>();
   /** The place of each shard but the default one, to notice when it changes. */
   readonly #places = new Map<string, string>();
+  #refreshing: Promise<void> | undefined;
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
     private readonly control: Database,
     private readonly options: OpenShardsOptions,
   ) {
-    const { settings } = options;
-    this.#shards.set(DEFAULT_SHARD, { name: DEFAULT_SHARD, database: control, settings });
+    this.#shards.set(DEFAULT_SHARD, this.#shardOf(DEFAULT_SHARD, control, options.settings));
   }
 
   /** All shards, the default one first. */
@@ -52,7 +59,12 @@ export class Shards {
    *
    * @throws GatewayError `not_unsealable` if a password was sealed with another key
    */
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    // One at a time, so that no shard is opened twice.
+    return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+  }
+
+  async #refresh(): Promise<void> {
     const rows = await listShards(this.control.pool);
     const places = new Map(
       rows
@@ -90,6 +102,28 @@ export class Shards {
     return shard;
   }
 
+  /**
+   * Returns a shard, and reads the shards again if this process does not know it.
+   *
+   * @throws GatewayError `shard_unknown` if it does not exist
+   */
+  async find(name: string): Promise<Shard> {
+    if (!this.#shards.has(name)) await this.refresh();
+    return this.of(name);
+  }
+
+  /**
+   * Returns the shards of a project: first that of its new events, then those with events from
+   * before a move, the newest first.
+   *
+   * @throws GatewayError `shard_unknown` if one of them does not exist
+   */
+  async ofProject({ shard, former_shards }: ProjectShards): Promise<readonly Shard[]> {
+    const found: Shard[] = [];
+    for (const name of [shard, ...former_shards]) found.push(await this.find(name));
+    return found;
+  }
+
   /** Closes the pools of all shards but the default one. */
   async close(): Promise<void> {
     await Promise.all(
@@ -101,7 +135,12 @@ export class Shards {
     const { poolSize, name } = this.options;
     const settings = shardSettings(row, this.options);
     const database = openDatabase(settings, { poolSize, name, ...sessionOf(row) });
-    return { name: row.name, database, settings };
+    return this.#shardOf(row.name, database, settings);
+  }
+
+  #shardOf(name: string, database: Database, settings: DatabaseSettings): Shard {
+    const planes = { shard: name, control: this.control.pool, data: database.pool };
+    return { name, planes, database, settings };
   }
 }
 

@@ -54,7 +54,7 @@ export const replayRoutes: readonly Route[] = [
     'PUT /events/:id/replay',
     'Routes an event again with the current subscriptions. Only endpoints without a delivery of the event get one.',
     { query: object({ force }), data: Replayed },
-    async ({ database: { pool }, project, id, query, signalPending }) => {
+    async ({ database: { pool }, planes, project, id, query, signalPending }) => {
       const events = await replayEvents(pool, project.id, [id], query);
       if (events.length === 0) {
         found(await findEvent(pool, project.id, id), 'event', id);
@@ -63,7 +63,7 @@ export const replayRoutes: readonly Route[] = [
           fix: 'wait for it to be routed',
         });
       }
-      signalPending(events);
+      signalPending(events, planes.shard);
       return { message: 'event is replayed', data: { uid: id } };
     },
   ),
@@ -71,7 +71,7 @@ export const replayRoutes: readonly Route[] = [
     'POST /events/batchreplay',
     'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
-    async ({ database, project, query, signalPending }) => {
+    async ({ database, planes, project, query, signalPending }) => {
       const {
         event_type: eventType,
         sourceId,
@@ -97,7 +97,7 @@ export const replayRoutes: readonly Route[] = [
       for await (const step of steps) {
         count += step.count;
         next = step.next;
-        signalPending(step.replayed);
+        signalPending(step.replayed, planes.shard);
         if (performance.now() > until) break;
       }
       return {

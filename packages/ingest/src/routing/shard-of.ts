@@ -1,0 +1,19 @@
+import type { Database } from '@gateway/store/postgres';
+import { DEFAULT_SHARD, readProjectShards } from '@gateway/store/shards';
+import type { ConfigCache } from './config-cache.js';
+
+/** Returns the shard that takes the new events of a project. */
+export type ShardOf = (projectId: string) => string | Promise<string>;
+
+/**
+ * Returns a function that finds the shard of a project: in memory, or in Postgres if the project is
+ * not loaded yet.
+ */
+export function shardFinder(
+  configCache: Pick<ConfigCache, 'projects'>,
+  { pool }: Pick<Database, 'pool'>,
+): ShardOf {
+  return (projectId) =>
+    configCache.projects.get(projectId)?.shard ??
+    readProjectShards(pool, projectId).then((found) => found?.shard ?? DEFAULT_SHARD);
+}
