@@ -1,5 +1,6 @@
 import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
+import { DATA_TABLES } from '#store/postgres/planes';
 import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { connectionOf, database } from '../support/database.js';
 
@@ -24,8 +25,9 @@ export async function migrate(url: string): Promise<void> {
   }
 }
 
-/** Makes the shard, whose tables hide those of the default shard. */
+/** Replaces the data plane of the default shard by a distributed schema. */
 async function migrateShard({ pool }: Database, url: string): Promise<void> {
+  await pool.query(`drop table ${DATA_TABLES.join()}`);
   await pool.query(`create schema ${SHARD}`);
   await pool.query(`select citus_schema_distribute('${SHARD}')`);
   const shard = openUrl(url, 1, SHARD);
