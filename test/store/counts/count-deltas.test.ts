@@ -421,7 +421,7 @@ counts('counts are not forgotten while somebody folds, who holds some of them', 
   });
 });
 
-counts('counting everything anew comes to the same counts', async () => {
+onPostgres(counts)('counting everything anew comes to the same counts', async () => {
   const made = await make(10);
   await end(made.slice(0, 5));
   await end(made.slice(5, 8), failed);
@@ -433,7 +433,7 @@ counts('counting everything anew comes to the same counts', async () => {
   await assertCounted(db);
 });
 
-counts(
+onPostgres(counts)(
   'what was there before the counts is counted by the migration, and what is not over learns its type and source',
   async () => {
     const own = await migratedDatabase();

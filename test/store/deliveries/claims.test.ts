@@ -123,8 +123,9 @@ deliveries(
       `update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = $1`,
       [later.id],
     );
-    await db.rows(`update event_deliveries set endpoint_id = gen_random_uuid() where id = $1`, [
+    await db.rows(`update event_deliveries set endpoint_id = $2 where id = $1`, [
       other.id,
+      newId(),
     ]);
     const refs = events.slice(0, 3);
     const of = { refs, exceptEndpoints: [] as string[], limit: 10, bytes: 1e6 };

@@ -97,8 +97,9 @@ log('attempts are listed newest first and found one by one', async () => {
   const attempts = [newId(Date.now() - 2000), newId(Date.now())];
   for (const [index, id] of attempts.entries()) {
     await db.rows(
-      `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, url)
-       select project_id, id, $3, occurred_at, now(), endpoint_id, 12, $4, 200, 'https://example.com' from event_deliveries where project_id = $1 and id = $2`,
+      `with d as materialized (select * from event_deliveries where project_id = $1 and id = $2)
+       insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, url)
+       select project_id, id, $3, occurred_at, now(), endpoint_id, 12, $4, 200, 'https://example.com' from d`,
       [it.projectId, it.a, id, index + 1],
     );
   }

@@ -46,6 +46,12 @@ async function partitions(db: Db, day: number): Promise<string[]> {
   return found.map(({ name }) => name.slice(0, -9)).sort();
 }
 
+/** Returns what is told of a dropped day. The coordinator of Citus has no estimates. */
+function estimated(day: number, rows: number) {
+  const n = process.env['TEST_CITUS_URL'] ? null : rows;
+  return { day: dayOf(day), events: n, eventDeliveries: n, deliveryAttempts: n };
+}
+
 retention(
   'days that are older are dropped from all three tables with their rows, younger ones are kept; no lock and no setting stays',
   () =>
@@ -55,12 +61,10 @@ retention(
       await db.rows('analyze');
       assert.equal(await forget(db, 30), {
         ...NOTHING,
-        dropped: [{ day: dayOf(-1), events: 0, eventDeliveries: 0, deliveryAttempts: 0 }],
+        dropped: [estimated(-1, 0)],
       });
       const { dropped, unfinished } = await forget(db, 31);
-      assert.equal(dropped, [
-        { day: dayOf(0), events: 3, eventDeliveries: 3, deliveryAttempts: 3 },
-      ]);
+      assert.equal(dropped, [estimated(0, 3)]);
       assert.equal(unfinished, []);
       assert.equal(await partitions(db, 0), []);
       assert.equal(await partitions(db, 1), [...TABLES].sort());
