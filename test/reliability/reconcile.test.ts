@@ -95,6 +95,7 @@ async function booksAfter(
     return await reconcile({
       journal: { ...balanced, ...journal },
       rows: db.rows,
+      shards: [db.rows],
       offsets: () => Promise.resolve({ ...offsets, ...brokers }),
     });
   } finally {

@@ -1,19 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TestBed } from './test-bed.js';
+import type { Witnesses } from './reconcile.js';
+
+type Queues = Pick<Witnesses, 'shards' | 'offsets'>;
 
 /** Describes work in progress; empty if there is none. */
-async function underWay({ rows, offsets }: TestBed): Promise<string> {
+async function underWay({ shards, offsets }: Queues): Promise<string> {
   // Read first: anything acknowledged by now is in the rows. A hidden message reappears and is
   // acknowledged within milliseconds.
   const { kafka, sqs } = await offsets();
-  const [row] = await rows<{ events: number; deliveries: number }>(
-    `select (select count(*)::int from events where status = 'pending') as events,
-            (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries`,
+  const waiting = await Promise.all(
+    shards.map((rows) =>
+      rows<{ events: number; deliveries: number }>(
+        `select (select count(*)::int from events where status = 'pending') as events,
+                (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries`,
+      ),
+    ),
   );
+  const total = (key: 'events' | 'deliveries') =>
+    waiting.reduce((sum, [row]) => sum + row![key], 0);
   const unread = kafka.reduce((sum, { end, committed }) => sum + end - Math.max(0, committed), 0);
   const counts = {
-    'events to route': row!.events,
-    'deliveries to make': row!.deliveries,
+    'events to route': total('events'),
+    'deliveries to make': total('deliveries'),
     'messages of the topic': unread,
     'messages of the queue': sqs.ready + sqs.inFlight,
   };
@@ -28,13 +36,13 @@ async function underWay({ rows, offsets }: TestBed): Promise<string> {
  * @returns the unfinished work; empty if there is none
  */
 export async function atRest(
-  bed: TestBed,
+  queues: Queues,
   { patienceMs }: { patienceMs: number },
 ): Promise<string> {
   let last = '';
   let changedAtMs = performance.now();
   for (;;) {
-    const now = await underWay(bed).catch(
+    const now = await underWay(queues).catch(
       (error: unknown) => `nobody knows what (${(error as Error).message})`,
     );
     if (now === '') return '';

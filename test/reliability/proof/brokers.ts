@@ -49,7 +49,10 @@ const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-sec
 /** A dead agent's message becomes visible after this time. */
 const VISIBILITY_SECONDS = 10;
 
-export async function topic(server: KafkaServer, partitions: number): Promise<Topic> {
+export async function topic(
+  server: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'>,
+  partitions: number,
+): Promise<Topic> {
   const setup = await kafka({ server });
   const name = await setup.topic({ partitions }).finally(() => setup.close());
   const group = randomName('group');

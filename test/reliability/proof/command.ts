@@ -1,9 +1,9 @@
 // `npm run reliability -- --faults 200 --seed 7`: the long form of the proof. See
 // docs/internals/testing.md.
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { machine } from '../machine.js';
 import { runProof } from './proof.js';
 import { longForm, shortForm } from './schedule.js';
 import { reportTable } from './table.js';
@@ -111,10 +111,4 @@ function wrong(sentence: string): never {
     `error: ${sentence}\nfix:   npm run reliability -- [--faults ${FAULTS}] [--seed 7] [--messages 50000] [--form long|short] [--build <gateway.js>] [--keep-logs] [--json]`,
   );
   process.exit(2);
-}
-
-function machine(): string {
-  const cores = os.cpus();
-  const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;
-  return `${os.type()} ${os.release()} ${os.arch()}, ${cores.length} cores (${cores[0]?.model.trim()}), ${memory}; Node ${process.versions.node}`;
 }

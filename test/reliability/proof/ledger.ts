@@ -51,23 +51,70 @@ export interface Ledger {
   readonly timeoutMs: number;
 }
 
+/** The control plane and the shards. A gateway without other shards has one database. */
+export interface Databases {
+  readonly rows: Database['rows'];
+  readonly shards: readonly Database['rows'][];
+}
+
 /** Work that has waited longer, in an idle gateway without faults, is forgotten. */
 const FORGOTTEN = `interval '10 seconds'`;
-/** The endpoint of the receiver, the only one with requests in the journal. */
-const OURS = `endpoint_id not in (select id from endpoints where name = '${SIDE}')`;
 
-export async function readLedger(rows: Database['rows']): Promise<Ledger> {
-  const ids = async (sql: string) => (await rows<{ id: string }>(sql)).map(({ id }) => id);
+interface Endpoint {
+  readonly id: string;
+  readonly isSide: boolean;
+  readonly isPaused: boolean;
+  readonly isDeleted: boolean;
+  readonly timeout_ms: number;
+}
+
+/** Reads the endpoints from the control plane, and the rows of all shards. */
+export async function readLedger({ rows, shards }: Databases): Promise<Ledger> {
+  const endpoints = await rows<Endpoint>(
+    `select id, name = '${SIDE}' as "isSide", status = 'paused' as "isPaused", deleted_at is not null as "isDeleted", timeout_ms from endpoints`,
+  );
+  const ledgers = await Promise.all(shards.map((shard) => readShard(shard, endpoints)));
+  const all = <Key extends keyof ShardLedger>(key: Key) =>
+    ledgers.flatMap((ledger): readonly unknown[] => ledger[key]) as unknown as ShardLedger[Key];
+  return {
+    events: all('events'),
+    deliveries: all('deliveries'),
+    attempts: all('attempts'),
+    quarantined: all('quarantined'),
+    pastLease: all('pastLease'),
+    unrouted: all('unrouted'),
+    overdue: all('overdue'),
+    leftBehind: all('leftBehind'),
+    miscounted: all('miscounted'),
+    timeoutMs: Math.max(0, ...endpoints.map(({ timeout_ms: ms }) => ms)),
+  };
+}
+
+type ShardLedger = Omit<Ledger, 'timeoutMs'>;
+
+async function readShard(
+  rows: Database['rows'],
+  endpoints: readonly Endpoint[],
+): Promise<ShardLedger> {
+  const idsWhere = (is: (endpoint: Endpoint) => boolean) => [
+    endpoints.filter(is).map(({ id }) => id),
+  ];
+  // Only the receivers of the other endpoints write a journal.
+  const side = idsWhere(({ isSide }) => isSide);
+  const ids = async (sql: string, values: readonly unknown[] = []) =>
+    (await rows<{ id: string }>(sql, values)).map(({ id }) => id);
   return {
     events: await rows<EventRow>(
       `select id, source_id, coordinates, status, (data::json ->> 'n')::int as n from events where source_id is not null order by coordinates`,
     ),
     deliveries: await rows<DeliveryRow>(
-      `select id, event_id, status, recovered from event_deliveries where ${OURS}`,
+      `select id, event_id, status, recovered from event_deliveries where endpoint_id <> all ($1::uuid[])`,
+      side,
     ),
     attempts: await rows<AttemptRow>(
       `select event_delivery_id as delivery_id, (extract(epoch from requested_at) * 1000)::float8 as requested_at_ms, duration_ms, http_status, error_class is not null as failed
-       from delivery_attempts where ${OURS} order by requested_at`,
+       from delivery_attempts where endpoint_id <> all ($1::uuid[]) order by requested_at`,
+      side,
     ),
     quarantined: await rows<QuarantinedRow>(
       'select source_id, coordinates, raw from quarantined_messages order by coordinates',
@@ -83,13 +130,11 @@ export async function readLedger(rows: Database['rows']): Promise<Ledger> {
       `select id from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < now() - ${FORGOTTEN}`,
     ),
     leftBehind: await ids(
-      `select d.id from event_deliveries d left join endpoints e on e.project_id = d.project_id and e.id = d.endpoint_id
-       where d.status in ('scheduled', 'retry') and (e.deleted_at is not null or (d.next_attempt_at = 'infinity' and e.status is distinct from 'paused'))`,
+      `select id from event_deliveries
+       where status in ('scheduled', 'retry') and (endpoint_id = any ($1::uuid[]) or (next_attempt_at = 'infinity' and endpoint_id <> all ($2::uuid[])))`,
+      [...idsWhere(({ isDeleted }) => isDeleted), ...idsWhere(({ isPaused }) => isPaused)],
     ),
     miscounted: await readMiscounted(rows),
-    timeoutMs: (
-      await rows<{ ms: number }>('select coalesce(max(timeout_ms), 0) as ms from endpoints')
-    )[0]!.ms,
   };
 }
 

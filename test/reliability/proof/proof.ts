@@ -4,11 +4,11 @@ import { KAFKA_VERSION } from '../../support/start/kafka-jars.js';
 import { atRest } from './at-rest.js';
 import { reconcile, type Report } from './reconcile.js';
 import { keepEvidence } from './evidence.js';
-import { few } from './few.js';
 import { injectFaults } from './inject-faults.js';
 import type { Journal } from './journal.js';
 import { produce } from './producer.js';
 import { random } from './random.js';
+import { noneLine } from './row-lines.js';
 import { endOf, schedule, shortForm, type Form, type Planned } from './schedule.js';
 import { startTestBed, type TestBed } from './test-bed.js';
 
@@ -84,7 +84,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
 
     const journal = journalOf(seed, bed);
     const report = withTroubles(
-      await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }),
+      await reconcile({ journal, rows: bed.rows, shards: bed.shards, offsets: bed.offsets }),
       bed,
     );
     const keepLogs = options.keepLogs === true || !report.isBalanced;
@@ -118,15 +118,9 @@ function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed)
  * refuses.
  */
 function withTroubles(report: Report, { unexpectedExits, refusals }: TestBed): Report {
-  const none = (what: string, found: readonly string[]) => ({
-    what,
-    expected: '0',
-    found: few(found),
-    ok: found.length === 0,
-  });
   const lines = [
-    none('processes that ended by themselves', unexpectedExits),
-    none('valid keys that a server refused', refusals),
+    noneLine('processes that ended by themselves', unexpectedExits),
+    noneLine('valid keys that a server refused', refusals),
   ];
   return {
     lines: [...report.lines, ...lines],

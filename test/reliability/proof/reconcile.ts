@@ -1,6 +1,5 @@
-import type { Database } from '../../support/database.js';
 import type { Journal } from './journal.js';
-import { readLedger } from './ledger.js';
+import { readLedger, type Databases } from './ledger.js';
 import { messageLines } from './message-lines.js';
 import { requestLines } from './request-lines.js';
 import { rowLines } from './row-lines.js';
@@ -24,9 +23,8 @@ export interface Offsets {
 /**
  * The sources of evidence about a finished run: external observations, Postgres and the brokers.
  */
-export interface Witnesses {
+export interface Witnesses extends Databases {
   readonly journal: Journal;
-  readonly rows: Database['rows'];
   offsets(): Promise<Offsets>;
 }
 
@@ -48,10 +46,10 @@ export interface Report {
  * Compares the produced and received messages with Postgres and the brokers. Judges the current
  * state, so everything must be at rest: brokers and stores back, agents alive, nothing in flight.
  */
-export async function reconcile({ journal, rows, offsets }: Witnesses): Promise<Report> {
+export async function reconcile({ journal, offsets, ...databases }: Witnesses): Promise<Report> {
   // Read before Postgres: anything acknowledged by now must be there.
   const brokers = await offsets();
-  const ledger = await readLedger(rows);
+  const ledger = await readLedger(databases);
   const lines = [
     ...messageLines(journal, ledger),
     ...requestLines(journal, ledger),

@@ -46,6 +46,7 @@ function offsetsLine({ kafka }: Offsets, { events, quarantined }: Ledger): Line 
   };
 }
 
-function noneLine(what: string, ids: readonly string[]): Line {
+/** A line that expects an empty list. */
+export function noneLine(what: string, ids: readonly string[]): Line {
   return { what, expected: '0', found: few(ids), ok: ids.length === 0 };
 }

@@ -37,7 +37,7 @@ const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 const ANSWER_SECONDS = 3;
 
 /** The whole setup: private services behind proxies, one server, agents and a receiver. */
-export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
+export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> {
   readonly logs: string;
   readonly postgres: PostgresServer;
   readonly redis: RedisServer & {
@@ -313,6 +313,7 @@ export async function startTestBed({
       unexpectedExits,
       refusals: keys.refusals,
       rows,
+      shards: [rows],
       offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
       ready,
       close,
