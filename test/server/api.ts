@@ -15,6 +15,7 @@ import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { within } from '../support/until.js';
 import { undescribed } from './described.js';
+import { onSecondShard, withQueuesOfShard } from './second-shard.js';
 
 /** The result of `JSON.parse`, which tests access without checks. */
 type Parsed = ReturnType<JSON['parse']>;
@@ -35,7 +36,10 @@ export interface Answer {
   };
 }
 
-/** A control plane on a private database. */
+/**
+ * A control plane on a private database. With TEST_SHARD in the environment, its projects are on a
+ * second shard.
+ */
 export interface Api {
   readonly url: string;
   readonly config: Config;
@@ -116,7 +120,8 @@ export async function startApi({
   metered?: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
   kv?: Kv;
 } = {}): Promise<Api> {
-  const db = await migratedDatabase();
+  const control = await migratedDatabase();
+  const db = process.env['TEST_SHARD'] ? await onSecondShard(control) : control;
   const owner = await bootstrapUser(db.knex, {
     email: 'owner@example.com',
     firstName: 'o',
@@ -130,7 +135,7 @@ export async function startApi({
     url,
     config,
     db,
-    kv,
+    kv: process.env['TEST_SHARD'] ? withQueuesOfShard(kv) : kv,
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
       const response = await fetch(

@@ -46,7 +46,7 @@ functions(
       () => it.accept(source, message),
       () =>
         it
-          .replay([replayed as never], { dryRun: true })
+          .replay([replayed as never], { dryRun: true, planes: {} as never })
           .then(([only]) => Promise.reject((only as PromiseRejectedResult).reason as Error)),
     ]) {
       const error = await run().then(

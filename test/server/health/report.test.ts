@@ -13,11 +13,14 @@ import { writeSourceState } from '#store/kv/source-states';
 import { openDatabase, type Database } from '#store/postgres/database';
 import type { ReplicaState } from '#store/postgres/replicas';
 import { quarantineMessages } from '#store/quarantine/messages';
+import type { Shard } from '#store/shards/open-shards';
+import { DEFAULT_SHARD } from '#store/shards/shards';
 import { makeEndpoint } from '../../store/made.js';
 import { quarantinedMessage } from '../../store/batches.js';
 import { connectionOf } from '../../support/database.js';
 import { freePort } from '../../support/ports.js';
 import { activated, makeProject, startApi, type Api } from '../api.js';
+import { SECOND } from '../second-shard.js';
 
 const report = suite('server/health/report');
 
@@ -48,6 +51,8 @@ report.after(async () => {
 interface Place {
   readonly id: string;
   database: Database;
+  /** The shard of the project, if it is another one than that of `database`. */
+  shard?: Shard;
   kv: Kv;
   replicas: readonly ReplicaState[];
   /** Undoes what a fault has changed beyond the project. */
@@ -65,19 +70,24 @@ async function inUse(): Promise<Place> {
   return { id, database: api.db, kv: api.kv, replicas: [], undo: async () => undefined };
 }
 
+function shardOf(name: string, database: Database): Shard {
+  const planes = { shard: name, control: database.pool, data: database.pool };
+  return { name, planes, database, settings: api.config.database };
+}
+
+const bothShard = (database: Database) => shardOf(DEFAULT_SHARD, database);
+
 async function reported(place: Place): Promise<HealthReport> {
   const { database, kv, replicas: states } = place;
-  const probed = {
-    config: api.config,
-    database,
-    shards: { all: [] },
-    kv,
-    plugins,
-    billing: undefined,
-    replicas: { states },
-  };
-  const project = { id: place.id };
-  return readHealthReport({ database, kv, project, probeHealth: healthProbe(probed) });
+  const { config } = api;
+  const probed = { config, database, kv, plugins, billing: undefined, replicas: { states } };
+  const { shard = bothShard(database) } = place;
+  const project = { id: place.id, shard: shard.name, former_shards: [] };
+  const planes = { control: database.pool, data: shard.database.pool };
+  return readHealthReport({
+    ...{ database, planes, history: [planes], kv, project },
+    probeHealth: healthProbe({ ...probed, shards: { all: [shard] } }),
+  });
 }
 
 async function deliver(id: string, endpointId: string, count: number, next: string): Promise<void> {
@@ -152,6 +162,14 @@ const faults: readonly Fault[] = [
         await undo();
       };
     },
+  },
+  {
+    code: 'shard_away',
+    verdict: 'The shard of the project cannot be used',
+    sentence:
+      /^The shard second has not been usable since \d\d:\d\d UTC: events of this project on it are not accepted, shown or delivered\.$/,
+    page: /^\/instance$/,
+    inject: async (place) => (place.shard = shardOf(SECOND, awayDatabase)),
   },
   {
     code: 'migrations_pending',
@@ -406,10 +424,20 @@ for (const fault of faults)
     if (fault.code !== 'sources_unknown') assert.ok(since! <= new Date());
   });
 
+/** Findings of components, which need no statement on the shard. */
+const SHOWN_WITHOUT_SHARD = ['migrations_pending', 'replicas_behind'];
+
+/** Without its events, all else that is wrong in a project is unknown. */
+function hiddenBy({ code, hides }: Fault): readonly string[] | undefined {
+  const codes = faults.map((it) => it.code);
+  if (code === 'postgres_away') return codes;
+  return code === 'shard_away' ? codes.filter((it) => !SHOWN_WITHOUT_SHARD.includes(it)) : hides;
+}
+
 report('of each two faults the more harmful one is told first', async () => {
   for (const [k, upper] of faults.entries())
     for (const lower of faults.slice(k + 1)) {
-      const hides = upper.code === 'postgres_away' ? faults.map(({ code }) => code) : upper.hides;
+      const hides = hiddenBy(upper);
       const isHidden = hides?.includes(lower.code) && lower.code !== 'kv_away';
       const isUpperHidden = lower.hides?.includes(upper.code);
       const { findings, sentence: verdict } = await withFaults([upper, lower]);

@@ -7,7 +7,7 @@ import {
 } from '@gateway/core/errors';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type { Shard } from '@gateway/store/shards';
+import type { ProjectShards, Shard, ShardPlanes } from '@gateway/store/shards';
 
 // The database and KV drivers are imported on demand: loading one takes longer than running a
 // command that only prints help.
@@ -73,6 +73,14 @@ export async function withShards<T>(
     }
   };
   return withDatabase(config, run, { poolSize, migrated });
+}
+
+/** Returns the planes of the shards with rows of a project, as the API reads them. */
+export function planesOf(
+  shards: readonly Shard[],
+  { shard, former_shards: former }: ProjectShards,
+): ShardPlanes[] {
+  return [shard, ...former].flatMap((name) => shards.find((it) => it.name === name)?.planes ?? []);
 }
 
 /**

@@ -3,7 +3,8 @@ import type { HealthReport } from '@gateway/server/health';
 import { findRetryProjects, type RetryProject } from '@gateway/store/deliveries';
 import type { Kv } from '@gateway/store/kv';
 import { bothPlanes, type Database } from '@gateway/store/postgres';
-import { withKv } from '../app/stores.js';
+import type { Shard } from '@gateway/store/shards';
+import { planesOf, withKv, withShards } from '../app/stores.js';
 import { serverUrl } from '../output/account-text.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import {
@@ -32,7 +33,8 @@ export async function checkProjects(
   const all = await findRetryProjects(bothPlanes(database), {});
   if (all.length === 0) return skipped('there are none');
   const examined = all.slice(0, PROJECTS_MAX);
-  const read = (kv?: Kv) => readReports(config, database, kv, examined);
+  const read = (kv?: Kv) =>
+    withShards(config, (shards) => readReports(config, { database, shards }, kv, examined));
   let unread = 'kv.type is in-memory, which only the gateway itself can read';
   const reports =
     config.kv.type === 'in-memory'
@@ -66,7 +68,7 @@ type ReportedProject = RetryProject & Pick<HealthReport, 'findings'>;
 /** Reads the projects at once: they share a probe of Postgres and KV. */
 async function readReports(
   config: Config,
-  database: Database,
+  { database, shards }: { readonly database: Database; readonly shards: readonly Shard[] },
   kv: Kv | undefined,
   projects: readonly RetryProject[],
 ): Promise<ReportedProject[]> {
@@ -74,15 +76,16 @@ async function readReports(
   const probeHealth = healthProbe({
     config,
     database,
-    shards: { all: [] },
+    shards: { all: shards },
     kv,
     billing: undefined,
   });
   return Promise.all(
-    projects.map(async (project) => ({
-      ...project,
-      ...(await readHealthReport({ database, kv, project, probeHealth })),
-    })),
+    projects.map(async (project) => {
+      const history = planesOf(shards, project);
+      const given = { database, planes: history[0]!, history, kv, project, probeHealth };
+      return { ...project, ...(await readHealthReport(given)) };
+    }),
   );
 }
 

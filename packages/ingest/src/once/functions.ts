@@ -6,7 +6,7 @@ import type { Log } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import type { Sandbox } from '@gateway/sandbox';
 import { type EventTypeCatalogue, pauseSource } from '@gateway/store/config';
-import { bothPlanes, type Database } from '@gateway/store/postgres';
+import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { ReadyMessage } from '../message/ready-message.js';
@@ -110,15 +110,17 @@ export function openFunctions({
       const outcome = made.kind === 'made' ? 'accepted' : made.kind;
       return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
     },
-    /** Replays quarantined messages concurrently, or only shows the results in a dry run. */
+    /**
+     * Replays quarantined messages of one shard concurrently, or only shows the results in a dry
+     * run.
+     */
     replay(
       messages: readonly ReplayableMessage[],
-      how: { readonly dryRun: boolean },
+      { planes, dryRun: isDry }: { readonly planes: Planes; readonly dryRun: boolean },
     ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
-      const planes = bothPlanes(database);
       const checked = { ...options, catalogue, planes, idempotencyWindowSeconds };
       return Promise.allSettled(
-        messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))),
+        messages.map((it) => (isDry ? dryRun(it, checked) : replay(it, checked))),
       );
     },
     /**

@@ -18,6 +18,8 @@ import {
 } from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
 import { ownedBy } from '../auth/owned.js';
+import type { ProjectRow } from '@gateway/store/config';
+import { DEFAULT_SHARD, type ShardPlanes } from '@gateway/store/shards';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import type { Effect } from '../health/database-outage.js';
 import { largestBody, parseBody, requireJson, unstorableStrings } from '../http/body.js';
@@ -170,6 +172,7 @@ function mount(
     keyUse,
     configCache,
     shardOf: _shardOf,
+    read,
     requirePace,
     ...served
   } = context;
@@ -177,6 +180,12 @@ function mount(
   const routers = apiRouters(`${config.root_path}/api/v1`);
   const audit = auditor(routes);
   const once = runOnce(context);
+  // The configuration follows a move within a second, cached records of projects later.
+  const shardsOf = ({ id, shard: cached, former_shards: former }: ProjectRow) => {
+    const shard = configCache.projects.get(id)?.shard ?? cached;
+    const others = [cached, ...former].filter((name) => name !== shard);
+    return context.shards.ofProject({ shard, former_shards: others });
+  };
   for (const route of routes) {
     const validBody = bodyValidation(route);
     // Bodies without a message contain only configuration, so a low limit is enough.
@@ -213,10 +222,10 @@ function mount(
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await reachProject(caller, projectId, access, context);
-        const history = (await context.shards.ofProject(project)).map(({ planes }) => planes);
+        const history = (await shardsOf(project)).map(({ planes }) => planes);
         if (caller.type !== 'portal') return { caller, project, history };
         const { owner_id: ownerId } = caller;
-        await requireOwned(context, { project, ownerId, id: ctx.params['id'] });
+        await requireOwned({ project, history, ownerId, id: ctx.params['id'] });
         return { caller, project, history, ownerId };
       }
       if (route.reach === 'account') {
@@ -274,6 +283,7 @@ function mount(
           project: project!,
           planes: history?.[0] as AnyCall['planes'],
           history: history!,
+          read: readerOf(history, read),
           organisation: organisation!,
           ownerId,
           body: body as never,
@@ -286,7 +296,7 @@ function mount(
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, {
           effect,
           withinMs: RUN_MS,
-          ...(project && { shards: () => context.shards.ofProject(project) }),
+          ...(project && { shards: () => shardsOf(project) }),
         }).finally(() => {
           if (project && configures) void configCache.invalidate(project.id);
         });
@@ -308,6 +318,20 @@ function mount(
     });
   }
   return routers.middleware();
+}
+
+/**
+ * Returns the reader of a project's call. Replicas have only the default shard, so they are used
+ * only for projects that have always been there.
+ */
+function readerOf(
+  history: readonly ShardPlanes[] | undefined,
+  read: AppContext['read'],
+): AnyCall['read'] {
+  const isOnDefault = history?.length === 1 && history[0]!.shard === DEFAULT_SHARD;
+  return isOnDefault
+    ? (work) => read((planes) => work([{ shard: DEFAULT_SHARD, ...planes }]))
+    : (work) => work(history!);
 }
 
 /**

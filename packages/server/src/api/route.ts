@@ -39,11 +39,6 @@ export interface ServerContext {
   /** The control plane. Statements on the data plane use the `planes` or `history` of a call. */
   readonly database: Database;
   readonly shards: Shards;
-  /**
-   * Runs `work` on a read replica, whose data is a few seconds old, or on the primary. Only for
-   * lists, searches and metrics: what a caller has just written may be missing.
-   */
-  readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
   readonly kv: Kv;
   readonly plugins: ActivatedPlugins;
   readonly sealer: Sealer;
@@ -81,6 +76,8 @@ export interface AppContext extends ServerContext {
   readonly keyUse: KeyUse;
   readonly configCache: ConfigCache;
   readonly shardOf: ShardOf;
+  /** Runs `work` on a read replica of the default shard, or on the primary. */
+  readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
   /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
 }
@@ -115,6 +112,11 @@ export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCal
   readonly planes: ShardPlanes;
   /** `planes`, followed by those of shards with events from before a move, the newest first. */
   readonly history: readonly ShardPlanes[];
+  /**
+   * Runs `work` on read replicas of `history`, whose data is a few seconds old, or on `history`
+   * itself. Only for lists, searches and metrics: what a caller has just written may be missing.
+   */
+  readonly read: <T>(work: (history: readonly ShardPlanes[]) => Promise<T>) => Promise<T>;
   /** The endpoint owner of the caller's portal link. Undefined for other callers. */
   readonly ownerId: string | undefined;
 }

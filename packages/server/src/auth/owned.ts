@@ -1,7 +1,8 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config';
-import { bothPlanes, type Database } from '@gateway/store/postgres';
+import type { Planes } from '@gateway/store/postgres';
+import { findAmong } from '@gateway/store/shards';
 import type { Access } from './access.js';
 
 /**
@@ -15,14 +16,12 @@ const THINGS: Readonly<Record<string, OwnedThing | null>> = {
   'event-types': null,
 };
 
-type RequireOwned = (
-  { database }: { readonly database: Pick<Database, 'pool'> },
-  wanted: {
-    readonly project: ProjectRow;
-    readonly ownerId: string;
-    readonly id: string | undefined;
-  },
-) => Promise<void>;
+type RequireOwned = (wanted: {
+  readonly project: ProjectRow;
+  readonly history: readonly Planes[];
+  readonly ownerId: string;
+  readonly id: string | undefined;
+}) => Promise<void>;
 
 /**
  * Returns a check that throws `not_found` unless the resource in the route's path belongs to the
@@ -38,8 +37,12 @@ export function ownedBy({
   if (portal && rest.includes(':id') && thing === undefined)
     throw new Error(`${path} is for portal links, but whose its things are is not known`);
   if (!thing || !rest.includes(':id')) return () => Promise.resolve();
-  return async ({ database }, { project, ownerId, id = '' }) => {
-    if (!isId(id) || !(await isOwned(bothPlanes(database), project.id, ownerId, thing, id)))
+  return async ({ project, history, ownerId, id = '' }) => {
+    // Only deliveries are on a shard.
+    const places = thing === 'event delivery' ? history : history.slice(0, 1);
+    const owned = async (planes: Planes) =>
+      (await isOwned(planes, project.id, ownerId, thing, id)) || undefined;
+    if (!isId(id) || !(await findAmong(places, owned)))
       throw new GatewayError('not_found', { thing, id });
   };
 }

@@ -22,8 +22,12 @@ export interface FailingEndpoint extends EndpointTrouble {
 export interface HealthFacts {
   readonly now: Date;
   readonly components: Readonly<
-    Partial<Record<'postgres' | 'migrations' | 'kv' | 'replicas', Omit<HealthComponent, 'name'>>>
+    Partial<
+      Record<'postgres' | 'migrations' | 'kv' | 'replicas' | 'shard', Omit<HealthComponent, 'name'>>
+    >
   >;
+  /** The shard in `components.shard`, the first one of the project that cannot be used. */
+  readonly shardName?: string | undefined;
   readonly states: ProjectStates | undefined;
   readonly endpoints: Pick<EndpointTroubles, 'count'> & {
     readonly content: readonly FailingEndpoint[];
@@ -78,6 +82,17 @@ export const findingRows: readonly FindingRow[] = [
       postgres?.state === 'degraded' && {
         ...once(postgres.since),
         sentence: `Postgres has accepted no writes since ${clock(postgres.since, now)}: nothing is accepted or delivered.`,
+        ...INSTANCE,
+      },
+  ],
+  [
+    'shard_away',
+    'bad',
+    () => 'The shard of the project cannot be used',
+    ({ components: { shard }, shardName, now }) =>
+      shard && {
+        ...once(shard.since),
+        sentence: `The shard ${shardName} has not been usable since ${clock(shard.since, now)}: events of this project on it are not accepted, shown or delivered.`,
         ...INSTANCE,
       },
   ],

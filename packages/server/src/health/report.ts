@@ -1,7 +1,9 @@
 import { withTimeout } from '@gateway/core/process';
 import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
-import { bothPlanes } from '@gateway/store/postgres';
+import { mergeStates, mergeTroubles } from '@gateway/store/counts/merged';
+import type { Planes } from '@gateway/store/postgres';
+import type { ProjectShards } from '@gateway/store/shards';
 import {
   findingsOf,
   verdictOf,
@@ -9,7 +11,7 @@ import {
   type Finding,
   type HealthFacts,
 } from './findings.js';
-import type { HealthProbe } from './healthz.js';
+import { shardComponent, type HealthProbe } from './healthz.js';
 import { readConditions, type NamedCondition } from './source-conditions.js';
 
 const READ_MS = 1_000;
@@ -22,7 +24,12 @@ export interface HealthReport {
   readonly failingEndpoints: readonly FailingEndpoint[];
 }
 
-type Parts = Parameters<typeof readConditions>[0] & { readonly probeHealth: HealthProbe };
+type Parts = Parameters<typeof readConditions>[0] & {
+  readonly probeHealth: HealthProbe;
+  readonly project: ProjectShards;
+  /** The planes of the project's shards, as in a call. */
+  readonly history: readonly Planes[];
+};
 
 /**
  * Returns what is wrong in a project, derived from states: two statements on Postgres, the sources,
@@ -33,13 +40,18 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
   const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
   const read = await fromPostgres(parts, breakers ?? new Map()).catch(() => undefined);
   const now = read?.states.now ?? new Date();
+  const { shard: own, former_shards: former } = parts.project;
+  const shardName = [own, ...former].find(
+    (name) => (health.of(shardComponent(name))?.state ?? 'ok') !== 'ok',
+  );
+  const shard = shardName === undefined ? undefined : health.of(shardComponent(shardName));
   const component = (name: string, isAway: boolean, state: 'down' | 'degraded') => {
     const known = health.of(name);
     // A read can fail just after a good probe.
     return isAway && known?.state === 'ok' ? { ...known, state, since: now } : known;
   };
   const [postgres, kv] = [
-    component('postgres', !read, 'down'),
+    component('postgres', !read && !shard, 'down'),
     component('kv', !breakers || (read?.isKvAway ?? false), 'degraded'),
   ];
   const [migrations, replicas] = [health.of('migrations'), health.of('replicas')];
@@ -50,7 +62,9 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
       ...(kv && { kv }),
       ...(migrations && { migrations }),
       ...(replicas && { replicas }),
+      ...(shard && { shard }),
     },
+    shardName,
     states: read?.states,
     endpoints: read?.endpoints ?? { content: [], count: { open: 0, failing: 0, partly: 0 } },
     sources: read?.sources ?? [],
@@ -100,13 +114,14 @@ async function fromPostgres(
     readonly isKvAway: boolean;
   }
 > {
-  const { database, project } = parts;
-  const planes = bothPlanes(database);
-  const [states, troubles, { conditions: sources, isKvAway }] = await Promise.all([
-    readProjectStates(planes, project.id),
-    readEndpointTroubles(planes, project.id, [...breakers.keys()]),
+  const { history, project } = parts;
+  const onEach = <T>(read: (planes: Planes) => Promise<T>) => Promise.all(history.map(read));
+  const [allStates, allTroubles, { conditions: sources, isKvAway }] = await Promise.all([
+    onEach((planes) => readProjectStates(planes, project.id)),
+    onEach((planes) => readEndpointTroubles(planes, project.id, [...breakers.keys()])),
     readConditions(parts),
   ]);
+  const [states, troubles] = [mergeStates(allStates), mergeTroubles(allTroubles)];
   const content = troubles.content.map((it) => ({ ...it, breaker: breakers.get(it.id) }));
   return { states, endpoints: { ...troubles, content }, sources, isKvAway };
 }

@@ -9,7 +9,7 @@ import {
   type ReportedState,
   type SourceCondition,
 } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import type { Database, Planes } from '@gateway/store/postgres';
 
 const READ_MS = 1_000;
 /** The number of sources whose states are read, the newest of a project. */
@@ -29,10 +29,13 @@ export interface SourceConditions {
 /** Returns the states of a project's sources. Those that KV should tell are unknown without it. */
 export async function readConditions({
   database,
+  planes: { data },
   kv,
   project,
 }: {
-  readonly database: Pick<Database, 'knex' | 'pool'>;
+  readonly database: Pick<Database, 'knex'>;
+  /** The planes of the shard that takes the project's new events. */
+  readonly planes: Pick<Planes, 'data'>;
   /** Undefined if it is in the memory of another process. */
   readonly kv: Kv | undefined;
   readonly project: Pick<ProjectRow, 'id'>;
@@ -40,7 +43,7 @@ export async function readConditions({
   const page = { perPage: SOURCES_MAX, sort: 'DESC', direction: 'next' } as const;
   const [{ content: rows }, readers] = await Promise.all([
     listSources(database.knex, project.id, {}, page),
-    findReaders(database.pool),
+    findReaders(data),
   ]);
   const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
   const known =

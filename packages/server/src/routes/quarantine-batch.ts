@@ -9,11 +9,12 @@ import {
   type QuarantineStep,
 } from '@gateway/store/quarantine';
 import { progressAt } from '@gateway/store/pagination';
-import { bothPlanes } from '@gateway/store/postgres';
-import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import { eachShard, type ShardPlanes, type ShardStep } from '@gateway/store/shards';
+import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
 import { batchQuery, Next, WORK_MS } from '../http/batch.js';
+import { requireQuarantined } from './quarantine.js';
 
 /** The number of messages replayed concurrently, each on its own connection. */
 const AT_ONCE = 4;
@@ -65,15 +66,12 @@ export const quarantineBatchRoutes: readonly Route[] = [
     'Replays a quarantined message with the current function of its source. Creates its events, or keeps the message in quarantine with the new reason.',
     { query: ReplayQuery, data: Replay },
     async (call) => {
-      const { database, project, id, query } = call;
-      const { status } = found(
-        await findQuarantinedMessage(database.pool, project.id, id),
-        'quarantined message',
-        id,
-      );
+      const { id, query } = call;
+      const { row, planes } = await requireQuarantined(call, id);
+      const { status } = row;
       if (status !== 'quarantined')
         throw new GatewayError('conflict', { sentence: `the message is already ${status}` });
-      const { results, failure } = await replay(call, [id], query.dry_run === true);
+      const { results, failure } = await replay(call, planes, [id], query.dry_run === true);
       const [result] = results;
       if (!result)
         throw (
@@ -114,11 +112,12 @@ export const quarantineBatchRoutes: readonly Route[] = [
       };
       const until = performance.now() + WORK_MS;
       const isOver = () => performance.now() > until;
-      for await (const step of selected(call)) {
+      for await (const { planes, step, overall } of selected(call)) {
         let done = 0;
         for (; done < step.ids.length && !(done > 0 && isOver()); done += AT_ONCE) {
           const { results, failure } = await replay(
             call,
+            planes,
             step.ids.slice(done, done + AT_ONCE),
             dryRun,
           );
@@ -129,7 +128,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
         }
         const isWhole = done >= step.ids.length;
         data.next = isWhole ? step.next : step.ids[done - 1]!;
-        data.progress = isWhole ? step.progress : progressOf(call.query, data.next!);
+        data.progress = overall(isWhole ? step.progress : progressOf(call.query, data.next!));
         if (data.next !== null && isOver()) break;
       }
       return {
@@ -143,18 +142,19 @@ export const quarantineBatchRoutes: readonly Route[] = [
     'Discards the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard' },
     async (call) => {
-      const { database, project, query } = call;
+      const { project, query } = call;
       const dryRun = query.dry_run === true;
       const data = { count: 0, progress: 0, dry_run: dryRun, next: null as string | null };
       const until = performance.now() + WORK_MS;
-      for await (const { ids, next, progress: done } of selected(call)) {
+      for await (const { planes, step, overall } of selected(call)) {
+        const { ids, next } = step;
         const refs = ids.map((id) => ({ projectId: project.id, id }));
         data.count +=
           dryRun || ids.length === 0
             ? ids.length
-            : (await discardQuarantinedMessages(database.pool, refs)).length;
-        Object.assign(data, { next, progress: done });
-        if (performance.now() > until) break;
+            : (await discardQuarantinedMessages(planes.data, refs)).length;
+        Object.assign(data, { next, progress: overall(step.progress) });
+        if (next !== null && performance.now() > until) break;
       }
       return {
         message: `${data.count} quarantined messages ${dryRun ? 'would be' : 'are'} discarded`,
@@ -175,10 +175,18 @@ const COUNTED = {
   changed: 'changed',
 } as const satisfies Record<(DryRun | Replayed)['kind'], string>;
 
-function selected({ database, project, query }: BatchCall): AsyncGenerator<QuarantineStep> {
+function selected({
+  history,
+  project,
+  query,
+}: BatchCall): AsyncGenerator<ShardStep<ShardPlanes, QuarantineStep>> {
   const { sourceId, code, after } = query;
   const { from = new Date(0), to } = timeRange(query);
-  return selectQuarantined(database.pool, project.id, { from, to, after, sourceId, code });
+  return eachShard(history, after, {
+    has: ({ data }, id) => findQuarantinedMessage(data, project.id, id),
+    run: ({ data }, last) =>
+      selectQuarantined(data, project.id, { from, to, after: last, sourceId, code }),
+  });
 }
 
 function progressOf(query: Static<typeof BatchQuery>, id: string): number {
@@ -191,14 +199,14 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
  * others are still replayed, and `failure` is the error.
  */
 async function replay(
-  { database, planes, project, functions, signalPending }: ProjectCall,
+  { project, functions, signalPending }: ProjectCall,
+  planes: ShardPlanes,
   ids: readonly string[],
   dryRun: boolean,
 ): Promise<{ results: readonly (DryRun | Replayed)[]; failure: Error | undefined }> {
   const refs = ids.map((id) => ({ projectId: project.id, id }));
-  const settled = await functions.replay(await readReplayable(bothPlanes(database), refs), {
-    dryRun,
-  });
+  const messages = await readReplayable(planes, refs);
+  const settled = await functions.replay(messages, { planes, dryRun });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
   const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
   signalPending(

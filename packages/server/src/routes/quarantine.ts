@@ -9,6 +9,7 @@ import {
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
 } from '@gateway/store/quarantine';
+import { findAmong, listAmong, type ShardPlanes } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -95,7 +96,11 @@ export const quarantineRoutes: readonly Route[] = [
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
     ({ read, project, query }, page) => {
       const filter = { ...query, ...timeRange(query) };
-      return read((planes) => listQuarantinedMessages(planes, project.id, filter, page));
+      return read((history) =>
+        listAmong(history, page, (planes, one) =>
+          listQuarantinedMessages(planes, project.id, filter, one),
+        ),
+      );
     },
     view,
   ),
@@ -103,7 +108,7 @@ export const quarantineRoutes: readonly Route[] = [
     'GET /quarantine/:id',
     'Shows a quarantined message with its content.',
     shown,
-    find,
+    async (call) => (await requireQuarantined(call, call.id)).row,
     wholeView,
   ),
   projectItem(
@@ -115,9 +120,11 @@ export const quarantineRoutes: readonly Route[] = [
       const bytes = Buffer.from(raw, encoding);
       if (encoding === 'base64' && bytes.toString('base64') !== raw)
         throw invalid('raw', 'is not base64');
-      const { id, status, edited_at: editedAt } = await find(call);
+      const { row, planes } = await requireQuarantined(call, call.id);
+      const { id, status, edited_at: editedAt } = row;
       const seen = { projectId: call.project.id, id, editedAt };
-      if (await editQuarantinedMessage(call.database.pool, seen, bytes)) return find(call);
+      if (await editQuarantinedMessage(planes.data, seen, bytes))
+        return (await requireQuarantined(call, call.id)).row;
       throw new GatewayError('conflict', {
         sentence:
           status === 'quarantined'
@@ -132,20 +139,23 @@ export const quarantineRoutes: readonly Route[] = [
     'Discards a quarantined message.',
     { ...shown, message: 'quarantined message discarded' },
     async (call) => {
-      const { id, status } = await find(call);
-      const refs = [{ projectId: call.project.id, id }];
-      const [discarded] = await discardQuarantinedMessages(call.database.pool, refs);
-      if (discarded) return find(call);
-      throw new GatewayError('conflict', { sentence: `the message is already ${status}` });
+      const { row, planes } = await requireQuarantined(call, call.id);
+      const refs = [{ projectId: call.project.id, id: row.id }];
+      const [discarded] = await discardQuarantinedMessages(planes.data, refs);
+      if (discarded) return (await requireQuarantined(call, call.id)).row;
+      throw new GatewayError('conflict', { sentence: `the message is already ${row.status}` });
     },
     wholeView,
   ),
 ];
 
-async function find({ database, project, id }: ProjectCall): Promise<QuarantinedMessageWhole> {
-  return found(
-    await findQuarantinedMessage(database.pool, project.id, id),
-    'quarantined message',
-    id,
+/** Returns a message, with the planes of its shard. Throws `not_found` if it does not exist. */
+export async function requireQuarantined(
+  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  id: string,
+): Promise<{ readonly row: QuarantinedMessageWhole; readonly planes: ShardPlanes }> {
+  const message = await findAmong(history, ({ data }) =>
+    findQuarantinedMessage(data, project.id, id),
   );
+  return found(message, 'quarantined message', id);
 }

@@ -1,5 +1,4 @@
 import { settleDeliveries } from '@gateway/store/deliveries';
-import { bothPlanes } from '@gateway/store/postgres';
 import type { ProjectCall } from '../api/route.js';
 
 /**
@@ -7,11 +6,12 @@ import type { ProjectCall } from '../api/route.js';
  * failure does not fail the request: agents also look for deliveries that do not match that state.
  */
 export async function settle(
-  { database, log, project }: ProjectCall,
+  { history, log, project }: ProjectCall,
   endpointId?: string,
 ): Promise<void> {
   try {
-    await settleDeliveries(bothPlanes(database), { projectId: project.id, endpointId });
+    for (const planes of history)
+      await settleDeliveries(planes, { projectId: project.id, endpointId });
   } catch (error) {
     log.warn(
       { error, project_id: project.id, endpoint_id: endpointId },

@@ -7,6 +7,7 @@ import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import type { Planes } from '../postgres/planes.js';
 import { databaseTime } from '../postgres/server-facts.js';
+import type { ProjectShards } from '../shards/shards.js';
 import { notifyDue } from './agents.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
@@ -21,7 +22,7 @@ export interface RetrySelection {
   readonly to?: Date | undefined;
   /** The cursor in the first project: the `next` value of an earlier step. */
   readonly after?: string | undefined;
-  readonly projects: readonly RetryProject[];
+  readonly projects: readonly Pick<RetryProject, 'id'>[];
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
@@ -332,7 +333,7 @@ async function requeue(
   return requeued;
 }
 
-export interface RetryProject {
+export interface RetryProject extends ProjectShards {
   readonly id: string;
   readonly name: string;
 }
@@ -370,7 +371,7 @@ export async function findRetryProjects(
     if (id !== undefined && projects.length === 0)
       throw new GatewayError('not_found', { thing, id });
   };
-  const all = `select id, name from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
+  const all = `select id, name, shard, former_shards from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
   await narrow(control, 'project', projectId, all, [projectId ?? null]);
   const ofEndpoint = `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`;
   if (endpointId !== undefined)

@@ -33,7 +33,7 @@ export async function searchLog<Row extends { readonly id: string }>(
   page: PageRequest,
   { search, budget = BUDGET, isWanted = () => true }: SearchOptions,
 ): Promise<PageResult<Row>> {
-  let stoppedAt: string | undefined;
+  let stop: string | undefined;
   const result = await readPage<Row>(page, async ({ order, after, limit }) => {
     const found: Row[] = [];
     const until = performance.now() + budget.ms;
@@ -49,17 +49,25 @@ export async function searchLog<Row extends { readonly id: string }>(
       if (found.length >= limit || step.edge === undefined) return found;
       at = step.edge;
       if (performance.now() >= until || !isWanted()) {
-        stoppedAt = at;
+        stop = at;
         return found;
       }
       rows = Math.min(rows * 4, budget.rows);
     }
   });
-  if (stoppedAt === undefined) return result;
-  const searchedTo = new Date(clampTime(timeOfId(stoppedAt)));
-  return page.direction === 'next'
-    ? { ...result, hasNextPage: true, nextPageCursor: stoppedAt, searchedTo }
-    : { ...result, hasPrevPage: true, prevPageCursor: stoppedAt, searchedTo };
+  return stop === undefined ? result : stoppedAt(result, page, stop);
+}
+
+/** Returns the page of a search that stopped at the row `id`, with a cursor to go on. */
+export function stoppedAt<Row>(
+  result: PageResult<Row>,
+  { direction }: Pick<PageRequest, 'direction'>,
+  id: string,
+): PageResult<Row> {
+  const searchedTo = new Date(clampTime(timeOfId(id)));
+  return direction === 'next'
+    ? { ...result, hasNextPage: true, nextPageCursor: id, searchedTo }
+    : { ...result, hasPrevPage: true, prevPageCursor: id, searchedTo };
 }
 
 /**

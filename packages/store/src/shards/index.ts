@@ -1,2 +1,3 @@
+export * from './history.js';
 export * from './open-shards.js';
 export * from './shards.js';

@@ -17,7 +17,7 @@ import {
 } from '@gateway/store/deliveries';
 import { readFunction } from '@gateway/store/config';
 import { findEvent, type EventRow } from '@gateway/store/events';
-import { bothPlanes } from '@gateway/store/postgres';
+import { findAmong, listAmong, type ShardPlanes } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -258,7 +258,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
         idPrefix,
         ...timeRange(query),
       };
-      return read((planes) => listEventDeliveries(planes, project.id, filter, page));
+      return read((history) =>
+        listAmong(history, page, (planes, one) =>
+          listEventDeliveries(planes, project.id, filter, one),
+        ),
+      );
     },
     view,
   ),
@@ -266,7 +270,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'GET /eventdeliveries/:id',
     'Shows an event delivery.',
     { thing: 'event delivery', data: EventDelivery, portal: 'any' },
-    find,
+    async (call) => (await requireDelivery(call, call.id)).row,
     view,
   ),
   projectItem(
@@ -274,11 +278,10 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Shows the event of a delivery as its endpoint receives it.',
     { thing: 'event', data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
-      const delivery = await find(call);
+      const { row: delivery, planes } = await requireDelivery(call, call.id);
       const { event_id: eventId, is_transformed } = delivery;
-      const { database, project } = call;
-      const event = found(await findEvent(database.pool, project.id, eventId), 'event', eventId);
-      return { ...event, is_transformed, data: await sentData(call, delivery, event) };
+      const event = found(await findEvent(planes.data, call.project.id, eventId), 'event', eventId);
+      return { ...event, is_transformed, data: await sentData(planes, delivery, event) };
     },
     ({ id, occurred_at, event_type, headers, data, is_transformed }) => ({
       uid: id,
@@ -295,8 +298,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Lists the attempts of a delivery, newest first.',
     { data: object({ content: Type.Array(DeliveryAttempt) }), portal: 'any' },
     async (call) => {
-      const { id } = await find(call);
-      const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
+      const { row, planes } = await requireDelivery(call, call.id);
+      const attempts = await listDeliveryAttempts(planes.data, call.project.id, row.id);
       return {
         message: 'delivery attempts',
         data: { content: attempts.map((row) => attemptView(row, call)) },
@@ -307,8 +310,14 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'GET /eventdeliveries/:id/deliveryattempts/:attempt_id',
     'Shows a delivery attempt.',
     { thing: 'delivery attempt', data: DeliveryAttempt, portal: 'any' },
-    async ({ database, project, id, params }) =>
-      (await listDeliveryAttempts(database.pool, project.id, id, params['attempt_id']))[0],
+    async ({ history, project, id, params }) => {
+      const attempt = await findAmong(
+        history,
+        async ({ data }) =>
+          (await listDeliveryAttempts(data, project.id, id, params['attempt_id']))[0],
+      );
+      return attempt?.row;
+    },
     attemptView,
   ),
   projectRoute(
@@ -321,8 +330,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
     },
     async (call) => {
       const isForced = call.query.force === true;
-      const delivery = await find(call);
-      const refused = refusal(delivery, isForced);
+      const delivery = await requireDelivery(call, call.id);
+      const refused = refusal(delivery.row, isForced);
       if (refused) throw new GatewayError('conflict', refused);
       const { isDue, isProbe } = await sendNow(call, delivery, RESENT.slice(isForced ? 0 : 1));
       if (!isDue) throw new GatewayError('conflict', { sentence: CHANGED });
@@ -330,7 +339,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         message: isProbe
           ? 'event delivery scheduled as the probe of its open circuit breaker'
           : 'event delivery scheduled',
-        data: view(await find(call), call),
+        data: view((await requireDelivery(call, call.id)).row, call),
       };
     },
   ),
@@ -351,7 +360,7 @@ function firstBytes(text: string, max: number): string {
  * function, this is the event's data.
  */
 async function sentData(
-  { database: { pool } }: ProjectCall,
+  { control, data }: ShardPlanes,
   delivery: EventDeliveryRow,
   event: EventRow,
 ): Promise<string | null> {
@@ -362,11 +371,16 @@ async function sentData(
     status,
     is_transformed,
   } = delivery;
-  if (is_transformed) return readTransformedData(pool, projectId, id);
+  if (is_transformed) return readTransformedData(data, projectId, id);
   if (subscriptionId === null || status === 'success') return event.data;
-  return (await readFunction(pool, projectId, subscriptionId)) ? null : event.data;
+  return (await readFunction(control, projectId, subscriptionId)) ? null : event.data;
 }
 
-async function find({ database, project, id }: ProjectCall): Promise<EventDeliveryRow> {
-  return found(await findEventDelivery(bothPlanes(database), project.id, id), 'event delivery', id);
+/** Returns a delivery, with the planes of its shard. Throws `not_found` if it does not exist. */
+async function requireDelivery(
+  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  id: string,
+): Promise<{ readonly row: EventDeliveryRow; readonly planes: ShardPlanes }> {
+  const delivery = await findAmong(history, (planes) => findEventDelivery(planes, project.id, id));
+  return found(delivery, 'event delivery', id);
 }

@@ -7,7 +7,7 @@ import {
   type EventDeliveryStatus,
 } from '@gateway/store/deliveries';
 import { behindBreakers } from '@gateway/store/kv';
-import { bothPlanes } from '@gateway/store/postgres';
+import { findAmong, type ShardPlanes } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, nullable, object } from '../../http/schema.js';
 import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
@@ -41,16 +41,18 @@ export const resendRoutes: readonly Route[] = [
     `Sends up to ${RESEND_MAX} deliveries now, including successful and waiting ones, and returns a result for each.`,
     { body: Resend, data: Resent, name: 'forceResend' },
     async (call) => {
-      const { database, project, body } = call;
+      const { history, project, body } = call;
       const content: { uid: string; error: string | null }[] = [];
       const due: Parameters<typeof behindBreakers>[0][number][] = [];
       for (const uid of new Set(body.ids)) {
-        const delivery = await findEventDelivery(bothPlanes(database), project.id, uid);
-        const error = refusal(delivery, true);
+        const delivery = await findAmong(history, (planes) =>
+          findEventDelivery(planes, project.id, uid),
+        );
+        const error = refusal(delivery?.row, true);
         const isResent = !error && (await sendNow(call, delivery!, RESENT)).isDue;
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
         if (!isResent) continue;
-        const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!;
+        const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!.row;
         due.push({ endpointId, endpointName, count: 1 });
       }
       const behind = behindBreakers(due, (await readBreakersNow(call.kv)).of);
@@ -74,11 +76,11 @@ export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] 
  */
 export async function sendNow(
   call: ProjectCall,
-  delivery: EventDeliveryRow,
+  { row, planes }: { readonly row: EventDeliveryRow; readonly planes: ShardPlanes },
   from: readonly EventDeliveryStatus[],
 ): Promise<{ readonly isDue: boolean; readonly isProbe: boolean }> {
-  const dueInMs = await probeNow(call, delivery.endpoint_id);
-  const isDue = await resendEventDelivery(bothPlanes(call.database), delivery, from, dueInMs);
+  const dueInMs = await probeNow(call, row.endpoint_id);
+  const isDue = await resendEventDelivery(planes, row, from, dueInMs);
   return { isDue, isProbe: dueInMs > 0 };
 }
 

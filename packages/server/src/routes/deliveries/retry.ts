@@ -1,7 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
+import {
+  findEventDelivery,
+  retryDeliveries,
+  type RetrySelection,
+  type RetryTally,
+} from '@gateway/store/deliveries';
 import { behindBreakers, type BehindBreaker } from '@gateway/store/kv';
-import { bothPlanes } from '@gateway/store/postgres';
+import { eachShard } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { clock } from '../../health/wording.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
@@ -124,17 +129,22 @@ export async function retryFor10s(
   };
   const due: RetryTally[] = [];
   const until = performance.now() + WORK_MS;
-  const steps = retryDeliveries(bothPlanes(call.database), selection, { dryRun, dueInMs });
-  for await (const { tallies, done, next } of steps) {
+  const { history, project } = call;
+  const steps = eachShard(history, selection.after, {
+    has: (planes, id) => findEventDelivery(planes, project.id, id),
+    run: (planes, after) => retryDeliveries(planes, { ...selection, after }, { dryRun, dueInMs }),
+  });
+  for await (const { step, overall } of steps) {
+    const { tallies, done, next } = step;
     for (const tally of tallies) {
       const { outcome, count } = tally;
       data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
       if (outcome === 'due') due.push(tally);
     }
-    data.progress = done;
+    data.progress = overall(done);
     if (next === undefined) continue;
     data.next = next;
-    if (performance.now() > until) break;
+    if (next !== null && performance.now() > until) break;
   }
   data.behind_breakers = behindBreakers(due, (await readBreakersNow(call.kv)).of);
   const message = `${data.due + data.held} event deliveries ${dryRun ? 'would be' : 'are'} queued${waitWords(data.behind_breakers)}`;

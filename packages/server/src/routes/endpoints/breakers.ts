@@ -2,7 +2,6 @@ import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import type { Among } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
-import { bothPlanes } from '@gateway/store/postgres';
 import {
   breakerView,
   hastenProbe,
@@ -73,7 +72,7 @@ export async function closeBreaker({
   kv,
   config,
   log,
-  database,
+  history,
   project,
   id,
 }: ProjectCall): Promise<void> {
@@ -90,9 +89,8 @@ export async function closeBreaker({
       { cause },
     );
   }
-  await expediteDeliveries(bothPlanes(database), { projectId: project.id, endpointId: id }, [
-    'breaker',
-  ]);
+  for (const planes of history)
+    await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, ['breaker']);
 }
 
 /**

@@ -17,7 +17,6 @@ import {
 } from '@gateway/store/config';
 import { expediteDeliveries, inactiveReasonOf } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import { bothPlanes } from '@gateway/store/postgres';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery, searchQuery, sortQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
@@ -115,12 +114,12 @@ export const endpointRoutes: readonly Route[] = [
     'Lists endpoints.',
     { query: ListQuery, title: 'endpoints', data: Endpoint, portal: 'any' },
     async (call, request) => {
-      const { database, kv, project, query, ownerId = query.ownerId } = call;
+      const { database, planes, kv, project, query, ownerId = query.ownerId } = call;
       const { status, q, circuitBreaker: states } = query;
       const breakers = await readBreakersNow(kv);
       const among = states && breakers.among(project.id, states);
       const page = await listEndpoints(
-        { knex: database.knex, data: bothPlanes(database).data },
+        { knex: database.knex, data: planes.data },
         project.id,
         { owner_id: ownerId, status },
         request,
@@ -164,9 +163,10 @@ export const endpointRoutes: readonly Route[] = [
       // stays as it is until its next probe.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await expediteDeliveries(bothPlanes(database), { projectId: project.id, endpointId: id }, [
-          'rate_limit',
-        ]);
+        for (const planes of call.history)
+          await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, [
+            'rate_limit',
+          ]);
       return { message: 'endpoint updated', data: await viewNow(call, row) };
     },
   ),

@@ -9,6 +9,7 @@ import {
   type EventMessage,
   type EventRow,
 } from '@gateway/store/events';
+import { findAmong, listAmong } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -194,17 +195,26 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
   return { uid: id, headers: new RawJson(headers), ...text, raw_bytes };
 }
 
+/** Returns an event of the project. Throws `not_found` if it does not exist. */
+export async function requireEvent(
+  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  id: string,
+): Promise<EventRow> {
+  const event = await findAmong(history, ({ data }) => findEvent(data, project.id, id));
+  return found(event, 'event', id).row;
+}
+
 /**
  * Returns the message that the event was made from. Throws `not_found` if the event does not exist
  * or its message was not kept.
  */
 export async function requireMessage(
-  { database: { pool }, project }: ProjectCall,
+  { history, project }: ProjectCall,
   id: string,
 ): Promise<EventMessage> {
-  const message = await findEventMessage(pool, project.id, id);
-  if (message) return message;
-  found(await findEvent(pool, project.id, id), 'event', id);
+  const message = await findAmong(history, ({ data }) => findEventMessage(data, project.id, id));
+  if (message) return message.row;
+  await requireEvent({ history, project }, id);
   const fix = 'set keep_messages of its source, which keeps the messages of later events';
   throw new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
@@ -257,14 +267,18 @@ export const eventRoutes: readonly Route[] = [
       if (query.idempotencyKey === undefined) assertAlone(query);
       const search = searchOf(query);
       const filter = { ...rest, outcomes, eventType, idPrefix, search, ...timeRange(query) };
-      if (!search) return read((planes) => listEvents(planes, project.id, filter, page));
+      const list = (options?: Parameters<typeof listEvents>[4]) =>
+        read((history) =>
+          listAmong(history, page, (planes, one) =>
+            listEvents(planes, project.id, filter, one, options),
+          ),
+        );
+      if (!search) return list();
       const waiting = searches.waitingOf(project.id);
       if (waiting >= SEARCHES_WAITING_MAX)
         throw new GatewayError('too_many_searches', { waiting, retryAfterSeconds: waiting });
       const isWanted = () => !request.socket.destroyed;
-      return searches.run(project.id, () =>
-        read((planes) => listEvents(planes, project.id, filter, page, { isWanted })),
-      );
+      return searches.run(project.id, () => list({ isWanted }));
     },
     view,
   ),
@@ -272,7 +286,7 @@ export const eventRoutes: readonly Route[] = [
     'GET /events/:id',
     'Shows an event.',
     { thing: 'event', data: Event },
-    ({ database, project, id }) => findEvent(database.pool, project.id, id),
+    (call) => requireEvent(call, call.id),
     view,
   ),
   projectItem(

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
-import { bothPlanes } from '@gateway/store/postgres';
+import { eachShard, findAmong } from '@gateway/store/shards';
 import { found, projectRoute, type Route } from '../../api/route.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
 import { searchOf, textQuery, timeRange } from '../../http/list-query.js';
@@ -54,15 +54,18 @@ export const replayRoutes: readonly Route[] = [
     'PUT /events/:id/replay',
     'Routes an event again with the current subscriptions. Only endpoints without a delivery of the event get one.',
     { query: object({ force }), data: Replayed },
-    async ({ database: { pool }, planes, project, id, query, signalPending }) => {
-      const events = await replayEvents(pool, project.id, [id], query);
-      if (events.length === 0) {
-        found(await findEvent(pool, project.id, id), 'event', id);
+    async ({ history, project, id, query, signalPending }) => {
+      const { planes } = found(
+        await findAmong(history, ({ data }) => findEvent(data, project.id, id)),
+        'event',
+        id,
+      );
+      const events = await replayEvents(planes.data, project.id, [id], query);
+      if (events.length === 0)
         throw new GatewayError('conflict', {
           sentence: 'the event is pending and will be routed',
           fix: 'wait for it to be routed',
         });
-      }
       signalPending(events, planes.shard);
       return { message: 'event is replayed', data: { uid: id } };
     },
@@ -71,7 +74,7 @@ export const replayRoutes: readonly Route[] = [
     'POST /events/batchreplay',
     'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
-    async ({ database, planes, project, query, signalPending }) => {
+    async ({ history, project, query, signalPending }) => {
       const {
         event_type: eventType,
         sourceId,
@@ -88,17 +91,20 @@ export const replayRoutes: readonly Route[] = [
         sourceId,
         status,
         outcomes,
-        after,
         search: searchOf(query),
       };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
-      const steps = replaySelected(bothPlanes(database), project.id, filter, { dryRun, force });
-      for await (const step of steps) {
+      const steps = eachShard(history, after, {
+        has: ({ data }, event) => findEvent(data, project.id, event),
+        run: (planes, from) =>
+          replaySelected(planes, project.id, { ...filter, after: from }, { dryRun, force }),
+      });
+      for await (const { planes, step } of steps) {
         count += step.count;
         next = step.next;
         signalPending(step.replayed, planes.shard);
-        if (performance.now() > until) break;
+        if (next !== null && performance.now() > until) break;
       }
       return {
         message: `${count} events ${dryRun ? 'would be' : 'are'} replayed`,

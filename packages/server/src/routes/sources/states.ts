@@ -85,7 +85,7 @@ export const lagRoutes: readonly Route[] = [
     { thing: 'source lag', data: Lag },
     async (call) => {
       const source = await requireSource(call);
-      const { ids: agents } = await findReaders(call.database.pool);
+      const { ids: agents } = await findReaders(call.planes.data);
       let isKvAway = false;
       const lag = await withTimeout(readSourceLag(call.kv, source.id, agents), READ_MS).catch(
         () => void (isKvAway = true),

@@ -5,9 +5,9 @@ import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { Preview } from '@gateway/ingest/once/preview';
 import { findSource, readRouting } from '@gateway/store/config';
 import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
-import { findQuarantinedMessage } from '@gateway/store/quarantine';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
+import { requireQuarantined } from '../quarantine.js';
 import {
   described,
   Id,
@@ -165,17 +165,9 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
 }
 
 async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
-  const {
-    database,
-    project,
-    body: { quarantine_id, event_id, raw },
-  } = call;
+  const { quarantine_id, event_id, raw } = call.body;
   if (quarantine_id !== undefined) {
-    const message = found(
-      await findQuarantinedMessage(database.pool, project.id, quarantine_id),
-      'quarantined message',
-      quarantine_id,
-    );
+    const { row: message } = await requireQuarantined(call, quarantine_id);
     return { ...message, bytes: message.edited_raw ?? message.raw };
   }
   if (event_id === undefined) return undefined;

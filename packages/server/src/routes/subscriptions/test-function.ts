@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { findSubscription } from '@gateway/store/config';
-import { findEvent } from '@gateway/store/events';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import { requireEvent } from '../events/events.js';
 import { RawJson } from '../../http/response.js';
 import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
@@ -104,12 +104,11 @@ async function functionOf({
   return text!;
 }
 
-async function dataOf({
-  body: { event_id: id },
-  raw: payload,
-  database,
-  project,
-}: TestCall): Promise<string> {
+async function dataOf(call: TestCall): Promise<string> {
+  const {
+    body: { event_id: id },
+    raw: payload,
+  } = call;
   if (id === undefined) {
     if (payload === '')
       assertValid([{ field: 'payload', sentence: 'is missing; give it, or event_id' }]);
@@ -117,6 +116,5 @@ async function dataOf({
   }
   if (payload !== '')
     assertValid([{ field: 'payload', sentence: 'cannot be combined with event_id' }]);
-  const event = found(await findEvent(database.pool, project.id, id), 'event', id);
-  return event.data!;
+  return (await requireEvent(call, id)).data!;
 }
