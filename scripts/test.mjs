@@ -22,6 +22,7 @@ import { typeErrors } from './test/type-errors.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
+/** Each file then has more time: a database of the cluster takes seconds to create. */
 const isOnCitus = options.includes('--citus');
 const given = process.argv
   .slice(2)
@@ -56,7 +57,10 @@ process.exit(stopping.signal.aborted ? 130 : counts.failed > 0 ? 1 : 0);
 async function run() {
   const began = Date.now();
   await prepare();
-  const files = selected(testFiles(root, filters));
+  const files = selected(testFiles(root, filters)).map((file) => ({
+    ...file,
+    deadlineMs: file.deadlineMs * (isOnCitus ? 4 : 1),
+  }));
   if (files.length === 0 && options.length > 0) return;
   if (files.length === 0)
     throw new Problem(
