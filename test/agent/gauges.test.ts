@@ -19,15 +19,23 @@ gauges(
       { project_id: 'p', id: 's', is_paused: true },
       { project_id: 'p', id: 't', is_paused: false },
     ];
-    const stop = showGauges(kept, {
+    const plane = {
       inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
       circuitBreakers: { notClosed: () => breakers },
       backpressure: { saturatedQueues: () => slow },
       lags: { lags: () => lags, ages: () => [] },
-      sandbox: { processes: 2 },
       clock: { offsetMs: -1500 },
       configCache: { sources },
-    });
+    };
+    // A second plane, of another shard.
+    const other = {
+      ...plane,
+      circuitBreakers: { notClosed: () => [] },
+      backpressure: { saturatedQueues: () => [] },
+      lags: { lags: () => [], ages: () => [] },
+      configCache: { sources: [] },
+    };
+    const stop = showGauges(kept, { processes: 2 }, () => [plane, other]);
     const values = (name: string) =>
       kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
     const shown = async () => {
@@ -49,9 +57,9 @@ gauges(
       [['p', 's', 1]],
     ]);
     assert.equal(values('gateway_deliveries_held'), [
-      ['waiting', 3],
-      ['under_way', 2],
-      ['recording', 1],
+      ['waiting', 6],
+      ['under_way', 4],
+      ['recording', 2],
     ]);
     for (const list of [breakers, slow, lags]) list.shift();
     sources[0]!.is_paused = false;

@@ -5,11 +5,16 @@ import type { Log } from '#core/logging/log';
 import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
+import { LoopShares } from '#core/process/loop-shares';
+import { showGauges } from '#agent/gauges';
+import { sandboxLimits } from '#ingest/transform/sandboxes';
+import { Sandbox } from '@gateway/sandbox';
 import { ConfigCache } from '#ingest/routing/config-cache';
-import { wireAgent, type Wiring } from '#agent/wiring';
+import { wirePlane, type Wiring } from '#agent/wiring';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { openDatabase, type Database } from '#store/postgres/database';
+import { bothPlanes } from '#store/postgres/planes';
 import { within } from '../support/until.js';
 import type { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
@@ -121,16 +126,22 @@ export async function runAgent(options: {
     log,
   });
   const health = new Health();
-  const wiring = wireAgent({
+  const sandbox = new Sandbox(sandboxLimits(config));
+  const wiring = wirePlane({
     config,
     plugins,
     log,
     health,
     database,
+    shard: { name: 'default', database, settings: config.database },
+    planes: bothPlanes(database),
     kv,
     configCache,
     open: sealer(ENCRYPTION_KEY).open,
+    sandbox,
+    loopShares: new LoopShares(config.limits.event_loop_ms),
   });
+  const hide = plugins.metrics ? showGauges(plugins, sandbox, () => [wiring]) : undefined;
   await configCache.start();
   await wiring.heartbeat.start();
   return {
@@ -146,7 +157,8 @@ export async function runAgent(options: {
     close: async () => {
       await within(wiring.drain(), 40_000, 'the drain');
       await wiring.sender.close();
-      await wiring.sandbox.close();
+      hide?.();
+      await sandbox.close();
       await wiring.heartbeat.leave();
       await configCache.close();
       await database.close();

@@ -11,6 +11,7 @@ const rows: SettingsTable = settings;
  * configuration.
  */
 const TESTED: Record<string, readonly string[]> = {
+  'test/agent/shards.test.ts': ['agent.shards'],
   'test/agent/agent.test.ts': [
     'instance_ingest_rate',
     'encryption_key',

@@ -4,22 +4,19 @@ import { explainKvError, kvReason } from '@gateway/core/errors';
 import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Health, Lifecycle } from '@gateway/core/process';
-import { startBacklogSamples } from '@gateway/store/counts/backlog';
-import { startCountUpdates } from '@gateway/store/counts/count-deltas';
+import { Health, Lifecycle, LoopShares } from '@gateway/core/process';
+import type { OpenIntake } from '@gateway/ingest/intake';
+import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
+import { Sandbox } from '@gateway/sandbox';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
 import { Shards } from '@gateway/store/shards';
+import { WRITERS } from './delivery/wiring.js';
+import { showGauges } from './gauges.js';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
-import type { OpenIntake } from '@gateway/ingest/intake';
-import { ConfigCache } from '@gateway/ingest/routing/config-cache';
-import { reportHealth } from './liveness/health.js';
-import { startMaintenance } from './liveness/maintenance.js';
-import { wireAgent } from './wiring.js';
-import { requireKey, stopAtWrongKey } from './config/require-key.js';
-import { WRITERS } from './delivery/wiring.js';
+import { AgentPlanes } from './planes.js';
 import { COMMITTERS } from './sources/wiring.js';
 
 interface AgentOptions {
@@ -34,13 +31,11 @@ interface AgentOptions {
 
 /** Database connections beyond those of the event and attempt writers. */
 const OTHER_CONNECTIONS = 4;
-/** The interval at which the configuration version is read, to keep routing current. */
-const VERIFY_MS = 2_000;
 const KV_PATIENCE_MS = 3_000;
 
 /**
- * Starts the data plane in this process. `close` drains it: it stops reading, finishes in-flight
- * work, and releases the remaining deliveries.
+ * Starts the data planes of this process. `close` drains them: they stop reading, finish in-flight
+ * work, and release the remaining deliveries.
  *
  * @throws GatewayError if a setting is missing, Postgres or KV is unreachable, a migration is
  *   pending, or the port is taken
@@ -58,50 +53,50 @@ export async function startAgent({
   const close = () => lifecycle.close({ deadlineMs: drainTimeoutMs });
   try {
     const health = new Health();
-    const pools = {
-      poolSize: Math.max(
-        config.database.max_open_connections,
-        COMMITTERS + WRITERS + OTHER_CONNECTIONS,
-      ),
-      name: 'gateway-agent',
-    };
-    const database = openDatabase(config.database, pools);
+    const poolSize = Math.max(
+      config.database.max_open_connections,
+      COMMITTERS + WRITERS + OTHER_CONNECTIONS,
+    );
+    const database = openDatabase(config.database, { poolSize, name: 'gateway-agent' });
     lifecycle.add('database', () => database.close());
-    const shards = new Shards(database, { settings: config.database, open, ...pools });
-    lifecycle.add('shards', () => shards.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
     await requireReady(database, config.database, log);
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
-
-    const configCache = new ConfigCache(database, {
-      intervalMs: config.agent.interval_seconds * 1000,
-      verifyMs: VERIFY_MS,
-      eventLoopMs: config.limits.event_loop_ms,
-      log,
+    const sandbox = new Sandbox(sandboxLimits(config));
+    lifecycle.add('sandbox', () => sandbox.close());
+    const shards = new Shards(database, {
+      settings: config.database,
+      open,
+      poolSize,
+      name: 'gateway-agent',
     });
-    const shared = { config, log, health, database, kv, configCache };
-    const wiring = wireAgent({ ...shared, plugins, open, mailer: await mailerOf(config, log) });
-    lifecycle.add('config cache', () => configCache.close());
-    await configCache.start();
-
-    await wiring.heartbeat.start();
-    lifecycle.add('heartbeat', () => wiring.heartbeat.leave());
-    // The encryption key may have changed before this agent registered, so the secrets are read
-    // again and checked. It cannot change while an agent is registered.
-    await configCache.refresh();
-    requireKey(configCache.projects.values(), open);
-    const stop = async () => {
-      wiring.inFlight.close();
-      await wiring.drain();
-      await wiring.heartbeat.leave();
-    };
-    stopAtWrongKey({ ...shared, open, stop });
-    lifecycle.add('sender', () => wiring.sender.close());
-    lifecycle.add('sandbox', () => wiring.sandbox.close());
-    lifecycle.add('health', reportHealth(wiring, shared));
-    const { pace, eventWriter: writer, sandbox } = wiring;
+    lifecycle.add('shards', () => shards.close());
+    const planes = new AgentPlanes({
+      shards,
+      only: config.agent.shards.length > 0 ? config.agent.shards : undefined,
+      parts: {
+        config,
+        plugins,
+        log,
+        health,
+        database,
+        kv,
+        open,
+        sandbox,
+        loopShares: new LoopShares(config.limits.event_loop_ms),
+        mailer: await mailerOf(config, log),
+      },
+    });
+    lifecycle.add('planes', () => planes.close());
+    const { wiring } = await planes.open();
+    if (plugins.metrics)
+      lifecycle.add(
+        'gauges',
+        showGauges(plugins, sandbox, () => planes.running.map(({ wiring }) => wiring)),
+      );
+    const { pace, eventWriter: writer, configCache } = wiring;
     const intake =
       config.agent.mode === 'retry'
         ? undefined
@@ -109,19 +104,8 @@ export async function startAgent({
             { config, database, shards, kv, plugins, log, configCache, pace, writer, sandbox },
             lifecycle,
           );
-    const http = await serveHttp(wiring, { config, health, plugins, log, intake });
+    const http = await serveHttp(planes, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
-    lifecycle.add(
-      'maintenance',
-      await startMaintenance(config, {
-        database,
-        log,
-        meter: plugins.meter,
-        isMailing: wiring.notifier.isMailing,
-      }),
-    );
-    lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
-    lifecycle.add('backlog', startBacklogSamples({ pool: database.sessions, log }));
     const replicas = new Replicas(database, {
       settings: config.database,
       poolSize: 1,
@@ -132,12 +116,8 @@ export async function startAgent({
     lifecycle.add('replicas', () => replicas.close());
     await replicas.start();
     lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
-
-    lifecycle.add('notifications', () => wiring.notifier.close());
-    wiring.notifier.start();
-    wiring.channelOutbox.start();
-    lifecycle.add('pipeline', () => wiring.drain());
-    wiring.start();
+    lifecycle.add('pipeline', () => planes.drain());
+    planes.start();
     const { consumers, lease } = wiring;
     log.info(
       {

@@ -1,14 +1,11 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { LoopShares, ProjectPace } from '@gateway/core/process';
+import { ProjectPace, type Health } from '@gateway/core/process';
 import { EventCreator } from '@gateway/ingest/commit/event-creator';
-import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
-import { Sandbox } from '@gateway/sandbox';
 import { startUsageCounter } from '@gateway/store/usage';
 import { hostname } from 'node:os';
 import type { AgentContext } from './config/agent-context.js';
 import type { AttemptObserver } from './delivery/attempt-writer.js';
 import { wireDelivery } from './delivery/wiring.js';
-import { showGauges } from './gauges.js';
 import { AgentHeartbeat } from './liveness/heartbeat.js';
 import { SuccessStreak } from './liveness/success-streak.js';
 import { startSweeps } from './liveness/sweep-deliveries.js';
@@ -34,35 +31,43 @@ import { tracing } from './telemetry/tracing.js';
 /** The part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
-interface WiringOptions extends Pick<
+/** What the data planes of an agent share. */
+export interface AgentParts extends Pick<
   AgentContext,
-  'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache' | 'open'
+  'config' | 'log' | 'database' | 'kv' | 'open' | 'sandbox' | 'loopShares'
 > {
+  readonly health: Health;
   readonly plugins: ActivatedPlugins;
   readonly mailer?: Mailer | undefined;
 }
 
-export type Wiring = ReturnType<typeof wireAgent>;
+type WiringOptions = Omit<AgentParts, 'health'> &
+  Pick<AgentContext, 'health' | 'shard' | 'planes' | 'configCache'>;
 
-/** Wires the parts of an agent, last stage first: each receives its successor. */
-export function wireAgent({
+export type Wiring = ReturnType<typeof wirePlane>;
+
+/** Wires the parts of a data plane, last stage first: each receives its successor. */
+export function wirePlane({
   config,
   plugins,
   log,
   health,
   database,
+  shard,
+  planes,
   kv,
   configCache,
   open,
+  sandbox,
+  loopShares,
   mailer,
 }: WiringOptions) {
+  const data = shard.database;
   const { limits, agent } = config;
   const readsSources = agent.mode !== 'retry';
   const name = `${hostname()}:${process.pid}`;
   const lease = new AgentLease();
   const clock = new Clock();
-  const sandbox = new Sandbox(sandboxLimits(config));
-  const loopShares = new LoopShares(limits.event_loop_ms);
   const measure = measuring(plugins);
   const traces = tracing(plugins);
   const context: AgentContext = {
@@ -70,6 +75,8 @@ export function wireAgent({
     log,
     health,
     database,
+    shard,
+    planes,
     kv,
     configCache,
     open,
@@ -104,7 +111,7 @@ export function wireAgent({
     claimsFirstAttempts: readsSources,
   });
   const router = new PendingRouter({
-    database,
+    database: data,
     configCache,
     measure,
     tracing: traces,
@@ -126,7 +133,7 @@ export function wireAgent({
     writer: eventWriter,
     configCache,
     database,
-    dataOf: () => Promise.resolve(database.pool),
+    dataOf: () => Promise.resolve(data.pool),
   });
   const channelOutbox = new ChannelOutbox({ config, database, log, open, sender, events });
   configCache.on('gateway_notifications', () => {
@@ -135,7 +142,8 @@ export function wireAgent({
   });
 
   const heartbeat = new AgentHeartbeat({
-    database,
+    database: data,
+    control: database,
     kv,
     configCache,
     lease,
@@ -154,17 +162,6 @@ export function wireAgent({
   configCache.on('gateway_due', (projectId) =>
     projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0),
   );
-  const stopShowing =
-    measure &&
-    showGauges(plugins, {
-      inFlight,
-      backpressure,
-      circuitBreakers,
-      sandbox,
-      lags,
-      configCache,
-      clock,
-    });
 
   const queues = new AbortController();
   let consuming: Promise<unknown> | undefined;
@@ -196,14 +193,16 @@ export function wireAgent({
     await usage.close();
     await issues.close();
     ingest.stopPublishing();
-    stopShowing?.();
     clearTimeout(timer);
   };
 
   return {
+    shard,
     lease,
     clock,
     sandbox,
+    configCache,
+    lags,
     notifier,
     channelOutbox,
     successStreak,
@@ -230,7 +229,7 @@ export function wireAgent({
     },
     start() {
       issues.start();
-      stopSweeps = startSweeps({ database, configCache, log });
+      stopSweeps = startSweeps({ planes, configCache, log });
       if (!readsSources) return;
       sources.start();
       const parts = { kv, log, tracing: traces, router, inFlight, claimer };

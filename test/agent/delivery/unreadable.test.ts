@@ -66,12 +66,12 @@ const scene = (
   test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>,
 ) =>
   withAgent(db, async (given) => {
-    const { wiring, database, configCache, kv, log, projectId } = given.running;
+    const { wiring, configCache, kv, log, projectId } = given.running;
     const health = new Health();
     const stop = reportHealth(wiring, {
       config: agentConfig(db.url),
       configCache,
-      database,
+      shard: wiring.shard,
       health,
       kv,
       log,

@@ -31,7 +31,7 @@ clock(
         await withAgent(
           db,
           async ({ running, at, endpointId }) => {
-            const { wiring, database, configCache, kv } = running;
+            const { wiring, configCache, kv } = running;
             await until('the first heartbeat', () => wiring.clock.offsetMs !== 0);
             running.wiring.inFlight.hold(await hold(running, endpointId, 1));
             await delivered(running, endpointId, 1);
@@ -50,7 +50,7 @@ clock(
             const stop = reportHealth(wiring, {
               config: agentConfig(db.url),
               configCache,
-              database,
+              shard: wiring.shard,
               health,
               kv,
               log,

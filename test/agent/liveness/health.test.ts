@@ -38,11 +38,11 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const running = await runAgent({ db: { ...db, url: url.href }, answerMs: 1_000 });
   const at = await receiver();
   const states = new Health();
-  const { database, configCache, kv, wiring } = running;
+  const { configCache, kv, wiring } = running;
   const stop = reportHealth(wiring, {
     config: agentConfig(url.href),
     configCache,
-    database,
+    shard: wiring.shard,
     health: states,
     kv,
     log: keptLog().log,

@@ -1,7 +1,6 @@
 import { newId } from '@gateway/core/events';
 import { ProjectPace, VERSION } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
-import { bothPlanes } from '@gateway/store/postgres';
 import { RequestBuilder } from '../attempt/build-request.js';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
@@ -31,6 +30,8 @@ export function wireDelivery(
     config,
     log,
     database,
+    shard: { database: data },
+    planes,
     kv,
     configCache,
     open,
@@ -49,7 +50,7 @@ export function wireDelivery(
   const { delivery, limits } = config;
 
   const dueTimes = new DueTimes();
-  const releaser = new DeliveryReleaser({ database, log, dueTimes });
+  const releaser = new DeliveryReleaser({ database: data, log, dueTimes });
   const inFlight = new DeliveriesInFlight({
     lease,
     releaser,
@@ -60,11 +61,7 @@ export function wireDelivery(
   const backlogPacing = new BacklogPacing({
     log,
     hasten: ({ projectId, id: endpointId }) =>
-      expediteDeliveries(bothPlanes(database), { projectId, endpointId }, [
-        'breaker',
-        'lookup',
-        'slow',
-      ]),
+      expediteDeliveries(planes, { projectId, endpointId }, ['breaker', 'lookup', 'slow']),
   });
   const circuitBreakers = new CircuitBreakers({
     kv,
@@ -88,7 +85,7 @@ export function wireDelivery(
 
   const claimer = new Claimer({
     config,
-    database,
+    database: data,
     configCache,
     lease,
     log,
@@ -120,7 +117,7 @@ export function wireDelivery(
     goneEndpoints: new GoneEndpoints({ database, log, notifier }),
   });
   const attemptWriter = new AttemptWriter({
-    database,
+    database: data,
     log,
     measure,
     lease,

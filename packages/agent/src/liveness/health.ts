@@ -61,13 +61,13 @@ export function reportHealth(
   {
     config,
     configCache,
-    database,
+    shard,
     health,
     kv,
     log,
-  }: Pick<AgentContext, 'config' | 'configCache' | 'database' | 'health' | 'kv' | 'log'>,
+  }: Pick<AgentContext, 'config' | 'configCache' | 'shard' | 'health' | 'kv' | 'log'>,
 ): () => void {
-  const { pool } = database;
+  const { pool } = shard.database;
   const report = (
     dependency: Dependency,
     state: ComponentState,
@@ -91,7 +91,7 @@ export function reportHealth(
     }
   };
   const reportPostgres = (error: unknown, since: Date) => {
-    const { reason, fix } = databaseReason(error, config.database);
+    const { reason, fix } = databaseReason(error, shard.settings);
     report(
       'postgres',
       'down',

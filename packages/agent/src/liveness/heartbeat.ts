@@ -39,6 +39,8 @@ interface HeartbeatOptions extends Pick<
   AgentContext,
   'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
 > {
+  /** Where agents listen for notifications. */
+  readonly control: AgentContext['database'];
   readonly router: PendingRouter;
   readonly inFlight: DeliveriesInFlight;
   readonly scheduler: Scheduler;
@@ -165,7 +167,7 @@ export class AgentHeartbeat {
   }
 
   async #recover(anyDead: boolean): Promise<void> {
-    const { database, claimer, log, measure } = this.options;
+    const { database, control, claimer, log, measure } = this.options;
     const isSweep = this.#heartbeats++ % HEARTBEATS_PER_SWEEP === 0;
     if (!anyDead && !isSweep) return;
     if (isSweep) {
@@ -180,7 +182,7 @@ export class AgentHeartbeat {
     );
     measure?.recovered(recovered);
     claimer.checkAll();
-    await notifyDue(database.pool);
+    await notifyDue(control.pool);
   }
 
   /** Routes pending events whose signal was lost by KV or an agent. */

@@ -13,8 +13,12 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** The only dependency required for readiness. A failing source merely degrades health. */
-const REQUIRED = 'postgres';
+/**
+ * The only dependencies required for readiness: the databases of the shards. One that is away stops
+ * its projects alone, so the agent is ready while another answers. A failing source merely degrades
+ * health.
+ */
+const REQUIRED = /^(postgres|shard)\b/;
 
 const CLOSE_SECONDS = 1;
 const RETRY_AFTER_SECONDS = 1;
@@ -48,10 +52,11 @@ export async function serveHttp(
   const healthz = (asksReady: boolean, isDetailed: boolean) => {
     const { state, components } = health;
     const draining = agent.draining || isLeaving;
+    const required = components.filter(({ name }) => REQUIRED.test(name));
     const ready =
       !agent.isStarting &&
       !draining &&
-      !components.some((it) => it.name === REQUIRED && it.state === 'down');
+      (required.length === 0 || required.some((it) => it.state !== 'down'));
     const message = readySentence(ready, draining, isDetailed ? components : []);
     const details = isDetailed
       ? { version: VERSION, components, plugins: plugins.table }

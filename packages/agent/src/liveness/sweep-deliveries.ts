@@ -1,5 +1,4 @@
 import { sweepDeliveries } from '@gateway/store/deliveries';
-import { bothPlanes } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 
 const SWEEP_MS = 30_000;
@@ -23,10 +22,10 @@ const DELETED_SECONDS = 15 * MINUTE_SECONDS;
  * Returns a function that stops the sweeps.
  */
 export function startSweeps({
-  database,
+  planes,
   configCache,
   log,
-}: Pick<AgentContext, 'database' | 'configCache' | 'log'>): () => Promise<void> {
+}: Pick<AgentContext, 'planes' | 'configCache' | 'log'>): () => Promise<void> {
   const stop = new AbortController();
   let timer: NodeJS.Timeout;
   let running: Promise<void> | undefined;
@@ -36,7 +35,7 @@ export function startSweeps({
   const sweep = async () => {
     isHurried = false;
     try {
-      const deliveries = await sweepDeliveries(bothPlanes(database), deletedSeconds, stop.signal);
+      const deliveries = await sweepDeliveries(planes, deletedSeconds, stop.signal);
       deletedSeconds = DELETED_SECONDS;
       if (deliveries > 0)
         log.info(

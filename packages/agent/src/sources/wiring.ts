@@ -4,7 +4,6 @@ import { EventWriter, type EventWriterOptions } from '@gateway/ingest/commit/eve
 import { Pipeline } from '@gateway/ingest/pipeline';
 import { overrunRule, Overruns } from '@gateway/ingest/transform/overruns';
 import { Transformer } from '@gateway/ingest/transform/transformer';
-import { DEFAULT_SHARD } from '@gateway/store/shards';
 import type { AgentContext } from '../config/agent-context.js';
 import { Throttle } from '../flow-control/throttle.js';
 import type { Notifier } from '../notifications/notifier.js';
@@ -30,6 +29,7 @@ export function wireSources(
     log,
     health,
     database,
+    shard,
     kv,
     configCache,
     open,
@@ -42,12 +42,13 @@ export function wireSources(
   { plugins, notifier, name, router, usage }: SourceParts,
 ) {
   const { ingest, limits } = config;
+  const data = shard.database;
 
   const pace = new ProjectPace(limits.events_per_second);
   const eventWriter = new EventWriter({
     config,
-    shard: DEFAULT_SHARD,
-    database,
+    database: data,
+    shard: shard.name,
     kv,
     log,
     measure,

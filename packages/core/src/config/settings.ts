@@ -161,6 +161,8 @@ export const settings = {
     summary: 'Seconds between reads of the configuration. Every agent refreshes its in-memory copy from the database this often.' },
   'agent.mode': { type: 'string', default: 'default', options: ['events', 'retry', 'default'], flag: 'mode', on: ['agent'],
     summary: 'Attempts the agent makes. events: first attempts; retry: later attempts; default: both.' },
+  'agent.shards': { type: 'list', default: [], env: 'GATEWAY_AGENT_SHARDS', flag: 'shards', on: ['agent'],
+    summary: 'Shards that the agent works on. Default: all.' },
   'agent.drain_timeout_seconds': { type: 'integer', default: 25, min: 0, max: 86_400,
     summary: 'Seconds that a stopping process may take to finish its work in progress.' },
 

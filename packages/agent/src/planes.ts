@@ -1,0 +1,141 @@
+import { databaseReason, GatewayError } from '@gateway/core/errors';
+import { backoffMs } from '@gateway/core/process';
+import type { Shard, Shards } from '@gateway/store/shards';
+import { openPlane, type Plane } from './plane.js';
+import type { AgentParts } from './wiring.js';
+
+/** The interval at which added, changed and removed shards are noticed. */
+const REFRESH_MS = 5_000;
+const RETRY = { baseMs: 1_000, capMs: 30_000 };
+
+/** The component of health that says whether a shard's data plane runs. */
+const componentOf = (name: string) => `shard ${name}`;
+
+interface AgentPlanesOptions {
+  readonly shards: Shards;
+  readonly parts: AgentParts;
+  /** The names of the shards to work on. Undefined for all. */
+  readonly only: readonly string[] | undefined;
+}
+
+/** A shard with its plane. One that cannot be opened is tried again later. */
+interface Slot {
+  readonly shard: Shard;
+  plane: Plane | undefined;
+  opening: Promise<void> | undefined;
+  failures: number;
+  retryAtMs: number;
+}
+
+/** The data planes of an agent: one per shard that it works on. */
+export class AgentPlanes {
+  readonly #slots = new Map<string, Slot>();
+  readonly #closing = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(private readonly options: AgentPlanesOptions) {}
+
+  get running(): readonly Plane[] {
+    return [...this.#slots.values()].flatMap(({ plane }) => plane ?? []);
+  }
+
+  /** Whether sources of a running plane are still being opened. */
+  get isStarting(): boolean {
+    return this.running.some(({ wiring }) => wiring.isStarting);
+  }
+
+  get draining(): boolean {
+    return this.#isClosed || this.running.some(({ wiring }) => wiring.draining);
+  }
+
+  /**
+   * Opens the first plane. It fails like a process with one database: at once, with the reason.
+   *
+   * @throws GatewayError `shard_unknown` if a named shard does not exist, and those of `openPlane`
+   */
+  async open(): Promise<Plane> {
+    const { shards, only, parts } = this.options;
+    await shards.refresh();
+    const [shard] = only?.map((name) => shards.of(name)) ?? shards.all;
+    const plane = await openPlane(shard!, parts);
+    this.#slots.set(shard!.name, { ...newSlot(shard!), plane });
+    return plane;
+  }
+
+  /** Starts the open plane, and opens those of the other shards in the background. */
+  start(): void {
+    for (const plane of this.running) plane.start();
+    void this.#reconcile();
+    this.#timer = setInterval(() => void this.#reconcile(), REFRESH_MS);
+  }
+
+  /** Stops all planes: they finish what they have begun and give back the rest. */
+  async drain(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await Promise.all([...this.#slots.values()].map(({ opening }) => opening));
+    await Promise.all(this.running.map(({ wiring }) => wiring.drain()));
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
+    await Promise.all([...this.running.map((plane) => plane.close()), ...this.#closing]);
+  }
+
+  /** Opens planes of new shards, and closes those of removed or changed ones. */
+  async #reconcile(): Promise<void> {
+    const { shards, only, parts } = this.options;
+    try {
+      await shards.refresh();
+    } catch (error) {
+      parts.log.debug({ error }, 'The shards could not be read; the known ones go on.');
+    }
+    if (this.#isClosed) return;
+    const wanted = shards.all.filter(({ name }) => only?.includes(name) ?? true);
+    for (const [name, slot] of this.#slots) if (!wanted.includes(slot.shard)) this.#end(name, slot);
+    for (const shard of wanted) {
+      const slot = this.#slots.get(shard.name) ?? newSlot(shard);
+      this.#slots.set(shard.name, slot);
+      if (!slot.plane && !slot.opening && slot.retryAtMs <= performance.now())
+        slot.opening = this.#open(slot).finally(() => (slot.opening = undefined));
+    }
+  }
+
+  async #open(slot: Slot): Promise<void> {
+    const { parts } = this.options;
+    const { name, settings } = slot.shard;
+    try {
+      slot.plane = await openPlane(slot.shard, parts);
+    } catch (error) {
+      slot.retryAtMs = performance.now() + backoffMs(++slot.failures, RETRY);
+      const reason =
+        error instanceof GatewayError ? error.message : databaseReason(error, settings).reason;
+      parts.health.report(componentOf(name), 'down', `${reason}. Its projects wait.`);
+      parts.log[slot.failures === 1 ? 'warn' : 'debug'](
+        { shard: name, error },
+        'A shard cannot be worked on; it is tried again. Its projects wait, the others go on.',
+      );
+      return;
+    }
+    slot.failures = 0;
+    parts.health.report(componentOf(name), 'ok');
+    parts.log.info({ shard: name }, 'The agent works on the shard.');
+    if (!this.#isClosed) slot.plane.start();
+  }
+
+  #end(name: string, { plane, opening }: Slot): void {
+    this.#slots.delete(name);
+    this.options.parts.health.forget(componentOf(name));
+    const ended = (async () => {
+      await opening;
+      await plane?.close();
+    })();
+    this.#closing.add(ended);
+    void ended.finally(() => this.#closing.delete(ended));
+  }
+}
+
+function newSlot(shard: Shard): Slot {
+  return { shard, plane: undefined, opening: undefined, failures: 0, retryAtMs: 0 };
+}

@@ -1,0 +1,223 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startAgent } from '@gateway/agent';
+import { isGatewayError } from '#core/errors/errors';
+import { migrateUp } from '#store/postgres/migrate';
+import { insertShard } from '#store/shards/shards';
+import { connectionOf, database } from '../support/database.js';
+import { endpoint as receiver } from '../support/endpoint.js';
+import { proxy } from '../support/proxy.js';
+import { until, within } from '../support/until.js';
+import { migratedDatabase, openUrl } from '../store/migrated.js';
+import { Broker } from './memory-source.js';
+import { makeEndpoint, makeProject, makeSource, makeSubscription, sealed } from './records.js';
+import { agentConfig, keptLog, pluginsOf } from './running.js';
+
+const shards = suite('agent/shards');
+
+type Rows = Awaited<ReturnType<typeof database>>['rows'];
+
+/** A control database with the default shard, and another database, reached through a proxy. */
+async function twoDatabases() {
+  const [control, other] = [await migratedDatabase(), await database()];
+  const { port, ...address } = connectionOf(other.url);
+  const line = await proxy({ port });
+  const migrate = async () => {
+    const opened = openUrl(other.url);
+    await migrateUp(opened, { shard: 'second' });
+    await opened.close();
+  };
+  const add = () =>
+    insertShard(control.pool, {
+      name: 'second',
+      address: {
+        ...{ ...address, port: line.port, options: null },
+        password: sealed('unused', ['shards', 'second', 'password']),
+      },
+      schema: null,
+      isCitus: false,
+    });
+  const at = await receiver();
+  const broker = new Broker();
+  const closers: (() => Promise<void>)[] = [];
+  return {
+    control,
+    other,
+    line,
+    at,
+    broker,
+    migrate,
+    add,
+    /** Creates a project with a source, an endpoint and a subscription, on a shard. */
+    async project(shard: string) {
+      const id = await makeProject(control);
+      await control.rows('update projects set shard = $2 where id = $1', [id, shard]);
+      const { id: endpointId } = await makeEndpoint(control, id, { url: at.url });
+      await makeSubscription(control, id, { endpointId });
+      await makeSource(control, id, { queue: shard });
+      return id;
+    },
+    async start(settings: Readonly<Record<string, unknown>> = {}) {
+      const { log, lines } = keptLog();
+      const config = agentConfig(control.url, settings);
+      const agent = await within(
+        startAgent({ config, plugins: pluginsOf(broker.plugins()), log }),
+        30_000,
+        'the agent to start',
+      );
+      closers.push(() => agent.close());
+      return { ...agent, lines };
+    },
+    async close() {
+      line.restore();
+      await Promise.all(closers.map((close) => within(close(), 40_000, 'an agent to close')));
+      await Promise.all([at.close(), line.close(), control.close()]);
+      await other.close();
+    },
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof twoDatabases>>;
+
+function scene(test: (scene: Scene) => Promise<void>) {
+  return async () => {
+    const it = await twoDatabases();
+    try {
+      await within(test(it), 90_000, 'the test');
+    } finally {
+      await it.close();
+    }
+  };
+}
+
+const message = (n: number) => JSON.stringify({ event_type: 'order.paid', data: { n } });
+
+/** The numbers of rows that a database has of each project. */
+async function counts(rows: Rows): Promise<Record<string, string>> {
+  const found = await rows<{ project_id: string; counts: string }>(
+    `select project_id, count(distinct e.id) || ' ' || count(distinct d.id) filter (where d.status = 'success') as counts
+     from events e left join event_deliveries d using (project_id) group by 1`,
+  );
+  return Object.fromEntries(found.map(({ project_id, counts: n }) => [project_id, n]));
+}
+
+async function health(port: number) {
+  const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+  const { data } = (await response.json()) as {
+    data: {
+      ready: boolean;
+      components: { name: string; state: string; reason?: string }[];
+    };
+  };
+  const of = (name: string) => data.components.find((it) => it.name === name);
+  return { ready: data.ready, of };
+}
+
+shards(
+  'an agent works on every shard, and the rows of a project are on its own',
+  scene(async ({ control, other, at, broker, migrate, add, project, start }) => {
+    await migrate();
+    await add();
+    const [first, second] = [await project('default'), await project('second')];
+    await start();
+    await broker.queue('default').send(message(1));
+    await broker.queue('second').send(message(2));
+    await broker.queue('second').send(message(3));
+    await at.received(3);
+    await until('the records', async () => (await counts(other.rows))[second] === '2 2');
+    await until('the records', async () => (await counts(control.rows))[first] === '1 1');
+    assert.equal(Object.keys(await counts(other.rows)), [second]);
+    assert.equal(Object.keys(await counts(control.rows)), [first]);
+  }),
+);
+
+shards(
+  'a shard that is away stops its projects alone, and loses nothing',
+  scene(async ({ other, at, broker, line, migrate, add, project, start }) => {
+    await migrate();
+    await add();
+    await project('default');
+    const second = await project('second');
+    line.cut();
+    const { port } = await start();
+    const waiting = broker.queue('second').send(message(1));
+    await broker.queue('default').send(message(2));
+    await at.received(1);
+    await until('health to name it', async () => {
+      const { ready, of } = await health(port);
+      return ready && of('shard second')?.state === 'down';
+    });
+    line.restore();
+    assert.is(await within(waiting, 60_000, 'the shard to be back'), 'accepted');
+    await until('its delivery', async () => (await counts(other.rows))[second] === '1 1');
+    assert.is((await health(port)).of('shard second')?.state, 'ok');
+
+    line.cut();
+    const again = broker.queue('second').send(message(3));
+    await broker.queue('default').send(message(4));
+    await at.received(3);
+    await until('health to name it again', async () => {
+      const { ready, of } = await health(port);
+      return ready && of('postgres (shard second)')?.state === 'down';
+    });
+    line.restore();
+    assert.is(await within(again, 60_000, 'the shard to be back again'), 'accepted');
+    await until('its delivery', async () => (await counts(other.rows))[second] === '2 2');
+  }),
+);
+
+shards(
+  'an agent works only on the shards that it names',
+  scene(async ({ at, broker, migrate, add, project, start }) => {
+    await migrate();
+    await add();
+    await project('default');
+    await project('second');
+    await start({ agent: { shards: ['second'] } });
+    const unread = broker.queue('default').send(message(1));
+    await broker.queue('second').send(message(2));
+    await at.received(1);
+    assert.is(
+      await Promise.race([unread, new Promise((resolve) => setTimeout(resolve, 3_000, 'unread'))]),
+      'unread',
+    );
+    await start({ agent: { shards: ['default'] } });
+    assert.is(await unread, 'accepted');
+  }),
+);
+
+shards(
+  'a shard that is added or migrated later is worked on without a restart',
+  scene(async ({ broker, migrate, add, project, start }) => {
+    await project('default');
+    const { port } = await start();
+    await add();
+    await until(
+      'health to name the migration',
+      async () =>
+        (await health(port)).of('shard second')?.reason ===
+        'the database of the shard second lacks a migration: 0051_data_plane. Its projects wait.',
+      { withinMs: 20_000 },
+    );
+    await project('second');
+    await migrate();
+    assert.is(
+      await within(broker.queue('second').send(message(1)), 60_000, 'its message'),
+      'accepted',
+    );
+  }),
+);
+
+shards(
+  'a shard that does not exist stops the start',
+  scene(async ({ start }) => {
+    try {
+      await start({ agent: { shards: ['third'] } });
+      assert.unreachable();
+    } catch (error) {
+      assert.ok(isGatewayError(error, 'shard_unknown'), String(error));
+    }
+  }),
+);
+
+shards.run();
