@@ -6,6 +6,7 @@ import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
 import { LoopShares } from '#core/process/loop-shares';
+import { ProjectPace } from '#core/process/project-pace';
 import { showGauges } from '#agent/gauges';
 import { sandboxLimits } from '#ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
@@ -127,14 +128,16 @@ export async function runAgent(options: {
   });
   const health = new Health();
   const sandbox = new Sandbox(sandboxLimits(config));
+  const planes = { ...bothPlanes(database), shard: 'default' };
   const wiring = wirePlane({
     config,
     plugins,
     log,
     health,
     database,
-    shard: { name: 'default', database, settings: config.database },
-    planes: bothPlanes(database),
+    shard: { name: 'default', database, settings: config.database, planes },
+    planes,
+    pace: new ProjectPace(config.limits.events_per_second),
     kv,
     configCache,
     open: sealer(ENCRYPTION_KEY).open,

@@ -4,7 +4,8 @@ import { explainKvError, kvReason } from '@gateway/core/errors';
 import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Health, Lifecycle, LoopShares } from '@gateway/core/process';
+import { Health, Lifecycle, LoopShares, ProjectPace } from '@gateway/core/process';
+import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
@@ -73,6 +74,7 @@ export async function startAgent({
       name: 'gateway-agent',
     });
     lifecycle.add('shards', () => shards.close());
+    const pace = new ProjectPace(config.limits.events_per_second);
     const planes = new AgentPlanes({
       shards,
       only: config.agent.shards.length > 0 ? config.agent.shards : undefined,
@@ -86,6 +88,7 @@ export async function startAgent({
         open,
         sandbox,
         loopShares: new LoopShares(config.limits.event_loop_ms),
+        pace,
         mailer: await mailerOf(config, log),
       },
     });
@@ -96,12 +99,29 @@ export async function startAgent({
         'gauges',
         showGauges(plugins, sandbox, () => planes.running.map(({ wiring }) => wiring)),
       );
-    const { pace, eventWriter: writer, configCache } = wiring;
+    const { config: configCache } = planes;
+    const former = new FormerShards({
+      shards,
+      projects: configCache.projects,
+      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+    });
     const intake =
       config.agent.mode === 'retry'
         ? undefined
         : openIntake?.(
-            { config, database, shards, kv, plugins, log, configCache, pace, writer, sandbox },
+            {
+              config,
+              database,
+              shards,
+              kv,
+              plugins,
+              log,
+              configCache,
+              pace,
+              writer: planes.writer(),
+              former,
+              sandbox,
+            },
             lifecycle,
           );
     const http = await serveHttp(planes, { config, health, plugins, log, intake });
@@ -125,7 +145,7 @@ export async function startAgent({
         port: http.port,
         mode: config.agent.mode,
         consumers,
-        sources: configCache.sources.length,
+        sources: wiring.configCache.sources.length,
       },
       'The agent is ready.',
     );

@@ -1,9 +1,10 @@
 import { Lifecycle } from '@gateway/core/process';
+import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { exportPoolMetrics, requireReady } from '@gateway/store/postgres';
-import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
+import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
 import { requireKey, stopAtWrongKey } from './config/require-key.js';
 import { reportHealth } from './liveness/health.js';
 import { startMaintenance } from './liveness/maintenance.js';
@@ -29,12 +30,16 @@ const VERIFY_MS = 2_000;
  * @throws GatewayError if the shard is unreachable or lacks a migration, or the encryption key is
  *   wrong
  */
-export async function openPlane(shard: Shard, agent: AgentParts): Promise<Plane> {
+export async function openPlane(
+  shard: Shard,
+  shards: Pick<Shards, 'of'>,
+  agent: AgentParts,
+): Promise<Plane> {
   const parts = {
     ...agent,
     shard,
     health: planeHealth(agent.health, shard.name),
-    planes: { control: agent.database.pool, data: shard.database.pool },
+    planes: shard.planes,
   };
   const { config, log, database, plugins, open } = parts;
   const lifecycle = new Lifecycle(log);
@@ -51,7 +56,12 @@ export async function openPlane(shard: Shard, agent: AgentParts): Promise<Plane>
       shard: shard.name,
       log,
     });
-    const wiring = wirePlane({ ...parts, configCache });
+    const former = new FormerShards({
+      shards,
+      projects: configCache.projects,
+      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+    });
+    const wiring = wirePlane({ ...parts, configCache, former });
     lifecycle.add('config cache', () => configCache.close());
     await configCache.start();
 
@@ -73,7 +83,7 @@ export async function openPlane(shard: Shard, agent: AgentParts): Promise<Plane>
     lifecycle.add(
       'maintenance',
       await startMaintenance(config, {
-        database,
+        planes: { control: database.sessions, data: sessions },
         log,
         meter: plugins.meter,
         isMailing: wiring.notifier.isMailing,

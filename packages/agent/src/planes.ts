@@ -1,11 +1,15 @@
 import { databaseReason, GatewayError } from '@gateway/core/errors';
 import { backoffMs } from '@gateway/core/process';
-import type { Shard, Shards } from '@gateway/store/shards';
+import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
+import type { ConfigCache, IntakeConfig } from '@gateway/ingest/routing/config-cache';
+import { shardFinder } from '@gateway/ingest/routing/shard-of';
+import { finishMoves, forgetFormerShard, type Shard, type Shards } from '@gateway/store/shards';
 import { openPlane, type Plane } from './plane.js';
 import type { AgentParts } from './wiring.js';
 
 /** The interval at which added, changed and removed shards are noticed. */
 const REFRESH_MS = 5_000;
+const RETRY_AFTER_SECONDS = 1;
 const RETRY = { baseMs: 1_000, capMs: 30_000 };
 
 /** The component of health that says whether a shard's data plane runs. */
@@ -36,6 +40,38 @@ export class AgentPlanes {
 
   constructor(private readonly options: AgentPlanesOptions) {}
 
+  /** The configuration of all planes. A project that is moving is in two. */
+  readonly config: IntakeConfig = {
+    isCurrent: (id = '') => this.#configOf(id)?.isCurrent(id) ?? false,
+    refresh: () => this.#inAll((config) => config.refresh()),
+    invalidate: (id) => this.#inAll((config) => config.invalidate(id)),
+    projects: { get: (id) => this.#configOf(id)?.projects.get(id) },
+  };
+
+  /** Commits events over HTTP, each with the plane of its project's shard. */
+  writer(): ShardedWriter {
+    const { parts } = this.options;
+    return new ShardedWriter({
+      shardOf: shardFinder(this.config, parts.database),
+      writerOf: (shard) => {
+        // Read for each message: the plane of a shard can be opened later, or again.
+        const current = () => this.#slots.get(shard)?.plane?.wiring.eventWriter;
+        return Promise.resolve({
+          push(message) {
+            const writer = current();
+            if (writer) writer.push(message);
+            else if (message.failed) message.failed(notHere(shard));
+            else message.settle('later');
+          },
+          stop: () => undefined,
+          get failing() {
+            return current()?.failing;
+          },
+        });
+      },
+    });
+  }
+
   get running(): readonly Plane[] {
     return [...this.#slots.values()].flatMap(({ plane }) => plane ?? []);
   }
@@ -58,7 +94,7 @@ export class AgentPlanes {
     const { shards, only, parts } = this.options;
     await shards.refresh();
     const [shard] = only?.map((name) => shards.of(name)) ?? shards.all;
-    const plane = await openPlane(shard!, parts);
+    const plane = await openPlane(shard!, shards, parts);
     this.#slots.set(shard!.name, { ...newSlot(shard!), plane });
     return plane;
   }
@@ -74,13 +110,25 @@ export class AgentPlanes {
   async drain(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await Promise.all([...this.#slots.values()].map(({ opening }) => opening));
+    await Promise.all([...this.#slots.values()].flatMap(({ opening }) => opening ?? []));
     await Promise.all(this.running.map(({ wiring }) => wiring.drain()));
   }
 
   async close(): Promise<void> {
     await this.drain();
     await Promise.all([...this.running.map((plane) => plane.close()), ...this.#closing]);
+  }
+
+  #configOf(projectId: string): ConfigCache | undefined {
+    const found = this.running.flatMap(({ wiring: { configCache, shard } }) => {
+      const project = configCache.projects.get(projectId);
+      return project ? [{ configCache, isCurrent: project.shard === shard.name }] : [];
+    });
+    return (found.find(({ isCurrent }) => isCurrent) ?? found[0])?.configCache;
+  }
+
+  async #inAll(work: (config: ConfigCache) => Promise<void>): Promise<void> {
+    await Promise.all(this.running.map(({ wiring }) => work(wiring.configCache)));
   }
 
   /** Opens planes of new shards, and closes those of removed or changed ones. */
@@ -97,16 +145,17 @@ export class AgentPlanes {
     for (const shard of wanted) {
       const slot = this.#slots.get(shard.name) ?? newSlot(shard);
       this.#slots.set(shard.name, slot);
+      if (slot.plane && shards.all.length > 1) void this.#finishMoves(shard);
       if (!slot.plane && !slot.opening && slot.retryAtMs <= performance.now())
         slot.opening = this.#open(slot).finally(() => (slot.opening = undefined));
     }
   }
 
   async #open(slot: Slot): Promise<void> {
-    const { parts } = this.options;
+    const { shards, parts } = this.options;
     const { name, settings } = slot.shard;
     try {
-      slot.plane = await openPlane(slot.shard, parts);
+      slot.plane = await openPlane(slot.shard, shards, parts);
     } catch (error) {
       slot.retryAtMs = performance.now() + backoffMs(++slot.failures, RETRY);
       const reason =
@@ -124,6 +173,23 @@ export class AgentPlanes {
     if (!this.#isClosed) slot.plane.start();
   }
 
+  /** Ends moves of projects that another process has begun, and forgets those that are over. */
+  async #finishMoves({ name, database }: Shard): Promise<void> {
+    const { shards, parts } = this.options;
+    const planes = { control: parts.database.pool, data: database.pool };
+    try {
+      const moved = await finishMoves(planes, name, (to) => shards.of(to).database.pool);
+      if (moved > 0)
+        parts.log.info(
+          { shard: name, projects: moved },
+          'The move of projects to other shards is ended.',
+        );
+      await forgetFormerShard(planes, name);
+    } catch (error) {
+      parts.log.debug({ shard: name, error }, 'Moves of projects could not be looked for.');
+    }
+  }
+
   #end(name: string, { plane, opening }: Slot): void {
     this.#slots.delete(name);
     this.options.parts.health.forget(componentOf(name));
@@ -134,6 +200,15 @@ export class AgentPlanes {
     this.#closing.add(ended);
     void ended.finally(() => this.#closing.delete(ended));
   }
+}
+
+function notHere(shard: string): GatewayError<'shard_away'> {
+  return new GatewayError('shard_away', {
+    shard,
+    state: 'is not open in this agent',
+    outcome: 'nothing was stored',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 function newSlot(shard: Shard): Slot {

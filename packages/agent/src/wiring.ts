@@ -31,10 +31,10 @@ import { tracing } from './telemetry/tracing.js';
 /** The part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
-/** What the data planes of an agent share. */
+/** The parts that the data planes of an agent share. */
 export interface AgentParts extends Pick<
   AgentContext,
-  'config' | 'log' | 'database' | 'kv' | 'open' | 'sandbox' | 'loopShares'
+  'config' | 'log' | 'database' | 'kv' | 'open' | 'sandbox' | 'loopShares' | 'pace'
 > {
   readonly health: Health;
   readonly plugins: ActivatedPlugins;
@@ -42,7 +42,7 @@ export interface AgentParts extends Pick<
 }
 
 type WiringOptions = Omit<AgentParts, 'health'> &
-  Pick<AgentContext, 'health' | 'shard' | 'planes' | 'configCache'>;
+  Pick<AgentContext, 'health' | 'shard' | 'planes' | 'former' | 'configCache'>;
 
 export type Wiring = ReturnType<typeof wirePlane>;
 
@@ -55,11 +55,13 @@ export function wirePlane({
   database,
   shard,
   planes,
+  former,
   kv,
   configCache,
   open,
   sandbox,
   loopShares,
+  pace,
   mailer,
 }: WiringOptions) {
   const data = shard.database;
@@ -77,6 +79,7 @@ export function wirePlane({
     database,
     shard,
     planes,
+    former,
     kv,
     configCache,
     open,
@@ -84,11 +87,21 @@ export function wirePlane({
     clock,
     sandbox,
     loopShares,
+    pace,
     measure,
     tracing: traces,
   };
 
-  const notifier = new Notifier({ config, database, configCache, log, health, lease, mailer });
+  const notifier = new Notifier({
+    config,
+    database,
+    planes,
+    configCache,
+    log,
+    health,
+    lease,
+    mailer,
+  });
   const usage = startUsageCounter({ pool: database.pool, log });
   const successStreak = new SuccessStreak();
   const issues = new IssueCounter({ database, log });
@@ -127,15 +140,16 @@ export function wirePlane({
     usage,
     router: commitRouter({ config, configCache, lease, inFlight, planner }),
   });
-  const { pace, transformer, eventWriter, sources, lags } = ingest;
+  const { transformer, eventWriter, sources, lags } = ingest;
 
   const events = new EventCreator({
     writer: eventWriter,
     configCache,
     database,
     dataOf: () => Promise.resolve(data.pool),
+    ...(former && { former }),
   });
-  const channelOutbox = new ChannelOutbox({ config, database, log, open, sender, events });
+  const channelOutbox = new ChannelOutbox({ config, database, shard, log, open, sender, events });
   configCache.on('gateway_notifications', () => {
     notifier.hurry();
     channelOutbox.hurry();
@@ -144,6 +158,7 @@ export function wirePlane({
   const heartbeat = new AgentHeartbeat({
     database: data,
     control: database,
+    shard,
     kv,
     configCache,
     lease,
@@ -218,7 +233,6 @@ export function wirePlane({
     releaser,
     sender,
     consumers,
-    pace,
     transformer,
     eventWriter,
     get isStarting() {
@@ -232,7 +246,7 @@ export function wirePlane({
       stopSweeps = startSweeps({ planes, configCache, log });
       if (!readsSources) return;
       sources.start();
-      const parts = { kv, log, tracing: traces, router, inFlight, claimer };
+      const parts = { kv, shard, log, tracing: traces, router, inFlight, claimer };
       const consumes = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
       consuming = Promise.all(consumes.map((consume) => consume(parts, queues.signal)));
     },

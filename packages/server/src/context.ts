@@ -39,7 +39,7 @@ export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'o
 
 /** Creates the routes' services, and adds those that must be closed to `lifecycle`. */
 export function openContext(
-  { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
+  { seals, configCache, pace, writer, former, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ): AppContext {
   const { config, database, shards, kv, plugins, log, links } = given;
@@ -67,6 +67,7 @@ export function openContext(
       writer,
       configCache,
       database,
+      former,
       dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
     }),
     requirePace(projectId) {

@@ -5,6 +5,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle, ProjectPace } from '@gateway/core/process';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
+import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { Matcher } from '@gateway/ingest/routing/matcher';
@@ -102,6 +103,11 @@ export async function startServer({
     lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
     const pace = new ProjectPace(config.limits.events_per_second);
     const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
+    const former = new FormerShards({
+      shards: shards.all,
+      projects: configCache.projects,
+      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+    });
     const writer = new ShardedWriter({
       shardOf: shardFinder(configCache, database),
       writerOf: async (shard) => {
@@ -124,6 +130,7 @@ export async function startServer({
           }),
           pace,
           usage,
+          former,
           committers: COMMITTERS,
         });
       },
@@ -146,6 +153,7 @@ export async function startServer({
         configCache,
         pace,
         writer,
+        former,
       },
       lifecycle,
     );

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMeter } from '#core/metrics/meter';
 import { startMaintenance } from '#agent/liveness/maintenance';
+import { bothPlanes } from '#store/postgres/planes';
 import { acceptEvents } from '#store/events/events';
 import { batch, newEvent, pendingEvent } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
@@ -37,7 +38,7 @@ maintenance(
     const { log, lines } = keptLog();
     const kept = keptMetrics();
     const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-      database: db,
+      planes: bothPlanes(db),
       log,
       meter: kept.meter,
       isMailing: false,
@@ -82,7 +83,7 @@ maintenance(
     const { log, lines } = keptLog();
     const kept = keptMetrics();
     const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-      database: db,
+      planes: bothPlanes(db),
       log,
       meter: kept.meter,
       isMailing: false,
@@ -117,7 +118,7 @@ maintenance('a retention that fails is counted, and told with its reason', async
   const { log, lines } = keptLog();
   const kept = keptMetrics();
   const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-    database: db,
+    planes: bothPlanes(db),
     log,
     meter: kept.meter,
     isMailing: false,
@@ -135,7 +136,7 @@ maintenance('with retention.enabled off nothing is dropped', async () => {
   const stop = await startMaintenance(
     agentConfig(db.url, { retention: { days: 1, enabled: false } }),
     {
-      database: db,
+      planes: bothPlanes(db),
       log,
       meter: createMeter(undefined),
       isMailing: false,

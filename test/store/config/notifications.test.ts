@@ -66,7 +66,7 @@ notifications('it is raised again when it is over, but not within the quiet time
   await endNotifications(db.pool, 'source_failing', [it.subject]);
   assert.is(await raise(it), 'known');
   await endNotifications(db.pool, it.kind, [it.subject, 'another']);
-  assert.equal(await readOpenNotifications(db.planes), []);
+  assert.equal(await readOpenNotifications(db.planes, 'default'), []);
   assert.is(await raise(it, { quietSeconds: 600 }), 'quiet');
   await db.rows(`update notifications set created_at = now() - interval '11 minutes'`);
   assert.is(await raise(it, { quietSeconds: 600 }), 'raised');
@@ -251,11 +251,11 @@ notifications('who has raised what is going on is known to be alive or not', asy
   const agentId = await registerAgent(db.pool, 'one', 60_000);
   const it = failing({ kind: 'source_failing' });
   await raise(it, { agentId });
-  assert.equal(await readOpenNotifications(db.planes), [
+  assert.equal(await readOpenNotifications(db.planes, 'default'), [
     { kind: 'source_failing', subject: it.subject, raiser_lives: true },
   ]);
   await deregisterAgent(db.pool, agentId);
-  assert.equal(await readOpenNotifications(db.planes), [
+  assert.equal(await readOpenNotifications(db.planes, 'default'), [
     { kind: 'source_failing', subject: it.subject, raiser_lives: false },
   ]);
 });

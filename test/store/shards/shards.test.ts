@@ -24,7 +24,7 @@ shards('a shard has the tables of the data plane, as the default one has them', 
   const [whole, empty] = [await migratedDatabase(), await database()];
   const shard = openUrl(empty.url);
   try {
-    assert.equal(await migrateUp(shard, { shard: 'big' }), ['0051_data_plane']);
+    assert.is((await migrateUp(shard, { shard: 'big' }))[0], '0051_data_plane');
     assert.equal(await migrateUp(shard, { shard: 'big' }), []);
     const [all, own] = [await describeSchema(whole.rows), await describeSchema(empty.rows)].map(
       (text) => text.split('\n'),
@@ -90,7 +90,10 @@ shards('a shard that lacks a migration is refused by its name', async () => {
     assert.unreachable();
   } catch (error) {
     assert.ok(isGatewayError(error), String(error));
-    assert.match(error.message, /the database of the shard big lacks a migration: 0051_data_plane/);
+    assert.match(
+      error.message,
+      /the database of the shard big lacks \d+ migrations: 0051_data_plane, /,
+    );
   } finally {
     await shard.close();
     await empty.close();

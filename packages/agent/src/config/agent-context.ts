@@ -1,10 +1,11 @@
 import type { Config } from '@gateway/core/config';
 import type { Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
-import type { LoopShares } from '@gateway/core/process';
+import type { LoopShares, ProjectPace } from '@gateway/core/process';
+import type { FormerShards } from '@gateway/ingest/commit/former-shards';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
-import type { Database, Planes } from '@gateway/store/postgres';
+import type { Database } from '@gateway/store/postgres';
 import type { Shard } from '@gateway/store/shards';
 import type { Clock } from '../model/clock.js';
 import type { AgentLease } from '../model/lease.js';
@@ -22,12 +23,15 @@ export interface AgentContext {
   readonly database: Database;
   /** The data plane. The default shard has the same database as the control plane. */
   readonly shard: Shard;
-  readonly planes: Planes;
+  readonly planes: Shard['planes'];
+  readonly former?: FormerShards | undefined;
   readonly kv: Kv;
   readonly configCache: ConfigCache;
   readonly open: Open;
   readonly sandbox: Sandbox;
   readonly loopShares: LoopShares;
+  /** Limits the events of each project. */
+  readonly pace: ProjectPace;
   readonly lease: AgentLease;
   readonly clock: Clock;
   readonly measure?: Measure | undefined;

@@ -9,6 +9,7 @@ import {
   sendHeartbeat,
 } from '@gateway/store/deliveries';
 import { readStalePending } from '@gateway/store/events';
+import { queueOf, type QueueKind } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
 import type { DueTimes } from '../delivery/due-times.js';
@@ -37,7 +38,7 @@ const UNKNOWN_CLAIM_MS = 20_000;
 
 interface HeartbeatOptions extends Pick<
   AgentContext,
-  'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
+  'database' | 'shard' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
 > {
   /** Where agents listen for notifications. */
   readonly control: AgentContext['database'];
@@ -187,10 +188,10 @@ export class AgentHeartbeat {
 
   /** Routes pending events whose signal was lost by KV or an agent. */
   async #reconcile(oldestMs: number): Promise<void> {
-    const { database, kv, router, log, measure } = this.options;
+    const { database, kv, shard, router, log, measure } = this.options;
+    const depthOf = (queue: QueueKind) => kv.queue(queueOf(queue, shard.name)).depth();
     const isBusy = async () =>
-      (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) >
-      0;
+      (await depthOf('create-event')) + (await depthOf('match-subscriptions')) > 0;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await isBusy().catch(() => false))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     let events;

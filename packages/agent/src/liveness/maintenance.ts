@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
 import { disableFailingEndpoints } from '@gateway/store/deliveries';
-import { bothPlanes, type Database } from '@gateway/store/postgres';
+import type { Planes } from '@gateway/store/postgres';
 import { runMaintenance } from '@gateway/store/retention/maintenance';
 import { applyRetention } from '@gateway/store/retention/retention';
 
@@ -16,14 +16,8 @@ const INTERVAL_MS = 3_600_000;
  */
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
-  {
-    database: { sessions },
-    log,
-    meter,
-    isMailing,
-  }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter; isMailing: boolean },
+  { planes, log, meter, isMailing }: { planes: Planes; log: Log; meter: Meter; isMailing: boolean },
 ): Promise<() => Promise<void>> {
-  const planes = bothPlanes({ pool: sessions });
   const stop = new AbortController();
   const { signal } = stop;
   const maintain = async () => {

@@ -19,7 +19,7 @@ import { CHANNEL_REQUESTS, type RequestType } from './channel-requests.js';
 import { notificationParts } from './notification-text.js';
 import { operationalEvent } from './operational-events.js';
 
-interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'> {
+interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'shard' | 'log'> {
   readonly open: Open;
   readonly sender: Pick<RequestSender, 'send'>;
   readonly events: Pick<EventCreator, 'create'>;
@@ -81,13 +81,16 @@ export class ChannelOutbox {
   }
 
   async #send(): Promise<void> {
-    const { database, log } = this.options;
+    const { database, shard, log } = this.options;
     let waitMs = POLL_MS;
     try {
       while (this.#isHurried && !this.#stopped) {
         this.#isHurried = false;
         await this.#cleanUp();
-        const channels = await claimChannels(database.pool, CHANNELS_MAX);
+        const channels = await claimChannels(database.pool, {
+          shard: shard.name,
+          max: CHANNELS_MAX,
+        });
         await Promise.all(channels.map((channel) => this.#sendTo(channel)));
         if (channels.length > 0) waitMs = PACE_MS;
         if (channels.length === CHANNELS_MAX) this.#isHurried = true;

@@ -9,7 +9,6 @@ import {
   type SourceRecord,
 } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import { bothPlanes } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
@@ -21,7 +20,7 @@ import { Tallies } from './tallies.js';
 
 interface NotifierOptions extends Pick<
   AgentContext,
-  'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'
+  'config' | 'database' | 'planes' | 'configCache' | 'log' | 'health' | 'lease'
 > {
   /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer: Mailer | undefined;
@@ -307,7 +306,8 @@ export class Notifier {
 
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
-    const open = await readOpenNotifications(bothPlanes(this.options.database));
+    const { planes } = this.options;
+    const open = await readOpenNotifications(planes, planes.shard);
     const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
       endpoint_failing: this.#endpoints,
       endpoint_breaker: this.#breakers,

@@ -6,7 +6,7 @@ import {
   type EventRef,
   type PendingEvent,
 } from '@gateway/store/events';
-import type { QueueName, Signal, SignalQueue } from '@gateway/store/kv';
+import { queueOf, type QueueKind, type Signal, type SignalQueue } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
@@ -21,7 +21,7 @@ const BATCH_MAX = 200;
  */
 const LARGE_MAX = 32;
 
-interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
+interface QueueOptions extends Pick<AgentContext, 'kv' | 'shard' | 'log' | 'tracing'> {
   readonly router: PendingRouter;
   readonly inFlight: Pick<DeliveriesInFlight, 'room' | 'waitForRoom'>;
 }
@@ -34,7 +34,7 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);
     if (toMatch.length > 0)
-      await options.kv.queue('match-subscriptions').push(toMatch.map(encodeSignal));
+      await queueIn(options, 'match-subscriptions').push(toMatch.map(encodeSignal));
     options.tracing?.routing.passedOn(toMatch, routing);
     return options.router.route(
       events.filter((event) => !needsMatching(event)),
@@ -72,7 +72,7 @@ export function consumeFirstAttempts(
  * acknowledged, so any agent may pull them again after ten seconds.
  */
 async function consume(
-  name: QueueName,
+  name: QueueKind,
   options: QueueOptions,
   signal: AbortSignal,
   work: (events: PendingEvent[], routing: Routing) => Promise<ReadonlySet<string>>,
@@ -108,13 +108,18 @@ async function consume(
   await apart.idle();
 }
 
+function queueIn({ kv, shard }: Pick<QueueOptions, 'kv' | 'shard'>, name: QueueKind): SignalQueue {
+  return kv.queue(queueOf(name, shard.name));
+}
+
 async function pullFrom(
-  name: QueueName,
-  { kv, inFlight, log }: Pick<QueueOptions, 'kv' | 'inFlight' | 'log'>,
+  name: QueueKind,
+  options: Pick<QueueOptions, 'kv' | 'shard' | 'inFlight' | 'log'>,
   signal: AbortSignal,
   work: (signals: readonly Signal[], queue: SignalQueue) => Promise<void>,
 ): Promise<void> {
-  const queue = kv.queue(name);
+  const { inFlight, log } = options;
+  const queue = queueIn(options, name);
   for (let failures = 0; !signal.aborted;) {
     try {
       if (!(await inFlight.waitForRoom(1_000))) continue;

@@ -1,5 +1,4 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { ProjectPace } from '@gateway/core/process';
 import { EventWriter, type EventWriterOptions } from '@gateway/ingest/commit/event-writer';
 import { Pipeline } from '@gateway/ingest/pipeline';
 import { overrunRule, Overruns } from '@gateway/ingest/transform/overruns';
@@ -30,6 +29,8 @@ export function wireSources(
     health,
     database,
     shard,
+    former,
+    pace,
     kv,
     configCache,
     open,
@@ -44,7 +45,6 @@ export function wireSources(
   const { ingest, limits } = config;
   const data = shard.database;
 
-  const pace = new ProjectPace(limits.events_per_second);
   const eventWriter = new EventWriter({
     config,
     database: data,
@@ -55,6 +55,7 @@ export function wireSources(
     router,
     usage,
     pace,
+    former,
     committers: COMMITTERS,
   });
 
@@ -109,5 +110,5 @@ export function wireSources(
     pipeline.stop();
     return sources.stop();
   };
-  return { pace, transformer, eventWriter, sources, lags, stopPublishing, drainSources };
+  return { transformer, eventWriter, sources, lags, stopPublishing, drainSources };
 }

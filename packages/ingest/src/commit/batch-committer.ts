@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { inSlices } from '@gateway/core/process';
 import {
@@ -7,6 +8,7 @@ import {
   firstArrivals,
   type MessageOfEvents,
   type NewEvent,
+  readMoved,
 } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -16,6 +18,7 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
+import { NOTHING_KNOWN, type FormerShards } from './former-shards.js';
 import { type Committed, distinguish } from './distinguish.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
@@ -30,9 +33,13 @@ export interface BatchCommitterOptions {
   readonly measure?: Pick<IngestMeasure, 'step' | 'batch' | 'quarantined'> | undefined;
   readonly router: EventRouter;
   readonly usage: Pick<UsageCounter, 'event'>;
+  /** Finds what former shards of a project have accepted. By default, no project has any. */
+  readonly former?: FormerShards | undefined;
 }
 
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
+const NOWHERE: ReadonlyMap<string, string> = new Map();
+const RETRY_AFTER_SECONDS = 1;
 
 interface CommitBatch {
   readonly events: NewEvent[];
@@ -67,9 +74,11 @@ export class BatchCommitter {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    const batch = await inSlices(this.#prepare(messages, hasRoom));
+    const { former } = this.options;
+    const known = former ? await former.known(messages) : NOTHING_KNOWN;
+    const batch = await inSlices(this.#prepare(messages, hasRoom, known));
     try {
-      return await this.#write(messages, batch, hasRoom, routingSinceMs);
+      return await this.#write(messages, batch, { hasRoom, routingSinceMs, known });
     } catch (error) {
       batch.plan.drop();
       throw error;
@@ -83,27 +92,40 @@ export class BatchCommitter {
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
     const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
       quarantined ? [quarantined] : events;
-    const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
-    for (const message of messages) message.date?.(arrivals.get(refsOf(message)[0]!.id));
+    const refs = messages.flatMap(refsOf);
+    const before = await this.options.former?.arrivals(refs);
+    const arrivals = await firstArrivals(
+      this.options.database.pool,
+      before ? refs.filter(({ id }) => !before.has(id)) : refs,
+    );
+    for (const message of messages) {
+      const [{ id }] = refsOf(message) as [EventRef];
+      message.date?.(before?.get(id) ?? arrivals.get(id));
+    }
   }
 
   async #write(
     messages: readonly ReadyMessage[],
     batch: CommitBatch,
-    hasRoom: boolean,
-    routingSinceMs: number,
+    {
+      hasRoom,
+      routingSinceMs,
+      known,
+    }: { hasRoom: boolean; routingSinceMs: number; known: ReadonlySet<string> },
   ): Promise<ReadonlySet<ReadyMessage>> {
     const { config, database, measure } = this.options;
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
-    const quarantined = messages.flatMap((message) => message.quarantined ?? []);
+    const quarantined = messages.flatMap(({ quarantined: it }) =>
+      it && !known.has(it.id) ? it : [],
+    );
     // Both statements can be repeated. After a failure between them, the rows stored by the first
     // still count as new.
     const left =
       quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
     const leftAs: Committed['leftAs'] = (message) =>
-      this.#stored.has(message) ? undefined : left.get(message);
+      known.has(message.id) ? 'same' : this.#stored.has(message) ? undefined : left.get(message);
     const accepted =
       events.length === 0
         ? 'all'
@@ -127,8 +149,20 @@ export class BatchCommitter {
       isNew: (message, { id }) => isNew(id) && owners.get(id) === message,
       leftAs,
     };
-    const again = await distinguish(database.pool, messages, committed);
-    for (const message of messages) if (!again.has(message)) settle(message, committed);
+    const isWhole = accepted === 'all' && left.size === 0;
+    const moved = isWhole
+      ? NOWHERE
+      : await readMoved(
+          database.pool,
+          messages.map(({ projectId }) => projectId),
+        );
+    const stayed = moved.size === 0 ? messages : messages.filter((it) => !moved.has(it.projectId));
+    const again = await distinguish(database.pool, stayed, committed);
+    for (const message of messages) {
+      const shard = moved.get(message.projectId);
+      if (shard !== undefined) passOn(message, shard);
+      else if (!again.has(message)) settle(message, committed);
+    }
     this.#count(
       quarantined.filter((message) => leftAs(message) === undefined),
       events,
@@ -143,14 +177,18 @@ export class BatchCommitter {
   }
 
   /** Routes the events of a batch. Yields after each, because filters on large bodies are slow. */
-  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, CommitBatch> {
+  *#prepare(
+    messages: readonly ReadyMessage[],
+    hasRoom: boolean,
+    known: ReadonlySet<string>,
+  ): Generator<void, CommitBatch> {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const isFirst = onePerKey();
     const plan = this.options.router.plan(hasRoom);
     for (const message of messages) {
       for (const event of message.events) {
-        if (owners.has(event.id) || !isFirst(event)) continue;
+        if (owners.has(event.id) || known.has(event.id) || !isFirst(event)) continue;
         owners.set(event.id, message);
         events.push(newEvent(event, plan.route(event)));
         yield;
@@ -189,6 +227,18 @@ function keptOf(messages: readonly ReadyMessage[], { owners }: CommitBatch): Mes
         ]
       : [];
   });
+}
+
+/**
+ * Leaves a message to the shard that its project has moved to: its broker delivers it again, and
+ * its caller sends it again.
+ */
+function passOn(message: ReadyMessage, shard: string): void {
+  if (message.failed)
+    message.failed(
+      new GatewayError('project_moved', { shard, retryAfterSeconds: RETRY_AFTER_SECONDS }),
+    );
+  else message.settle('later');
 }
 
 function settle(message: ReadyMessage, committed: Committed): void {

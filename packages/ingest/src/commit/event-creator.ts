@@ -1,4 +1,5 @@
-import { GatewayError } from '@gateway/core/errors';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import type { Outcome } from '@gateway/plugin';
 import { hasTarget } from '@gateway/store/config';
@@ -6,8 +7,9 @@ import { originalOf } from '@gateway/store/events';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
-import type { ConfigCache } from '../routing/config-cache.js';
+import type { IntakeConfig } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
+import type { FormerShards } from './former-shards.js';
 
 /** A validated event. Its `data` is stored and sent unchanged. */
 export type CreatedEvent = Pick<
@@ -30,13 +32,17 @@ export interface Creation {
 
 interface EventCreatorOptions {
   readonly writer: Pick<EventWriter, 'push'>;
-  readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
+  readonly configCache: Pick<IntakeConfig, 'isCurrent' | 'projects' | 'refresh'>;
   readonly database: Pick<Database, 'pool'>;
-  /** Returns the pool of the shard that takes the project's events. */
+  /** Returns the pool of the shard that takes the project's new events. */
   readonly dataOf: (projectId: string) => Promise<Planes['data']>;
+  readonly former?: Pick<FormerShards, 'pools'>;
 }
 
 const RETRY_AFTER_SECONDS = 1;
+/** How long a move of the project to another shard delays a caller before the commit fails. */
+const MOVE_MS = 5_000;
+const MOVE_AGAIN_MS = 50;
 
 /** Commits events and messages for waiting callers. Rejects instead of retrying a commit. */
 export class EventCreator {
@@ -66,13 +72,11 @@ export class EventCreator {
   async commit(message: ReadyMessage): Promise<readonly Creation[]> {
     const created = new Set<string>();
     for (;;) {
-      const isNew = await this.#push(message);
+      const isNew = await this.#pushToShard(message);
       for (const event of message.events) if (isNew(event)) created.add(event.id);
       const ids = await Promise.all(
         message.events.map(async (event) =>
-          created.has(event.id)
-            ? event.id
-            : originalOf(await this.options.dataOf(event.projectId), event),
+          created.has(event.id) ? event.id : this.#originalOf(event),
         ),
       );
       // If an id is missing, an idempotency key expired between the two statements, so the message
@@ -94,6 +98,33 @@ export class EventCreator {
         ? project?.endpointsOfOwner.has(ownerId!)
         : project?.endpoints.has(endpointId);
     return isKnown || hasTarget(database.pool, { projectId, endpointId, ownerId });
+  }
+
+  /** Pushes again while the project moves to another shard, with the new configuration. */
+  async #pushToShard(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+    const sinceMs = performance.now();
+    for (;;) {
+      try {
+        return await this.#push(message);
+      } catch (error) {
+        const isMoving =
+          isGatewayError(error, 'project_moved') && performance.now() - sinceMs < MOVE_MS;
+        if (!isMoving) throw error;
+        await sleep(MOVE_AGAIN_MS);
+        await this.options.configCache.refresh();
+      }
+    }
+  }
+
+  /** Returns the event that has the key: in this shard or, after a move, in a former one. */
+  async #originalOf(event: ReadyEvent): Promise<string | undefined> {
+    const { dataOf, former } = this.options;
+    const { projectId } = event;
+    for (const pool of [await dataOf(projectId), ...(former?.pools(projectId) ?? [])]) {
+      const id = await originalOf(pool, event);
+      if (id !== undefined) return id;
+    }
+    return undefined;
   }
 
   #push(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {

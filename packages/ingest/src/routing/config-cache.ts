@@ -40,6 +40,11 @@ interface LoadedProject {
   readonly sources: readonly PausableSource[];
 }
 
+/** The configuration that accepting events over HTTP needs. */
+export interface IntakeConfig extends Pick<ConfigCache, 'isCurrent' | 'refresh' | 'invalidate'> {
+  readonly projects: Pick<ConfigCache['projects'], 'get'>;
+}
+
 /**
  * The configuration in memory, so that routing and sending never query Postgres. Refreshed on
  * notifications, and periodically in case one was lost.

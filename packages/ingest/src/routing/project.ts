@@ -14,6 +14,7 @@ import {
   type CircuitBreakerConfig,
   type EndpointRecord,
   type ProjectRecord,
+  type RoutedProjectRecord,
   type ProjectTexts,
   type SignatureConfig,
   type Strategy,
@@ -56,6 +57,9 @@ export interface Project extends RoutedProject<Endpoint> {
   readonly type: ProjectRecord['type'];
   /** The shard that takes new events. */
   readonly shard: string;
+  /** Shards that may have accepted a message that is delivered again. Empty without a move. */
+  readonly formerShards: readonly string[];
+  readonly movedAtMs: number;
   /** Active subscriptions by the digest of their text. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
   /** The function version of each active subscription by id, or null if it has no function. */
@@ -83,7 +87,7 @@ export function* projectOf(
   before: Pick<Project, 'subscriptionsOfText'> | undefined,
   onInvalid: (row: ActiveSubscription, error: unknown) => void,
 ): Generator<void, Project> {
-  const record = JSON.parse(texts.project[0]!) as ProjectRecord;
+  const record = JSON.parse(texts.project[0]!) as RoutedProjectRecord;
   const endpoints: Endpoint[] = [];
   for (const text of texts.endpoints) {
     endpoints.push(endpointOf(JSON.parse(text) as EndpointRecord, record));
@@ -109,11 +113,13 @@ export function* projectOf(
     record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
   const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
-  const { id, type, shard } = record;
+  const { id, type, shard, former_shards: formerShards, moved_at_ms: movedAtMs } = record;
   return {
     id,
     type,
     shard,
+    formerShards,
+    movedAtMs: movedAtMs ?? 0,
     eventTypes,
     subscriptionsOfText: subscriptions,
     functionVersions,

@@ -1,6 +1,6 @@
 import type { Database } from '@gateway/store/postgres';
 import { DEFAULT_SHARD, readProjectShards } from '@gateway/store/shards';
-import type { ConfigCache } from './config-cache.js';
+import type { IntakeConfig } from './config-cache.js';
 
 /** Returns the shard that takes the new events of a project. */
 export type ShardOf = (projectId: string) => string | Promise<string>;
@@ -10,7 +10,7 @@ export type ShardOf = (projectId: string) => string | Promise<string>;
  * not loaded yet.
  */
 export function shardFinder(
-  configCache: Pick<ConfigCache, 'projects'>,
+  configCache: Pick<IntakeConfig, 'projects'>,
   { pool }: Pick<Database, 'pool'>,
 ): ShardOf {
   return (projectId) =>

@@ -9,7 +9,7 @@ import type { Functions } from '@gateway/ingest/once/functions';
 import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
 import type { EventCreator } from '@gateway/ingest/commit/event-creator';
-import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
+import type { IntakeConfig } from '@gateway/ingest/routing/config-cache';
 import type { ShardOf } from '@gateway/ingest/routing/shard-of';
 import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
@@ -74,7 +74,7 @@ export interface AppContext extends ServerContext {
   readonly receive: ReceiveBody;
   readonly takeShare: TakeShare;
   readonly keyUse: KeyUse;
-  readonly configCache: ConfigCache;
+  readonly configCache: IntakeConfig;
   readonly shardOf: ShardOf;
   /** Runs `work` on a read replica of the default shard, or on the primary. */
   readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;

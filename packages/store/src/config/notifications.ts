@@ -154,17 +154,19 @@ export async function endNotifications(
 }
 
 /**
- * Returns the open notifications of failing endpoints, open circuit breakers and failing sources, and whether the agent that
- * raised each is alive.
+ * Returns the open notifications of a shard's failing endpoints, open circuit breakers and failing
+ * sources, and whether the agent that raised each is alive.
  */
-export async function readOpenNotifications({ control, data }: Planes) {
+export async function readOpenNotifications({ control, data }: Planes, shard: string) {
   const { rows: open } = await control.query<{
     kind: NotificationKind;
     subject: string;
     raised_by: number | null;
   }>({
     name: 'open-notifications',
-    text: `select kind, subject, raised_by from notifications where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')`,
+    text: `select kind, subject, raised_by from notifications n where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
+             and not exists (select from projects p where p.id = n.project_id and p.shard <> $1)`,
+    values: [shard],
   });
   if (open.length === 0) return [];
   const { rows: agents } = await data.query<{ id: number }>({

@@ -68,8 +68,12 @@ export interface ProjectRecord {
   readonly name: string;
   readonly type: 'outgoing' | 'incoming';
   readonly config: ProjectConfig;
-  /** The shard that takes new events. */
-  readonly shard: string;
+}
+
+/** A project as agents read it. */
+export interface RoutedProjectRecord extends ProjectRecord, ProjectShards {
+  /** The time of the last move to another shard, in epoch milliseconds. */
+  readonly moved_at_ms: number | null;
 }
 
 export interface ProjectRow extends ProjectRecord, ProjectShards {

@@ -22,7 +22,7 @@ export interface NamedSubscription extends Pick<
 }
 
 export interface RoutingRecords {
-  readonly project: Omit<ProjectRecord, 'shard'> & { readonly deleted_at: Date | null };
+  readonly project: ProjectRecord & { readonly deleted_at: Date | null };
   readonly endpoints: readonly NamedEndpoint[];
   readonly subscriptions: readonly NamedSubscription[];
 }

@@ -89,11 +89,11 @@ export async function readProjects(
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
            live as (
-             select asked.n, p.id, p.name, p.type, p.config, p.shard from asked join projects p on p.id = asked.id and p.deleted_at is null
+             select asked.n, p.id, p.name, p.type, p.config, p.shard, p.former_shards, p.moved_at from asked join projects p on p.id = asked.id and p.deleted_at is null
              where $3::text is null or p.shard = $3 or $3 = any (p.former_shards)
            ),
            records(n, part, text) as materialized (
-             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard)::text from live
+             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard, 'former_shards', former_shards, 'moved_at_ms', (extract(epoch from moved_at) * 1000)::float8)::text from live
              union all ${records('endpoints', columnsOf(endpointRecord))}
              union all ${records('subscriptions', `${columnsOf(subscriptionRecord)}, case when function is not null then updated_at end as function_version`, 'not is_disabled')}
              union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text is null or u.shard = $3)')}

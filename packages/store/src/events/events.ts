@@ -6,6 +6,7 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from './message-arrivals.js';
+import { MOVED, NOT_MOVED } from './moved-projects.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
@@ -55,6 +56,8 @@ export interface EventBatch {
   /** The agent that claims deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
+  /** Accepts events of projects that have moved: those of a message that stayed behind. */
+  readonly evenIfMoved?: boolean;
 }
 
 const EVENT = membersOf<NewEvent>(
@@ -79,7 +82,7 @@ function insertDeliveries(first: number, condition = 'true'): string {
 }
 
 /** The number of parameters of `accept` without messages. */
-const PARAMETERS = EVENT.length + DELIVERY.length + 3;
+const PARAMETERS = EVENT.length + DELIVERY.length + 4;
 
 /*
  * One statement and one commit per micro-batch. Locks only inserted rows, all keys first and then
@@ -95,9 +98,10 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
     from ${batchRows(EVENT, 1, { messageType: 'message_type', status: 'event_status' })}
   ),
   ${DATED_BY_ARRIVAL},
+  ${MOVED('not $31::boolean')},
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null order by project, key
+    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null and ${NOT_MOVED} order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
       where idempotency_keys.expires_at - excluded.expires_at <= make_interval(secs => -$29::int)
     returning event_id
@@ -106,7 +110,7 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
     insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
     select project, message, occurred_at, source, coordinates, digest, type, message_type, endpoint, owner, key, status, outcome, headers, notes, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else message in (select event_id from k) end
-      and ${NOT_DATED_BY_ARRIVAL}
+      and ${NOT_DATED_BY_ARRIVAL} and ${NOT_MOVED}
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
@@ -131,7 +135,8 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
 
 /**
  * Commits events with their deliveries, all or nothing. The events must have distinct ids and
- * idempotency keys. Duplicates, whose id or unexpired key already exists, change nothing. A message
+ * idempotency keys. Duplicates, whose id or unexpired key already exists, and events of projects
+ * that have moved to another shard (`readMoved`) change nothing. A message
  * is stored if one of its events is new. Returns the ids of new events, or `all`.
  */
 export async function acceptEvents(
@@ -155,6 +160,7 @@ export async function acceptEvents(
       batch.agentId,
       batch.idempotencyWindowSeconds,
       events.length,
+      batch.evenIfMoved ?? false,
       ...(keeps ? messageTexts(messages) : []),
     ],
   });

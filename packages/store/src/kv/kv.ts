@@ -5,7 +5,7 @@ import { DEFAULT_SHARD } from '../shards/shards.js';
  * The queues between commit and delivery: `create-event` and `match-subscriptions` (the workflow
  * queue of the spec) for pending events, `first-attempts` for routed ones.
  */
-type QueueKind = 'create-event' | 'match-subscriptions' | 'first-attempts';
+export type QueueKind = 'create-event' | 'match-subscriptions' | 'first-attempts';
 
 /** A queue of the default shard or, with its name, of another one. */
 export type QueueName = QueueKind | `${QueueKind}:${string}`;

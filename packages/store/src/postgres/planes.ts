@@ -18,6 +18,7 @@ export const DATA_TABLES: readonly string[] = [
   'idempotency_keys',
   'message_arrivals',
   'metric_samples',
+  'moved_projects',
   'quarantined_messages',
 ];
 

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { findSourceIds } from '../config/sources.js';
 import { bytesText } from '../events/kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from '../events/message-arrivals.js';
+import { MOVED, NOT_MOVED } from '../events/moved-projects.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { clean, timeAt } from '../postgres/columns.js';
@@ -23,7 +24,8 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Stores rejected messages, leaving existing ones unchanged. Returns the messages not stored:
+ * Stores rejected messages, leaving existing ones and projects that have moved to another shard
+ * (`readMoved`) unchanged. Returns the messages not stored:
  * `same` if already stored, `other` if the stored message with this id has different bytes. Locks
  * the inserted rows in sorted order.
  */
@@ -40,10 +42,11 @@ export async function quarantineMessages(
              from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
                as u(start, length, project, message, source, ms, coordinates, code, reason, headers)
            ),
-           ${DATED_BY_ARRIVAL}
+           ${DATED_BY_ARRIVAL},
+           ${MOVED()}
            insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
            select project, message, source, occurred_at, coordinates, code, reason, headers, raw from u
-           where ${NOT_DATED_BY_ARRIVAL}
+           where ${NOT_DATED_BY_ARRIVAL} and ${NOT_MOVED}
            order by project, message
            on conflict do nothing returning id`,
     values: [

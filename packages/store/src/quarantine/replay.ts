@@ -87,6 +87,7 @@ export async function replayQuarantinedMessage(
             events,
             deliveries: [],
             agentId: 0,
+            evenIfMoved: true,
             idempotencyWindowSeconds,
           })
         : undefined;

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { withConnection } from '../postgres/advisory-lock.js';
+import type { Planes } from '../postgres/planes.js';
+import { LOCK_NOT_AVAILABLE, sqlState } from '../postgres/sqlstate.js';
+
+/** The maximum wait for the statements that accept events now, which last milliseconds. */
+const LOCK_TIMEOUT_MS = 500;
+const TRIES = 20;
+
+interface Move {
+  readonly projectId: string;
+  readonly to: string;
+}
+
+/**
+ * Moves a project to another shard: new events go there at once, and what the former shard has is
+ * delivered and kept there. Returns false if the project is on the shard already, or does not exist.
+ *
+ * Three commits in two databases. First the former shard refuses new events of the project, then
+ * the new one accepts them, and then the configuration names it. A process that ends in between
+ * leaves a project whose events wait: an agent or another call (`finishMoves`) ends the move.
+ *
+ * @param pools.from the former shard
+ * @param pools.into the new shard
+ */
+export async function moveProject(
+  pools: { readonly control: Pool; readonly from: Pool; readonly into: Pool },
+  { projectId, from, to }: Move & { readonly from: string },
+): Promise<boolean> {
+  if (from === to) return false;
+  await refuseEvents(pools.from, { projectId, to });
+  await acceptAgain(pools.into, [projectId]);
+  return (await switchShard(pools.control, from, [{ projectId, to }])) > 0;
+}
+
+/**
+ * Ends moves that a process has begun and not ended. Returns the number of moved projects.
+ *
+ * @param shard the name of the shard in `data`
+ * @param poolOf returns the pool of a shard
+ */
+export async function finishMoves(
+  { control, data }: Planes,
+  shard: string,
+  poolOf: (name: string) => Pool,
+): Promise<number> {
+  const { rows } = await data.query<Move>({
+    name: 'all-moved',
+    text: 'select project_id as "projectId", to_shard as "to" from moved_projects',
+  });
+  if (rows.length === 0) return 0;
+  const { rows: left } = await control.query<{ id: string }>({
+    name: 'moves-left',
+    text: 'select id from projects where id = any ($1::uuid[]) and shard = $2',
+    values: [rows.map(({ projectId }) => projectId), shard],
+  });
+  const moves = rows.filter(({ projectId }) => left.some(({ id }) => id === projectId));
+  for (const { projectId, to } of moves) await acceptAgain(poolOf(to), [projectId]);
+  return moves.length === 0 ? 0 : switchShard(control, shard, moves);
+}
+
+/**
+ * Makes a shard refuse new events of a project. When it resolves, all that the shard has accepted of
+ * the project is committed, because statements that accept events read this table.
+ */
+async function refuseEvents(pool: Pool, { projectId, to }: Move): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await withConnection(pool, async (client) => {
+        await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+        await client.query('lock table moved_projects in access exclusive mode');
+        await client.query(
+          `insert into moved_projects (project_id, to_shard) values ($1, $2)
+           on conflict (project_id) do update set to_shard = excluded.to_shard`,
+          [projectId, to],
+        );
+        await client.query('commit');
+      });
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE || tries === TRIES) throw error;
+      await sleep(LOCK_TIMEOUT_MS);
+    }
+  }
+}
+
+/** Makes a shard accept new events of projects that had moved away. */
+async function acceptAgain(pool: Pool, projectIds: readonly string[]): Promise<void> {
+  await pool.query('delete from moved_projects where project_id = any ($1::uuid[])', [projectIds]);
+}
+
+async function switchShard(control: Pool, from: string, moves: readonly Move[]): Promise<number> {
+  const { rowCount } = await control.query(
+    `update projects p set shard = m.shard, former_shards = array_prepend($1, array_remove(p.former_shards, m.shard)), moved_at = now()
+     from unnest($2::uuid[], $3::text[]) m(id, shard) where p.id = m.id and p.shard = $1`,
+    [from, moves.map(({ projectId }) => projectId), moves.map(({ to }) => to)],
+  );
+  return rowCount ?? 0;
+}
+
+/** The tables with rows of a project other than events and deliveries, which retention deletes. */
+const LEFT_BEHIND = [
+  'idempotency_keys',
+  'message_arrivals',
+  'event_counts',
+  'event_delivery_counts',
+  'delivery_attempt_counts',
+  'count_changes',
+  'activity',
+  'backlog_samples',
+  'moved_projects',
+];
+/** Longer than any idempotency window that is in use, and than sources redeliver. */
+const FORGET_AFTER = '2 days';
+
+/**
+ * Forgets a shard as a former one of projects of which retention has left nothing there. Returns the
+ * number of projects.
+ */
+export async function forgetFormerShard({ control, data }: Planes, shard: string): Promise<number> {
+  const { rows: moved } = await control.query<{ id: string }>(
+    `select id from projects where shard <> $1 and $1 = any (former_shards) and moved_at < now() - interval '${FORGET_AFTER}'`,
+    [shard],
+  );
+  if (moved.length === 0) return 0;
+  const { rows: empty } = await data.query<{ id: string }>(
+    `select id from unnest($1::uuid[]) u(id)
+     where not exists (select from events where project_id = u.id) and not exists (select from event_deliveries where project_id = u.id)
+       and not exists (select from quarantined_messages where project_id = u.id)`,
+    [moved.map(({ id }) => id)],
+  );
+  const ids = empty.map(({ id }) => id);
+  if (ids.length === 0) return 0;
+  await control.query(
+    'update projects set former_shards = array_remove(former_shards, $1) where id = any ($2::uuid[]) and shard <> $1',
+    [shard, ids],
+  );
+  for (const table of LEFT_BEHIND)
+    await data.query(`delete from ${table} where project_id = any ($1::uuid[])`, [ids]);
+  return ids.length;
+}

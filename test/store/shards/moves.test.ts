@@ -1,0 +1,161 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { acceptEvents } from '#store/events/events';
+import { readKnown, readMoved } from '#store/events/moved-projects';
+import { migrateUp } from '#store/postgres/migrate';
+import { quarantineMessages } from '#store/quarantine/messages';
+import { finishMoves, forgetFormerShard, moveProject } from '#store/shards/moves';
+import { readProjectShards } from '#store/shards/shards';
+import { database } from '../../support/database.js';
+import { until } from '../../support/until.js';
+import { batch, newEvents, quarantinedMessage, sorted } from '../batches.js';
+import { makeProject } from '../made.js';
+import { migratedDatabase, openUrl } from '../migrated.js';
+
+const moves = suite('store/shards/moves');
+
+const control = await migratedDatabase();
+const empty = await database();
+const other = openUrl(empty.url);
+moves.before(async () => {
+  await migrateUp(other, { shard: 'other' });
+  await control.rows(`insert into shards (name, schema_name) values ('other', 'elsewhere')`);
+});
+moves.after(async () => {
+  await Promise.all([other.close(), control.close()]);
+  await empty.close();
+});
+
+const poolOf = (name: string) => (name === 'default' ? control.pool : other.pool);
+
+async function project() {
+  const { id: projectId } = await makeProject(control);
+  const move = (from: string, to: string) =>
+    moveProject(
+      { control: control.pool, from: poolOf(from), into: poolOf(to) },
+      { projectId, from, to },
+    );
+  return { projectId, move, shards: () => readProjectShards(control.pool, projectId) };
+}
+
+moves(
+  'after a move, the former shard accepts nothing of the project, and others go on',
+  async () => {
+    const { projectId, move, shards } = await project();
+    const mine = newEvents(1, { projectId, idempotencyKey: 'a' });
+    assert.is(await acceptEvents(control.pool, batch(mine)), 'all');
+    assert.ok(await move('default', 'other'));
+    assert.not(await move('default', 'other'), 'moved already');
+    assert.equal(await shards(), { shard: 'other', former_shards: ['default'] });
+
+    const late = newEvents(1, { projectId, idempotencyKey: 'b' });
+    const theirs = newEvents(1, { projectId: (await project()).projectId });
+    assert.equal(
+      await acceptEvents(control.pool, batch(sorted([...late, ...theirs]))),
+      new Set([theirs[0]!.id]),
+    );
+    assert.equal(await readMoved(control.pool, [projectId]), new Map([[projectId, 'other']]));
+    const keys = await control.rows('select key from idempotency_keys where project_id = $1', [
+      projectId,
+    ]);
+    assert.equal(keys, [{ key: 'a' }], 'a refused event takes no key');
+    const message = quarantinedMessage({ projectId });
+    assert.equal([...(await quarantineMessages(control.pool, [message])).keys()], [message]);
+    assert.equal((await quarantineMessages(other.pool, [message])).size, 0);
+
+    assert.is(await acceptEvents(other.pool, batch(late)), 'all');
+    const again = { ...newEvents(1, { projectId })[0]!, idempotencyKey: 'a' };
+    assert.equal(
+      await readKnown(control.pool, [...mine, ...late, again]),
+      new Set([mine[0]!.id, again.id]),
+    );
+  },
+);
+
+moves('a project that comes back is accepted where it was before', async () => {
+  const { projectId, move, shards } = await project();
+  assert.ok(await move('default', 'other'));
+  assert.ok(await move('other', 'default'));
+  assert.equal(await shards(), { shard: 'default', former_shards: ['other'] });
+  assert.is(await acceptEvents(control.pool, batch(newEvents(1, { projectId }))), 'all');
+  assert.equal(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), new Set());
+});
+
+moves('a move waits for commits under way, and a commit that waits for it is refused', async () => {
+  const { projectId, move } = await project();
+  const client = await control.pool.connect();
+  await client.query('begin');
+  await acceptEvents(client, batch(newEvents(1, { projectId })));
+  let moved = false;
+  const moving = move('default', 'other').then(() => (moved = true));
+  await until('the move to wait', async () => {
+    const rows = await control.rows(
+      `select from pg_locks where relation = 'moved_projects'::regclass and not granted`,
+    );
+    return rows.length === 1;
+  });
+  assert.not(moved);
+  const waiting = acceptEvents(control.pool, batch(newEvents(1, { projectId })));
+  await client.query('commit');
+  client.release();
+  await moving;
+  // It waited behind the move or came before it; one after the move is refused.
+  await waiting;
+  const count = async () =>
+    (await control.rows('select from events where project_id = $1', [projectId])).length;
+  const before = await count();
+  assert.equal(await acceptEvents(control.pool, batch(newEvents(1, { projectId }))), new Set());
+  assert.is(await count(), before);
+});
+
+moves('a commit that waited for the lock of a move sees the move', async () => {
+  const { projectId } = await project();
+  const client = await control.pool.connect();
+  await client.query('begin');
+  await client.query('lock table moved_projects in access exclusive mode');
+  const waiting = acceptEvents(control.pool, batch(newEvents(1, { projectId })));
+  await until('the commit to wait', async () => {
+    const rows = await control.rows(
+      `select from pg_locks where relation = 'moved_projects'::regclass and not granted`,
+    );
+    return rows.length === 1;
+  });
+  await client.query(`insert into moved_projects values ($1, 'other')`, [projectId]);
+  await client.query('commit');
+  client.release();
+  assert.equal(await waiting, new Set());
+});
+
+moves('a move whose process ended in between is ended by another', async () => {
+  const { projectId, shards } = await project();
+  await control.rows(`insert into moved_projects values ($1, 'other')`, [projectId]);
+  await empty.rows(`insert into moved_projects values ($1, 'default')`, [projectId]);
+  const planes = { control: control.pool, data: control.pool };
+  assert.ok((await finishMoves(planes, 'default', poolOf)) > 0);
+  assert.is(await finishMoves(planes, 'default', poolOf), 0);
+  assert.equal(await shards(), { shard: 'other', former_shards: ['default'] });
+  assert.is(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), 'all');
+});
+
+moves('a former shard is forgotten when retention has left nothing there', async () => {
+  const { projectId, move, shards } = await project();
+  const [event] = newEvents(1, { projectId, idempotencyKey: newId() });
+  await acceptEvents(control.pool, batch([event!]));
+  await move('default', 'other');
+  const planes = { control: control.pool, data: control.pool };
+  await control.rows(`update projects set moved_at = now() - interval '3 days' where id = $1`, [
+    projectId,
+  ]);
+  assert.is(await forgetFormerShard(planes, 'default'), 0);
+  await control.rows('delete from events where project_id = $1', [projectId]);
+  assert.is(await forgetFormerShard(planes, 'default'), 1);
+  assert.equal(await shards(), { shard: 'other', former_shards: [] });
+  assert.equal(
+    await control.rows('select from idempotency_keys where project_id = $1', [projectId]),
+    [],
+  );
+  assert.equal(await readMoved(control.pool, [projectId]), new Map());
+});
+
+moves.run();
