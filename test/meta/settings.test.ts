@@ -91,6 +91,7 @@ const TESTED: Record<string, readonly string[]> = {
     'metrics.metrics_backend',
   ],
   'test/e2e/logs.test.ts': ['logger.level'],
+  'test/e2e/managed-postgres.test.ts': ['database.pooled'],
   'test/e2e/metrics-gates.test.ts': ['metrics.enabled', 'metrics.bearer_token'],
   'test/e2e/pooler.test.ts': ['database.direct.host', 'database.direct.port'],
   'test/e2e/replicas.test.ts': ['database.replicas', 'database.max_replica_lag_seconds'],

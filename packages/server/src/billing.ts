@@ -117,15 +117,15 @@ interface Posting {
 async function postUnposted(posting: Posting): Promise<{ posted: number; rejected?: Error }> {
   const { database } = posting;
   if (!(await hasUnposted(database.pool))) return { posted: 0 };
-  // The lock belongs to this connection. If it breaks, another server can post, and the next
-  // statement here fails.
+  // The lock belongs to this connection. If it breaks, another server can post the same records,
+  // with the same Idempotency-Key.
   const client = await database.connect();
   let posted = 0;
   let rejected: Error | undefined;
   try {
     if (!(await lockBilling(client))) return { posted };
     for (let last: UsageDay | undefined, page: UsageDay[] = []; ; last = page.at(-1)) {
-      page = await closeUnposted(client, PAGE_RECORDS, last);
+      page = await closeUnposted(database.pool, PAGE_RECORDS, last);
       for (const record of page) {
         try {
           await post(record, posting);
@@ -134,7 +134,7 @@ async function postUnposted(posting: Posting): Promise<{ posted: number; rejecte
           rejected ??= error;
           continue;
         }
-        await markPosted(client, record);
+        await markPosted(database.pool, record);
         posted++;
       }
       if (page.length < PAGE_RECORDS) return { posted, ...(rejected ? { rejected } : {}) };

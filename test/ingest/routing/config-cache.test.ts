@@ -33,14 +33,17 @@ interface Scene {
 /** Runs a test with a config cache on a private database behind a proxy. */
 async function scene(
   test: (scene: Scene) => Promise<void>,
-  { intervalMs = 60_000 } = {},
+  { intervalMs = 60_000, pooled = false } = {},
 ): Promise<void> {
   const db = await migratedDatabase();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, {
-    poolSize: 2,
-    name: 'gateway-agent',
-  });
+  const database = openDatabase(
+    { ...agentConfig(db.url, {}, postgres.port).database, pooled },
+    {
+      poolSize: 2,
+      name: 'gateway-agent',
+    },
+  );
   const { log, lines } = keptLog();
   const configCache = new ConfigCache(database, { intervalMs, eventLoopMs: 40, log });
   try {
@@ -82,6 +85,20 @@ memory('a project that rejects unknown event types accepts a new one as soon as 
     ]);
     await until('the new event type', () => configCache.accepts(strict, 'order.lost'));
   }),
+);
+
+memory('where Postgres cannot notify, a change is read within a second', () =>
+  scene(
+    async ({ db, configCache }) => {
+      await configCache.start();
+      const project = await makeProject(db);
+      await until('the new project', () => configCache.projects.has(project), {
+        withinMs: 1_000,
+        everyMs: 5,
+      });
+    },
+    { pooled: true },
+  ),
 );
 
 memory('a rate limit is a rate per second, of the endpoint or else of the project', () =>

@@ -11,7 +11,8 @@ export interface PgBouncer extends ServerProcess {
 }
 
 /**
- * Starts Debian's `pgbouncer` in transaction mode, for all databases of a Postgres.
+ * Starts Debian's `pgbouncer` in transaction mode, for all databases of a Postgres. Its sessions have
+ * the user of the URL.
  * @param more additional settings of the section `pgbouncer`,
  * `{ ignore_startup_parameters: 'options' }`
  * @throws `Unavailable` if it cannot be installed
@@ -24,7 +25,7 @@ export async function startPgBouncer(
   const folder = tempFolder('pgbouncer');
   const user = unprivilegedUser();
   if (user) fs.chownSync(folder, user.uid, user.gid);
-  const { hostname, port: postgresPort } = new URL(postgresUrl);
+  const { hostname, port: postgresPort, username } = new URL(postgresUrl);
   const port = await freePort();
   const settings = {
     listen_addr: '127.0.0.1',
@@ -44,7 +45,7 @@ export async function startPgBouncer(
     file,
     [
       '[databases]',
-      `* = host=${hostname} port=${postgresPort} user=postgres`,
+      `* = host=${hostname} port=${postgresPort} user=${username}`,
       '[pgbouncer]',
       ...lines,
       '',

@@ -44,6 +44,11 @@ function* connectionConflicts(config: Config): Generator<Conflict> {
   const options = parseDatabaseOptions(config.database.options);
   if ('wrong' in options)
     yield ['database.options', `database.options ${options.wrong}`, options.hint];
+  if (config.database.pooled && config.database.direct.host !== undefined)
+    yield [
+      'database.pooled',
+      'database.pooled and database.direct.host are both set; set only one of them',
+    ];
   yield* emptyAddresses('database.replicas', config.database.replicas);
   if (config.kv.type !== 'redis') return;
   yield* kvPlaceConflicts(config);

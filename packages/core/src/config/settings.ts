@@ -276,6 +276,8 @@ export const settings = {
     summary: 'Host of Postgres itself, for long-lived sessions, if database.host is a connection pooler in transaction mode.' },
   'database.direct.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_DIRECT_PORT',
     summary: 'Port of Postgres itself, with database.direct.host.' },
+  'database.pooled': { type: 'boolean', default: false, env: 'GATEWAY_DB_POOLED',
+    summary: 'The database is reachable only through a connection pooler in transaction mode: poll for changes, and hold locks in transactions.' },
   'database.replicas': { type: 'list', default: [], format: 'address', env: 'GATEWAY_DB_REPLICAS',
     summary: 'Streaming replicas of the database, as <host>:<port>, for lists, searches and metrics. User, password, database and options are the same.' },
   'database.max_replica_lag_seconds': { type: 'integer', default: 5, min: 2, max: 300, env: 'GATEWAY_DB_MAX_REPLICA_LAG_SECONDS',

@@ -111,7 +111,7 @@ export const errors = {
   database_forbidden: row(503, 'Postgres at {host}:{port} denies the user {username} a permission that the gateway needs: {reason}',
     `make {username} the owner of the tables in {database}, or set ${DB_USERNAME} to the owner, who ran \`gateway migrate up\``),
   database_pooled: row(503, 'a connection pooler answers at {host}:{port}, where Postgres itself is expected: {reason}',
-    'set database.direct.host (GATEWAY_DB_DIRECT_HOST) and database.direct.port (GATEWAY_DB_DIRECT_PORT) to Postgres itself, and the pooler to transaction mode; docs/guides/deploy.md, Connection pooler'),
+    'set database.direct.host (GATEWAY_DB_DIRECT_HOST) and database.direct.port (GATEWAY_DB_DIRECT_PORT) to Postgres itself, or database.pooled (GATEWAY_DB_POOLED) to true if only the pooler is reachable, and the pooler to transaction mode; docs/guides/deploy.md, Connection pooler'),
   database_setting: row(503, 'Postgres at {host}:{port} runs sessions of the gateway with {name} = {value}, set by {origin}; the gateway needs {needed}', '{remedy}'),
   database_encoding: row(503, 'the database {database} on Postgres at {host}:{port} has the encoding {encoding}, which cannot store all text; the gateway requires UTF8',
     `create a database with \`createdb --encoding UTF8 --template template0 gateway\`, and set database.database (--db-database, GATEWAY_DB_DATABASE) to it; move existing data with pg_dump and pg_restore`),

@@ -35,6 +35,9 @@ const READ_BURST_MS = 200;
  */
 const CONFIG_AGE_MAX_MS = 3_000;
 
+/** The interval of version queries where Postgres cannot notify (`database.pooled`). */
+const POLL_MS = 500;
+
 interface LoadedProject {
   readonly project: Project;
   readonly sources: readonly PausableSource[];
@@ -146,7 +149,8 @@ export class ConfigCache {
     await this.#notifications.start();
     // Read again, because notifications sent before this connection listened were missed.
     await this.refresh();
-    const { intervalMs, verifyMs } = this.options;
+    const { intervalMs } = this.options;
+    const verifyMs = this.database.canListen ? this.options.verifyMs : POLL_MS;
     this.#timer = setInterval(() => void this.refresh(), intervalMs);
     if (verifyMs !== undefined) void this.#verify(verifyMs);
   }

@@ -10,7 +10,7 @@ export class ConfigNotifications {
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
 
-  constructor(private readonly database: Pick<Database, 'connect'>) {}
+  constructor(private readonly database: Pick<Database, 'connect' | 'canListen'>) {}
 
   /**
    * Sets a channel's listener. Call before `start`. An empty payload means that notifications may
@@ -20,9 +20,11 @@ export class ConfigNotifications {
     this.#channels.set(channel, listener);
   }
 
-  /** Connects and starts to listen. Rejects if Postgres is unreachable. */
-  start(): Promise<void> {
-    return this.#listen(0);
+  /**
+   * Connects and starts to listen, unless a pooler prevents it. Rejects if Postgres is unreachable.
+   */
+  async start(): Promise<void> {
+    if (this.database.canListen) await this.#listen(0);
   }
 
   /** Stops listening and closes the connection. Never rejects. */

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Querier } from './connection.js';
 import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 /**
@@ -31,8 +32,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Runs `work` under a session-level advisory lock. Returns undefined if another session holds it.
- * `signal` aborts as in `withConnection`.
+ * Runs `work` under an advisory lock. Returns undefined if another process holds it. `signal` aborts
+ * as in `withConnection`.
  */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
@@ -40,6 +41,7 @@ export function withAdvisoryLock<T>(
   work: (client: pg.PoolClient) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
+  if (pool.options.isPooled) return withTransactionLock(pool, name, work, signal);
   const locked = async (client: pg.PoolClient) => {
     const { rows } = await client.query<{ mine: boolean }>(
       'select pg_try_advisory_lock(hashtext($1)) as mine',
@@ -51,6 +53,49 @@ export function withAdvisoryLock<T>(
     return result;
   };
   return withConnection(pool, locked, signal);
+}
+
+/**
+ * Behind a pooler, a session's lock would stay in a session that others use next. The pooler leaves
+ * an open transaction its session, so that holds the lock, and `work` runs on another connection. The
+ * idle transaction has no snapshot and holds back no vacuum.
+ */
+function withTransactionLock<T>(
+  pool: pg.Pool,
+  name: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const locked = async (holder: pg.PoolClient) => {
+    const lost = new AbortController();
+    holder.once('end', () => lost.abort());
+    await holder.query('begin');
+    const result = (await tryTransactionLock(holder, name))
+      ? await withConnection(
+          pool,
+          work,
+          AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]),
+        )
+      : undefined;
+    await holder.query('commit');
+    return result;
+  };
+  return withConnection(pool, locked, signal);
+}
+
+/**
+ * Tries to take an advisory lock, which the open transaction of the client holds until it ends. The
+ * transaction may be idle for as long as the work takes.
+ */
+export async function tryTransactionLock(client: Querier, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ mine: boolean }>(
+    'select pg_try_advisory_xact_lock(hashtext($1)) as mine',
+    [name],
+  );
+  // This also ends the portal of the statement above, whose snapshot would hold back vacuum and
+  // `create index concurrently`.
+  await client.query('set local idle_in_transaction_session_timeout = 0');
+  return rows[0]!.mine;
 }
 
 /**

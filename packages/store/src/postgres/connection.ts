@@ -61,16 +61,18 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
  */
 export function directConnection<
   Connection extends pg.ClientConfig & { readonly session: string | undefined },
->({ direct }: DatabaseSettings, connection: Connection): Connection | undefined {
-  if (direct?.host === undefined) return undefined;
+>({ direct, pooled }: DatabaseSettings, connection: Connection): Connection | undefined {
+  if (direct?.host === undefined && !pooled) return undefined;
   if (connection.session) {
-    const sentence =
-      'database.options holds options=…, which a pooler in transaction mode (database.direct.host is set) would not keep; set them for the role in Postgres';
+    const setting = pooled ? 'database.pooled' : 'database.direct.host';
+    const sentence = `database.options holds options=…, which a pooler in transaction mode (${setting} is set) would not keep; set them for the role in Postgres`;
     throw new GatewayError('invalid_settings', {
       problems: [{ key: 'database.options', origin: 'database.options', sentence }],
     });
   }
-  return { ...connection, host: direct.host, port: direct.port };
+  return direct?.host === undefined
+    ? undefined
+    : { ...connection, host: direct.host, port: direct.port };
 }
 
 /**

@@ -21,13 +21,15 @@ export interface Database {
    */
   readonly pool: pg.Pool;
   /**
-   * The pool of persistent sessions, for advisory locks. Same as `pool` unless that is behind a
-   * pooler.
+   * The pool for work under advisory locks. Same as `pool` unless that is behind a pooler. With
+   * `database.pooled`, its connections are no sessions either.
    */
   readonly sessions: pg.Pool;
   /** The only schema of the `search_path`. Undefined for the role's. */
   readonly schema: string | undefined;
-  /** Opens a persistent session outside the pools, for `listen`. The caller must end it. */
+  /** Whether `connect` opens a session, which can `listen`. False with `database.pooled`. */
+  readonly canListen: boolean;
+  /** Opens a connection outside the pools. The caller must end it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
 }
@@ -62,6 +64,8 @@ export type Plans = 'generic' | 'custom';
  * second connection.
  */
 const SESSIONS = 4;
+/** With `database.pooled`, each lock has a connection of its own, beside that of the work. */
+const POOLED_SESSIONS = 2 * SESSIONS + 1;
 
 interface OpenOptions {
   readonly poolSize: number;
@@ -76,7 +80,7 @@ interface OpenOptions {
 /**
  * Opens the pools, which connect on first use. The client waits a second longer than the statement
  * timeout `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
- * `database.host`, a pooler in transaction mode.
+ * `database.host`, a pooler in transaction mode. With `database.pooled`, there are no sessions.
  * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
  *   file cannot be used
  */
@@ -95,7 +99,8 @@ export function openDatabase(
       connection.session,
     ),
   });
-  const pooled: SessionStart = direct ? pooledParameters : started();
+  const isPooled = direct !== undefined || settings.pooled === true;
+  const pooled: SessionStart = isPooled ? pooledParameters : started();
   const connect = async (more: SessionConfig) => {
     const client = new SessionClient(more);
     client.on('error', () => undefined);
@@ -131,11 +136,13 @@ export function openDatabase(
   // A pooler announces PIDs other than the backends', so each address has its own detector, which
   // watches only connections to that address.
   const sessionDetector = direct ? detectorAt(direct, started()) : detector;
-  const pool = direct
-    ? openPool({ ...connection, start: pooled, max: poolSize }, detector)
-    : openSessions(poolSize);
-  if (direct) pool.on('connect', prepareNothing);
-  const sessions = direct ? openSessions(SESSIONS) : pool;
+  const openPooled = (max: number) =>
+    openPool({ ...connection, start: pooled, max, isPooled: true }, detector).on(
+      'connect',
+      prepareNothing,
+    );
+  const pool = isPooled ? openPooled(poolSize) : openSessions(poolSize);
+  const sessions = direct ? openSessions(SESSIONS) : isPooled ? openPooled(POOLED_SESSIONS) : pool;
   const openBuilder = () => {
     const { knex: create } = require('knex') as typeof import('knex');
     const opened = create({
@@ -164,9 +171,11 @@ export function openDatabase(
     },
     pool,
     sessions,
+    canListen: direct !== undefined || !isPooled,
     schema,
     async connect() {
-      const client = await connect({ ...(direct ?? connection), start: started() });
+      const start = direct ? started() : pooled;
+      const client = await connect({ ...(direct ?? connection), start });
       sessionDetector.watch(client);
       return client;
     },

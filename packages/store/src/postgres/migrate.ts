@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import { tryTransactionLock } from './advisory-lock.js';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
 import { estimateLocks, type LockEstimate } from './migration-locks.js';
@@ -332,7 +333,7 @@ export function createMigration(dir: string, name: string): string[] {
 }
 
 /**
- * Runs `work` under an advisory lock held by a separate session. Also resets Knex's own lock, a row
+ * Runs `work` under an advisory lock held by a transaction of its own. Also resets Knex's own lock, a row
  * that survives a killed process.
  */
 async function withMigrationLock<T>(
@@ -342,18 +343,22 @@ async function withMigrationLock<T>(
 ): Promise<T> {
   const client = await database.connect();
   try {
-    const { rows: locks } = await client.query<{ mine: boolean }>(
-      `select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`,
-    );
-    if (!locks[0]?.mine) {
-      onWait?.('another process is migrating this database');
-      await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    await client.query('begin');
+    // Polled, because a statement that waits for the lock has a snapshot, for which
+    // `create index concurrently` of the other process would wait.
+    for (
+      let isFirst = true;
+      !(await tryTransactionLock(client, 'gateway.migrate'));
+      isFirst = false
+    ) {
+      if (isFirst) onWait?.('another process is migrating this database');
+      await sleep(PAUSE_MS);
     }
-    const { rows } = await client.query<{ there: boolean }>(
+    const { rows } = await database.pool.query<{ there: boolean }>(
       `select to_regclass('${TABLE}_lock') is not null as there`,
     );
     if (rows[0]?.there)
-      await client.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
+      await database.pool.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
     return await work();
   } finally {
     await client.end();

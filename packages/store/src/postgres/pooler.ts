@@ -6,7 +6,7 @@ import type { Database } from './database.js';
 import { requireSettings } from './session-settings.js';
 
 /**
- * Checks that sessions are persistent, that both addresses lead to the same database, and that the
+ * Checks that sessions are persistent unless `database.pooled` is set, that both addresses lead to the same database, and that the
  * required settings are in effect.
  * @throws GatewayError `database_pooled` if a pooler in transaction mode is at
  *   `database.direct.host` or, without that, at `database.host`; `invalid_settings` if
@@ -22,7 +22,7 @@ export async function requireSessions(
   const isShared = await sharesSessions(sessions).catch((error: unknown) => {
     throw explainDatabaseError(error, { ...settings, host, port });
   });
-  if (isShared) {
+  if (isShared && !settings.pooled) {
     throw new GatewayError('database_pooled', {
       host,
       port,
@@ -30,7 +30,7 @@ export async function requireSessions(
     });
   }
   await requireSettings(pool, settings);
-  if (pool === sessions) return;
+  if (pool === sessions || settings.pooled) return;
   await requireSettings(sessions, { ...settings, host, port });
   const [pooled, direct] = await Promise.all([pool, sessions].map(identityOf));
   if (pooled === direct) return;

@@ -12,6 +12,10 @@ declare module 'pg' {
     getStartupConf(): Record<string, string>;
     end(): Promise<void>;
   }
+  interface PoolConfig {
+    /** Whether a pooler in transaction mode may run each transaction in another session. */
+    readonly isPooled?: boolean;
+  }
   interface QueryConfig {
     readonly query_timeout?: number;
   }

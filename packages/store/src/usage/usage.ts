@@ -1,3 +1,4 @@
+import { tryTransactionLock } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
 
 /**
@@ -137,12 +138,12 @@ export async function markPosted(
 }
 
 /**
- * Tries to take the billing lock, held until the connection ends. Returns false if another
- * connection holds it.
+ * Begins a transaction and tries to take the billing lock, held until the connection ends. Returns
+ * false if another connection holds it.
  */
 export async function lockBilling(client: Querier): Promise<boolean> {
-  const { rows } = await client.query<{ mine: boolean }>(
-    `select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`,
-  );
-  return rows[0]?.mine ?? false;
+  await client.query('begin');
+  const isMine = await tryTransactionLock(client, 'gateway.billing');
+  if (!isMine) await client.query('rollback');
+  return isMine;
 }
