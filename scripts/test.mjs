@@ -27,8 +27,11 @@ const isOnCitus = options.includes('--citus');
 const given = process.argv
   .slice(2)
   .flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
-const dataPlane = ['events', 'deliveries', 'quarantine', 'counts', 'retention'];
-const filters = isOnCitus && given.length === 0 ? dataPlane.map((it) => `store/${it}/`) : given;
+const dataPlane = [
+  ...['events/', 'deliveries/', 'quarantine/', 'counts/'],
+  ...['retention/cutoffs', 'retention/maintenance', 'retention/retention'],
+];
+const filters = isOnCitus && given.length === 0 ? dataPlane.map((it) => `store/${it}`) : given;
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 /** Few, since a process that ends early fails its remaining files. */
