@@ -100,7 +100,10 @@ export async function startServer({
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
-    lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
+    lifecycle.add(
+      'sampler',
+      startSampler({ config, plugins, database, shards: shards.all, replicas, kv, log }),
+    );
     const pace = new ProjectPace(config.limits.events_per_second);
     const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
     const former = new FormerShards({

@@ -7,7 +7,8 @@ import type { ActivatedPlugins } from '#core/plugins/activation';
 import { silentLog } from '#core/logging/log';
 import { readExposition } from '#plugin-conformance/metrics/exposition';
 import pullmetrics from '@gateway/metrics-pullmetrics';
-import { startSampler, exportSample } from '#store/counts/sampler';
+import type { QueueSample } from '#store/counts/queue-sample';
+import { startSampler, exportSample, mergeSamples } from '#store/counts/sampler';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import type { Kv } from '#store/kv/kv';
@@ -467,5 +468,27 @@ sampler(
     });
   },
 );
+
+sampler('samples of shards are joined, and equal label sets are added', () => {
+  const [one, other] = ['one', 'other'].map((project) => ({
+    events: [
+      [project, 'api', 'pending', 2, 3],
+      ['moved', 'api', 'pending', project === 'one' ? 1 : 4, project === 'one' ? null : 7],
+    ],
+    deliveries: [],
+    attempts: [],
+    hidden: { events: 1, deliveries: 0, attempts: 0 },
+    projects: { [project]: ['orders', 'o', 'Acme'] },
+  })) as unknown as [QueueSample, QueueSample];
+  assert.is(mergeSamples([one]), one);
+  const { events, hidden, projects } = mergeSamples([one, other]);
+  assert.equal(events, [
+    ['one', 'api', 'pending', 2, 3],
+    ['moved', 'api', 'pending', 5, 7],
+    ['other', 'api', 'pending', 2, 3],
+  ]);
+  assert.is(hidden.events, 2);
+  assert.equal(Object.keys(projects), ['one', 'other']);
+});
 
 sampler.run();

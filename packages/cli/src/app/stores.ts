@@ -83,6 +83,16 @@ export function planesOf(
   return [shard, ...former].flatMap((name) => shards.find((it) => it.name === name)?.planes ?? []);
 }
 
+/** Returns the planes of the shards with rows of the project with this id. */
+export async function planesOfProject(
+  shards: readonly Shard[],
+  projectId: string,
+): Promise<ShardPlanes[]> {
+  const { readProjectShards } = await import('@gateway/store/shards');
+  const found = await readProjectShards(shards[0]!.planes.control, projectId);
+  return found ? planesOf(shards, found) : [];
+}
+
 /**
  * Runs `work` on one shard after another. A failure on a shard other than the default one does not
  * stop the rest.

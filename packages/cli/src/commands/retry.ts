@@ -1,4 +1,6 @@
-import type { EventDeliveryStatus, RetryOutcome } from '@gateway/store/deliveries';
+import { isGatewayError } from '@gateway/core/errors';
+import type { EventDeliveryStatus, RetryOutcome, RetryProject } from '@gateway/store/deliveries';
+import type { Shard } from '@gateway/store/shards';
 import { breakerLines, findBehindBreakers, probeBreaker } from '../app/breakers.js';
 import {
   Flags,
@@ -8,7 +10,7 @@ import {
   oneOf,
   parseDuration,
   valueFlag,
-  withDatabase,
+  withShards,
   wrongUse,
 } from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
@@ -83,10 +85,7 @@ export default class Retry extends GatewayCommand {
     const { json, 'dry-run': dryRun } = flags;
     const request = requestOf(flags);
     const { config } = this.resolve(flags);
-    const [{ findRetryProjects, retryDeliveries }, { bothPlanes }] = await Promise.all([
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/postgres'),
-    ]);
+    const { retryDeliveries } = await import('@gateway/store/deliveries');
     const results = new Map<string, EndpointResult>();
     const count = (...outcomes: readonly RetryOutcome[]) =>
       [...results.values()].reduce(
@@ -98,31 +97,39 @@ export default class Retry extends GatewayCommand {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
     };
     const interruption = noteInterruption();
-    await withDatabase(config, async (database) => {
-      const planes = bothPlanes(database);
-      const projects = await findRetryProjects(planes, request);
+    await withShards(config, async (shards) => {
+      const projects = await findProjects(shards, request);
       const { endpointId } = request;
       const dueInMs =
         dryRun || endpointId === undefined ? 0 : await probeBreaker(config, endpointId);
       const names = new Map(projects.map(({ id, name }) => [id, name]));
-      for await (const { tallies, done } of retryDeliveries(
-        planes,
-        { ...request, projects },
-        { dryRun, dueInMs },
-      )) {
-        for (const { projectId, endpointId, endpointName, outcome, count: deliveries } of tallies) {
-          const key = `${projectId} ${endpointId} ${outcome}`;
-          results.set(key, {
-            project_id: projectId,
-            project_name: names.get(projectId) ?? null,
-            endpoint_id: endpointId,
-            endpoint_name: endpointName,
+      for (const [k, { name, planes }] of shards.entries()) {
+        const here = projects.filter((it) => [it.shard, ...it.former_shards].includes(name));
+        for await (const { tallies, done } of retryDeliveries(
+          planes,
+          { ...request, projects: here },
+          { dryRun, dueInMs },
+        )) {
+          for (const {
+            projectId,
+            endpointId,
+            endpointName,
             outcome,
-            deliveries: deliveries + (results.get(key)?.deliveries ?? 0),
-          });
+            count: deliveries,
+          } of tallies) {
+            const key = `${projectId} ${endpointId} ${outcome}`;
+            results.set(key, {
+              project_id: projectId,
+              project_name: names.get(projectId) ?? null,
+              endpoint_id: endpointId,
+              endpoint_name: endpointName,
+              outcome,
+              deliveries: deliveries + (results.get(key)?.deliveries ?? 0),
+            });
+          }
+          showProgress(`${Math.floor(((k + done) / shards.length) * 100)} %  ${requeued()}`);
+          if (interruption.status !== 0) return;
         }
-        showProgress(`${Math.floor(done * 100)} %  ${requeued()}`);
-        if (interruption.status !== 0) break;
       }
     })
       .finally(() => {
@@ -224,4 +231,26 @@ function requestOf(
     eventId: idOf('--event-id', flags['event-id']),
     endpointId: idOf('--endpoint-id', flags['endpoint-id']),
   };
+}
+
+/**
+ * Returns the projects with the ids of a request. An event is looked up on each shard.
+ *
+ * @throws GatewayError `not_found` if an id is unknown
+ */
+async function findProjects(
+  shards: readonly Shard[],
+  ids: Partial<Readonly<Record<'projectId' | 'eventId' | 'endpointId', string | undefined>>>,
+): Promise<RetryProject[]> {
+  const { findRetryProjects } = await import('@gateway/store/deliveries');
+  let missing: unknown;
+  for (const { planes } of shards) {
+    try {
+      return await findRetryProjects(planes, ids);
+    } catch (error) {
+      if (!isGatewayError(error, 'not_found')) throw error;
+      missing = error;
+    }
+  }
+  throw missing;
 }

@@ -4,13 +4,12 @@ import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/sandboxes'
 import type { Config } from '@gateway/core/config';
 import { eventTypeCatalogue } from '@gateway/store/config';
 import { openKv, retryKv } from '@gateway/store/kv';
-import { bothPlanes, type Database } from '@gateway/store/postgres';
+import type { Database } from '@gateway/store/postgres';
 import {
   readReplayable,
   type QuarantineEntry,
   type QuarantineRef,
 } from '@gateway/store/quarantine';
-import { DEFAULT_SHARD } from '@gateway/store/shards';
 import type { EntryPages } from './selection.js';
 
 /**
@@ -43,26 +42,26 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
     max_message_bytes: maxMessageBytes,
     idempotency_window_seconds: idempotencyWindowSeconds,
   } = config.ingest;
-  const planes = bothPlanes(database);
   const sandbox = idleSandbox(sandboxLimits(config));
   const checked = {
     sandbox,
     maxMessageBytes,
     catalogue: eventTypeCatalogue(database.pool),
-    planes,
     idempotencyWindowSeconds,
   };
   const signals = options.dryRun ? undefined : await openSignals(config, onKvAway);
   try {
-    for await (const page of pages) {
-      page.filter(({ status }) => status !== 'quarantined').forEach(onSkipped);
-      const refs = page.flatMap(({ status, project_id: projectId, id }) =>
+    for await (const { planes, entries } of pages) {
+      entries.filter(({ status }) => status !== 'quarantined').forEach(onSkipped);
+      const refs = entries.flatMap(({ status, project_id: projectId, id }) =>
         status === 'quarantined' ? [{ projectId, id }] : [],
       );
       for (let at = 0; at < refs.length; at += CONCURRENT_MESSAGES) {
         const messages = await readReplayable(planes, refs.slice(at, at + CONCURRENT_MESSAGES));
         const settled = await Promise.allSettled(
-          messages.map((it) => (options.dryRun ? dryRun(it, checked) : replay(it, checked))),
+          messages.map((it) =>
+            options.dryRun ? dryRun(it, checked) : replay(it, { ...checked, planes }),
+          ),
         );
         const replayed: QuarantineRef[] = [];
         for (const [i, { projectId, id }] of messages.entries()) {
@@ -72,7 +71,7 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
           if (result.value.kind === 'replayed')
             replayed.push(...result.value.ids.map((eventId) => ({ projectId, id: eventId })));
         }
-        await signals?.push(replayed);
+        await signals?.push(replayed, planes.shard);
         for (const it of settled) if (it.status === 'rejected') throw it.reason;
       }
     }
@@ -96,8 +95,8 @@ async function openSignals(config: Config, onKvAway: () => void) {
   };
   await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(warn);
   return {
-    push: (events: readonly QuarantineRef[]) =>
-      isAway ? undefined : signalPending({ kv, log: { warn }, shard: DEFAULT_SHARD }, events),
+    push: (events: readonly QuarantineRef[], shard: string) =>
+      isAway ? undefined : signalPending({ kv, log: { warn }, shard }, events),
     close: () => kv.close(),
   };
 }

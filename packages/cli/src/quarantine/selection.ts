@@ -1,6 +1,7 @@
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '@gateway/store/postgres';
+import type { Shard, ShardPlanes } from '@gateway/store/shards';
 import type {
   QuarantineEntry,
   QuarantineSelection,
@@ -91,31 +92,56 @@ export function chosenBy(
   );
 }
 
-export type EntryPages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
-
-/**
- * Returns the chosen messages in pages. Messages chosen by id form a single page, whatever their
- * status. Throws before the first page if an id or the project is unknown.
- */
-export async function chosenPages(database: Database, chosen: Chosen): Promise<EntryPages> {
-  if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
-  await requireProject(database, chosen.selection);
-  return quarantinedPages(database, chosen.selection);
+/** Messages of one shard. */
+export interface EntryPage {
+  readonly planes: ShardPlanes;
+  readonly entries: readonly QuarantineEntry[];
 }
 
-/** Returns the messages in the order of `ids`. Throws `quarantined_unknown` if an id is unknown. */
+export type EntryPages = AsyncIterable<EntryPage> | Iterable<EntryPage>;
+
+/**
+ * Returns the chosen messages in pages. Messages chosen by id form a single page per shard,
+ * whatever their status. Throws before the first page if an id or the project is unknown.
+ */
+export async function chosenPages(
+  shards: readonly Shard[],
+  database: Database,
+  chosen: Chosen,
+): Promise<EntryPages> {
+  if ('ids' in chosen) return findEntries(shards, chosen.ids);
+  await requireProject(database, chosen.selection);
+  return quarantinedPages(shards, chosen.selection);
+}
+
+/**
+ * Returns the messages of each shard, in the order of `ids`. Throws `quarantined_unknown` if an id
+ * is unknown.
+ */
 export async function findEntries(
-  database: Pick<Database, 'pool'>,
+  shards: readonly Shard[],
   ids: readonly string[],
-): Promise<QuarantineEntry[]> {
-  const [{ bothPlanes }, { findQuarantine }] = await Promise.all([
-    import('@gateway/store/postgres'),
-    import('@gateway/store/quarantine'),
-  ]);
-  const entries = await findQuarantine(bothPlanes(database), ids);
-  const unknown = ids.filter((id) => !entries.some((it) => it.id === id));
+): Promise<EntryPage[]> {
+  const { findQuarantine } = await import('@gateway/store/quarantine');
+  const pages: EntryPage[] = [];
+  for (const { planes } of shards) {
+    const entries = await findQuarantine(planes, ids);
+    if (entries.length > 0) pages.push({ planes, entries });
+  }
+  const unknown = ids.filter(
+    (id) => !pages.some(({ entries }) => entries.some((it) => it.id === id)),
+  );
   if (unknown.length > 0) throw new GatewayError('quarantined_unknown', { unknown });
-  return entries;
+  return pages;
+}
+
+/** Returns the message with this id, with its planes. Throws `quarantined_unknown`. */
+export async function findEntry(
+  shards: readonly Shard[],
+  id: string,
+): Promise<{ readonly planes: ShardPlanes; readonly entry: QuarantineEntry }> {
+  const [page] = await findEntries(shards, [id]);
+  return { planes: page!.planes, entry: page!.entries[0]! };
 }
 
 /** Throws `not_found` if the project is unknown, instead of returning an empty quarantine. */
@@ -132,27 +158,29 @@ export async function requireProject(
 const PAGE_ENTRIES = 200;
 
 /**
- * Returns the quarantined messages of a selection in pages, oldest first. Messages quarantined
+ * Returns the quarantined messages of a selection in pages, oldest first on each shard. Messages quarantined
  * meanwhile are excluded, so that the iteration ends.
  */
 async function* quarantinedPages(
-  database: Pick<Database, 'pool'>,
+  shards: readonly Shard[],
   selection: QuarantineSelection,
-): AsyncGenerator<QuarantineEntry[]> {
-  const [{ bothPlanes, databaseTime }, { listQuarantine }] = await Promise.all([
+): AsyncGenerator<EntryPage> {
+  const [{ databaseTime }, { listQuarantine }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/store/quarantine'),
   ]);
-  const planes = bothPlanes(database);
-  const wanted = {
-    ...selection,
-    status: 'quarantined',
-    quarantinedUntil: await databaseTime(planes.data),
-  } as const;
-  for (let after: string | undefined; ;) {
-    const page = await listQuarantine(planes, wanted, { order: 'asc', after, limit: PAGE_ENTRIES });
-    if (page.length > 0) yield page;
-    if (page.length < PAGE_ENTRIES) return;
-    after = page.at(-1)!.id;
+  for (const { planes } of shards) {
+    const wanted = {
+      ...selection,
+      status: 'quarantined',
+      quarantinedUntil: await databaseTime(planes.data),
+    } as const;
+    for (let after: string | undefined, isMore = true; isMore;) {
+      const part = { order: 'asc', after, limit: PAGE_ENTRIES } as const;
+      const entries = await listQuarantine(planes, wanted, part);
+      if (entries.length > 0) yield { planes, entries };
+      isMore = entries.length === PAGE_ENTRIES;
+      after = entries.at(-1)?.id;
+    }
   }
 }

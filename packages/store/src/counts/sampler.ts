@@ -6,16 +6,20 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { inSlices, repeat } from '@gateway/core/process';
 import type { Meter } from '@gateway/core/metrics/meter';
 import type { SeriesName } from '@gateway/core/metrics/series';
-import type { Kv } from '../kv/kv.js';
+import { type Kv, type QueueLoad, queueOf } from '../kv/kv.js';
 import type { Database } from '../postgres/database.js';
 import type { Replicas } from '../postgres/replicas.js';
+import type { Shard, Shards } from '../shards/open-shards.js';
+import { DEFAULT_SHARD } from '../shards/shards.js';
 import { lastSample, takeSample, type SampleTime } from './stored-sample.js';
-import type { QueueSample } from './queue-sample.js';
+import type { AttemptCount, DeliveryCount, EventCount, QueueSample } from './queue-sample.js';
 
 interface SamplerOptions {
   readonly config: Pick<Config, 'query_timeout' | 'kv' | 'metrics'>;
   readonly plugins: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
   readonly database: Pick<Database, 'pool' | 'sessions'>;
+  /** All shards. By default, only that of `database`. */
+  readonly shards?: Pick<Shards, 'all'>;
   /** Count what waits, if given. */
   readonly replicas?: Pick<Replicas, 'read'>;
   readonly kv: Kv;
@@ -98,51 +102,136 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   };
 }
 
-function postgresSampled(
-  { database: { pool, sessions }, replicas, plugins: { meter }, config }: SamplerOptions,
-  everyMs: number,
-): Sampled {
-  let known: string | undefined;
-  let takenAtMs: number | undefined;
+/** The last sample of a shard. */
+interface ShardSample {
+  readonly takenAt: string;
+  readonly takenAtMs: number;
+  readonly seconds: number;
+  readonly sample: QueueSample;
+}
+
+function postgresSampled(options: SamplerOptions, everyMs: number): Sampled {
+  const {
+    database,
+    replicas,
+    plugins: { meter },
+    config,
+  } = options;
+  const samples = new Map<string, ShardSample>();
   const dueMs = ({ age, seconds }: SampleTime) =>
     Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
   const isDue = (last: SampleTime | undefined) => last === undefined || dueMs(last) <= 0;
+
+  /** Updates the sample of a shard. Returns the milliseconds until the next one. */
+  const sampleShard = async (
+    { name, database: { pool, sessions } }: SampledShard,
+    signal: AbortSignal,
+  ): Promise<number> => {
+    const known = samples.get(name)?.takenAt;
+    let last = await lastSample(pool, known);
+    if (isDue(last)) {
+      const planes = { control: database.pool, data: sessions };
+      await takeSample(planes, {
+        isDue,
+        timeoutMs: config.query_timeout * 1000,
+        countsMax: config.metrics.max_label_sets,
+        replicas: name === DEFAULT_SHARD ? replicas : undefined,
+        signal,
+      });
+      last = await lastSample(pool, known);
+    }
+    if (last === undefined) return AGAIN_MS;
+    const { takenAt, age, seconds, sample } = last;
+    if (sample)
+      samples.set(name, { takenAt, takenAtMs: performance.now() - age * 1000, seconds, sample });
+    // If a sample is still due, another process is taking it.
+    return isDue(last) ? AGAIN_MS : dueMs(last) + everyMs * JITTER * Math.random();
+  };
+
   return {
     async tick(signal) {
-      let last = await lastSample(pool, known);
-      if (isDue(last)) {
-        const planes = { control: pool, data: sessions };
-        await takeSample(planes, {
-          isDue,
-          timeoutMs: config.query_timeout * 1000,
-          countsMax: config.metrics.max_label_sets,
-          replicas,
-          signal,
-        });
-        last = await lastSample(pool, known);
+      const shards = shardsOf(options);
+      const before = [...samples.values()];
+      for (const name of samples.keys())
+        if (!shards.some((shard) => shard.name === name)) samples.delete(name);
+      const ticks = await Promise.allSettled(shards.map((shard) => sampleShard(shard, signal)));
+      const now = [...samples.values()];
+      if (now.some((it) => !before.includes(it))) {
+        await exportSample(meter, mergeSamples(now.map(({ sample }) => sample)));
+        meter.set('gateway_metrics_sample_seconds', {}, Math.max(...now.map((it) => it.seconds)));
       }
-      if (last === undefined) return AGAIN_MS;
-      if (last.sample) {
-        known = last.takenAt;
-        takenAtMs = performance.now() - last.age * 1000;
-        await exportSample(meter, last.sample);
-        meter.set('gateway_metrics_sample_seconds', {}, last.seconds);
-      }
-      // If a sample is still due, another process is taking it.
-      return isDue(last) ? AGAIN_MS : dueMs(last) + everyMs * JITTER * Math.random();
+      const failed = ticks.find((it) => it.status === 'rejected');
+      if (failed) throw failed.reason;
+      return Math.min(...ticks.map((it) => (it.status === 'fulfilled' ? it.value : everyMs)));
     },
-    ageSeconds: () => takenAtMs && (performance.now() - takenAtMs) / 1000,
+    ageSeconds() {
+      const takenAtMs = Math.min(...[...samples.values()].map((it) => it.takenAtMs));
+      return samples.size === 0 ? undefined : (performance.now() - takenAtMs) / 1000;
+    },
   };
 }
 
-function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number): Sampled {
+type SampledShard = Pick<Shard, 'name'> & { readonly database: SamplerOptions['database'] };
+
+function shardsOf({ shards, database }: SamplerOptions): readonly SampledShard[] {
+  return shards?.all ?? [{ name: DEFAULT_SHARD, database }];
+}
+
+/**
+ * Joins the samples of shards. Counts with equal labels, as of a project that was moved, are added.
+ */
+export function mergeSamples(samples: readonly QueueSample[]): QueueSample {
+  const [first, ...others] = samples;
+  if (others.length === 0) return first!;
+  const joined = <Count extends EventCount | DeliveryCount | AttemptCount>(
+    countsOf: (sample: QueueSample) => readonly Count[],
+  ): Count[] => {
+    const sums = new Map<string, Count>();
+    for (const count of samples.flatMap(countsOf)) {
+      const [labels, n, age] = [count.slice(0, -2), count.at(-2) as number, count.at(-1)];
+      const known = sums.get(labels.join());
+      const ages = [age, known?.at(-1)].filter((it) => typeof it === 'number');
+      const oldest = ages.length > 0 ? Math.max(...ages) : null;
+      const sum = n + ((known?.at(-2) ?? 0) as number);
+      sums.set(labels.join(), [...labels, sum, oldest] as readonly unknown[] as Count);
+    }
+    return [...sums.values()];
+  };
+  const hidden = (list: keyof QueueSample['hidden']) =>
+    samples.reduce((sum, it) => sum + it.hidden[list], 0);
+  return {
+    events: joined(({ events }) => events),
+    deliveries: joined(({ deliveries }) => deliveries),
+    attempts: joined(({ attempts }) => attempts),
+    hidden: {
+      events: hidden('events'),
+      deliveries: hidden('deliveries'),
+      attempts: hidden('attempts'),
+    },
+    projects: Object.assign(
+      {},
+      ...samples.map(({ projects }) => projects),
+    ) as QueueSample['projects'],
+  };
+}
+
+function kvSampled(options: SamplerOptions, everyMs: number): Sampled {
+  const {
+    kv,
+    plugins: { meter },
+  } = options;
   let takenAtMs: number | undefined;
   const startedAtMs = performance.now();
   return {
     async tick() {
       try {
         const loads = await Promise.all(
-          QUEUES.map(async ([queue, series]) => ({ series, ...(await kv.queue(queue).load()) })),
+          QUEUES.map(async ([queue, series]) => {
+            const names = shardsOf(options).map(({ name }) => queueOf(queue, name));
+            const all = await Promise.all(names.map((name) => kv.queue(name).load()));
+            const sum = (state: keyof QueueLoad) => all.reduce((n, load) => n + load[state], 0);
+            return { series, waiting: sum('waiting'), pulled: sum('pulled') };
+          }),
         );
         takenAtMs = performance.now();
         for (const { series, waiting, pulled } of loads) {

@@ -5,7 +5,7 @@ import {
   GatewayCommand,
   jsonFlag,
   valueFlag,
-  withDatabase,
+  withShards,
   wrongUse,
 } from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
@@ -47,16 +47,14 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       { expediteDeliveries },
       { readBreakerEndpoints },
       { breakerView, readBreakers, resetBreaker },
-      { bothPlanes },
-      { withKv },
+      { planesOfProject, withKv },
     ] = await Promise.all([
       import('@gateway/store/deliveries'),
       import('@gateway/store/config'),
       import('@gateway/store/kv'),
-      import('@gateway/store/postgres'),
       import('../../app/stores.js'),
     ]);
-    const shown = await withDatabase(config, async (database) => {
+    const shown = await withShards(config, async (shards, database) => {
       const { pool } = database;
       const named =
         endpointId === undefined
@@ -66,11 +64,9 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
         throw new GatewayError('not_found', { thing: 'endpoint', id: endpointId! });
       if (reset) {
         await withKv(config, (kv) => resetBreaker(kv, endpointId!));
-        await expediteDeliveries(
-          bothPlanes(database),
-          { projectId: named![0]!.project_id, endpointId: endpointId! },
-          ['breaker'],
-        );
+        const projectId = named![0]!.project_id;
+        for (const planes of await planesOfProject(shards, projectId))
+          await expediteDeliveries(planes, { projectId, endpointId: endpointId! }, ['breaker']);
       }
       const breakers = await withKv(config, readBreakers);
       const open = [...breakers].flatMap(([id, { state }]) => (state === 'closed' ? [] : id));

@@ -1,4 +1,12 @@
-import { Flags, GatewayCommand, argument, idOf, wrongUse } from '../../app/gateway-command.js';
+import type { OtherRecord } from '@gateway/store/explain';
+import {
+  Flags,
+  GatewayCommand,
+  argument,
+  idOf,
+  withShards,
+  wrongUse,
+} from '../../app/gateway-command.js';
 
 export default class UtilsExplain extends GatewayCommand {
   static override description =
@@ -29,25 +37,36 @@ export default class UtilsExplain extends GatewayCommand {
       { explainEvent, explanationRecord },
       { explanationText, messageNotKept, unknownEvent },
       { findEventMessage },
-      { bothPlanes },
+      { findAmong },
     ] = await Promise.all([
       import('@gateway/store/explain'),
       import('../../inspect/explanation.js'),
       import('@gateway/store/events'),
-      import('@gateway/store/postgres'),
+      import('@gateway/store/shards'),
     ]);
-    const { explanation, message } = await this.withDatabase(flags, async (database) => {
-      const planes = bothPlanes(database);
-      const explained = await explainEvent(planes, id);
-      if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
-      const { explanation } = explained;
-      return {
-        explanation,
-        message: flags.message
-          ? await findEventMessage(planes.data, explanation.event.project_id, id)
-          : undefined,
-      };
-    });
+    const { explanation, message } = await withShards(
+      this.resolve(flags).config,
+      async (shards) => {
+        const others: OtherRecord[] = [];
+        const found = await findAmong(
+          shards.map(({ planes }) => planes),
+          async (planes) => {
+            const explained = await explainEvent(planes, id);
+            if ('explanation' in explained) return explained.explanation;
+            others.push(...explained.meanings);
+            return undefined;
+          },
+        );
+        if (!found) throw unknownEvent(id, others);
+        const { row: explanation, planes } = found;
+        return {
+          explanation,
+          message: flags.message
+            ? await findEventMessage(planes.data, explanation.event.project_id, id)
+            : undefined,
+        };
+      },
+    );
     if (flags.message) {
       if (!message?.raw) throw messageNotKept(id, message?.raw_bytes);
       process.stdout.write(message.raw);

@@ -6,8 +6,9 @@ import {
   GatewayCommand,
   idOf,
   jsonFlag,
-  withDatabase,
+  withShards,
 } from '../../../app/gateway-command.js';
+import { planesOfProject } from '../../../app/stores.js';
 import { counted } from '../../../output/table.js';
 
 export default class UtilsIssuesRetry extends GatewayCommand {
@@ -27,14 +28,13 @@ export default class UtilsIssuesRetry extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsIssuesRetry);
     const dryRun = flags['dry-run'];
     const id = idOf('the argument', args.id);
-    const [{ findIssue }, { retryDeliveries }, { bothPlanes }] = await Promise.all([
+    const [{ findIssue }, { retryDeliveries }] = await Promise.all([
       import('@gateway/store/counts/issues'),
       import('@gateway/store/deliveries'),
-      import('@gateway/store/postgres'),
     ]);
     const sums = { due: 0, held: 0, skipped: 0 };
     const { config } = this.resolve(flags);
-    const behind = await withDatabase(config, async (database) => {
+    const behind = await withShards(config, async (shards, database) => {
       const issue = await findIssue(database.pool, id);
       if (!issue) throw new GatewayError('not_found', { thing: 'issue', id });
       const dueInMs = dryRun ? 0 : await probeBreaker(config, issue.endpoint_id);
@@ -43,12 +43,12 @@ export default class UtilsIssuesRetry extends GatewayCommand {
         from: new Date(0),
         changedSince: issue.first_seen_at,
         endpointId: issue.endpoint_id,
-        projects: [{ id: issue.project_id, name: '' }],
+        projects: [{ id: issue.project_id }],
       };
-      const steps = retryDeliveries(bothPlanes(database), selection, { dryRun, dueInMs });
-      for await (const { tallies } of steps)
-        for (const { outcome, count } of tallies)
-          sums[outcome === 'due' || outcome === 'held' ? outcome : 'skipped'] += count;
+      for (const planes of await planesOfProject(shards, issue.project_id))
+        for await (const { tallies } of retryDeliveries(planes, selection, { dryRun, dueInMs }))
+          for (const { outcome, count } of tallies)
+            sums[outcome === 'due' || outcome === 'held' ? outcome : 'skipped'] += count;
       return findBehindBreakers(config, [{ ...issue, deliveries: sums.due }]);
     });
     const requeued = sums.due + sums.held;

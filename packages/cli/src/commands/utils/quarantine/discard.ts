@@ -1,4 +1,4 @@
-import { Flags, GatewayCommand, wrongUse } from '../../../app/gateway-command.js';
+import { Flags, GatewayCommand, withShards, wrongUse } from '../../../app/gateway-command.js';
 import { counted } from '../../../output/table.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
@@ -29,15 +29,15 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     }
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const totals = { discarded: 0, others: 0 };
-    await this.withDatabase(flags, async (database) => {
-      for await (const page of await chosenPages(database, chosen)) {
-        const waiting = page.filter(({ status }) => status === 'quarantined');
+    await withShards(this.resolve(flags).config, async (shards, database) => {
+      for await (const { planes, entries } of await chosenPages(shards, database, chosen)) {
+        const waiting = entries.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
         const done = dryRun
           ? refs.length
-          : (await discardQuarantinedMessages(database.pool, refs)).length;
+          : (await discardQuarantinedMessages(planes.data, refs)).length;
         totals.discarded += done;
-        totals.others += page.length - done;
+        totals.others += entries.length - done;
       }
     });
     this.log(`${dryRun ? 'would discard' : 'discarded'} ${counted(totals.discarded, 'message')}`);

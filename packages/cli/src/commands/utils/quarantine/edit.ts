@@ -4,11 +4,11 @@ import {
   idOf,
   readInput,
   valueFlag,
-  withDatabase,
+  withShards,
 } from '../../../app/gateway-command.js';
 import { editInEditor } from '../../../quarantine/editor.js';
 import { resultLine } from '../../../quarantine/message-text.js';
-import { findEntries, messageArg } from '../../../quarantine/selection.js';
+import { findEntry, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineEdit extends GatewayCommand {
   static override description =
@@ -31,24 +31,19 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
     const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
-    const [
-      { bothPlanes },
-      { editQuarantinedMessage, readReplayable },
-      { dryRun },
-      { idleSandbox, sandboxLimits },
-    ] = await Promise.all([
-      import('@gateway/store/postgres'),
-      import('@gateway/store/quarantine'),
-      import('@gateway/ingest/once/replay'),
-      import('@gateway/ingest/transform/sandboxes'),
-    ]);
+    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] =
+      await Promise.all([
+        import('@gateway/store/quarantine'),
+        import('@gateway/ingest/once/replay'),
+        import('@gateway/ingest/transform/sandboxes'),
+      ]);
     // Closed before the editor opens, because editing can take an hour.
-    const message = await withDatabase(config, async (database) => {
-      const [entry] = await findEntries(database, [id]);
-      const { project_id: projectId, status } = entry!;
+    const message = await withShards(config, async (shards) => {
+      const { planes, entry } = await findEntry(shards, id);
+      const { project_id: projectId, status } = entry;
       if (status !== 'quarantined')
         throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
-      return (await readReplayable(bothPlanes(database), [{ projectId, id }]))[0]!;
+      return (await readReplayable(planes, [{ projectId, id }]))[0]!;
     });
 
     const { file } = flags;
@@ -60,8 +55,9 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       this.log('unchanged; nothing was stored');
       return;
     }
-    const editedAt = await withDatabase(config, async ({ pool }) => {
-      const at = await editQuarantinedMessage(pool, message, body);
+    const editedAt = await withShards(config, async (shards) => {
+      const { planes } = await findEntry(shards, id);
+      const at = await editQuarantinedMessage(planes.data, message, body);
       if (at) return at;
       throw new GatewayError('conflict', {
         sentence: `someone replayed, discarded or edited the message ${id} meanwhile; nothing was stored`,

@@ -1,4 +1,10 @@
-import { GatewayCommand, integerOf, jsonFlag, valueFlag } from '../../../app/gateway-command.js';
+import {
+  GatewayCommand,
+  integerOf,
+  jsonFlag,
+  valueFlag,
+  withShards,
+} from '../../../app/gateway-command.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
 import { entryRecord } from '../../../quarantine/message-text.js';
 import { filterFlags, requireProject, selectionOf } from '../../../quarantine/selection.js';
@@ -27,13 +33,13 @@ export default class UtilsQuarantineList extends GatewayCommand {
     const { flags } = await this.parse(UtilsQuarantineList);
     const selection = selectionOf(flags);
     const limit = integerOf('--limit', flags.limit, { max: 10_000, otherwise: SHOWN });
-    const [{ bothPlanes }, { listQuarantine }] = await Promise.all([
-      import('@gateway/store/postgres'),
-      import('@gateway/store/quarantine'),
-    ]);
-    const found = await this.withDatabase(flags, async (database) => {
+    const { listQuarantine } = await import('@gateway/store/quarantine');
+    const found = await withShards(this.resolve(flags).config, async (shards, database) => {
       await requireProject(database, selection);
-      return listQuarantine(bothPlanes(database), selection, { order: 'desc', limit: limit + 1 });
+      const part = { order: 'desc', limit: limit + 1 } as const;
+      const lists = shards.map(({ planes }) => listQuarantine(planes, selection, part));
+      const entries = (await Promise.all(lists)).flat();
+      return shards.length === 1 ? entries : entries.sort((a, b) => (a.id < b.id ? 1 : -1));
     });
     if (found.length === 0 && !flags.json)
       return this.logToStderr('No quarantined message matches.');

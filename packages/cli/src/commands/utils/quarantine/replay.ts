@@ -1,5 +1,5 @@
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { GatewayCommand, withDatabase } from '../../../app/gateway-command.js';
+import { GatewayCommand, withShards } from '../../../app/gateway-command.js';
 import { resultLine } from '../../../quarantine/message-text.js';
 import type { ReplayResult } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
@@ -40,10 +40,10 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
         `${id}  ${status === 'replayed' ? 'was already replayed' : 'is discarded; nothing was changed'}`,
       );
     };
-    await withDatabase(
+    await withShards(
       config,
-      async (database) => {
-        const pages = await chosenPages(database, chosen);
+      async (shards, database) => {
+        const pages = await chosenPages(shards, database, chosen);
         await replayAll(pages, { config, database, dryRun, onKvAway, onSkipped, onResult });
       },
       { poolSize: CONCURRENT_MESSAGES },

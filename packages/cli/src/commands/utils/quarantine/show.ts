@@ -1,6 +1,13 @@
-import { Flags, GatewayCommand, idOf, jsonFlag, wrongUse } from '../../../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  idOf,
+  jsonFlag,
+  withShards,
+  wrongUse,
+} from '../../../app/gateway-command.js';
 import { entryRecord, messageText } from '../../../quarantine/message-text.js';
-import { findEntries, messageArg } from '../../../quarantine/selection.js';
+import { findEntry, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
   static override description =
@@ -23,10 +30,10 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     if (asBytes && json) throw wrongUse('--raw and --json cannot be combined', 'omit one of them');
     const id = idOf('the argument', args.id);
     const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
-    const { entry, whole } = await this.withDatabase(flags, async (database) => {
-      const [entry] = await findEntries(database, [id]);
-      const whole = await findQuarantinedMessage(database.pool, entry!.project_id, id);
-      return { entry: entry!, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
+    const { entry, whole } = await withShards(this.resolve(flags).config, async (shards) => {
+      const { planes, entry } = await findEntry(shards, id);
+      const whole = await findQuarantinedMessage(planes.data, entry.project_id, id);
+      return { entry, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
     });
     if (asBytes) process.stdout.write(whole.edited_raw ?? whole.raw);
     else if (json)
