@@ -55,6 +55,11 @@ const groups = [
     holds: (name) => name.startsWith('gateway_retention_'),
   },
   {
+    title: 'Archive',
+    text: 'Of the agent that ran the retention, if `archive.url` is set.',
+    holds: (name) => name.startsWith('gateway_archive_'),
+  },
+  {
     title: 'The management API',
     text: 'Of the server.',
     holds: (name) => name.startsWith('gateway_api_'),

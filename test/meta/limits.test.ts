@@ -11,7 +11,7 @@ const rows = Object.values(limits).flat();
 
 /** Numbers that do not limit tenants: the operation of the instance, and parts of other limits. */
 const OF_THE_OPERATOR = [
-  /^(agent|database|kv|smtp|notifications|retention|billing)\./,
+  /^(agent|database|kv|smtp|notifications|retention|archive|billing)\./,
   /^server\.http\.((agent_)?port|drain_delay_seconds)$/,
   /^query_timeout$/,
   /^ingest\.idempotency_window_seconds$/,

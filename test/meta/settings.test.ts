@@ -33,7 +33,12 @@ const TESTED: Record<string, readonly string[]> = {
     'transform.pause_seconds',
   ],
   'test/agent/sources/source-runner.test.ts': ['ingest.window'],
-  'test/agent/liveness/maintenance.test.ts': ['retention.enabled', 'retention.days'],
+  'test/agent/liveness/maintenance.test.ts': [
+    'retention.enabled',
+    'retention.days',
+    'archive.url',
+    'archive.max_delay_days',
+  ],
   'test/agent/notifications/mailer.test.ts': [
     'smtp.provider',
     'smtp.url',
@@ -147,6 +152,13 @@ const TESTED: Record<string, readonly string[]> = {
     'limits.endpoints_per_owner',
     'limits.subscriptions_per_owner',
     'portal.requests_per_second',
+  ],
+  'test/store/archive/archive.test.ts': [
+    'archive.region',
+    'archive.endpoint',
+    'archive.path_style',
+    'archive.access_key_id',
+    'archive.secret_access_key',
   ],
   'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],

@@ -103,6 +103,7 @@ table('these settings hold secrets, and no others', () => {
       'server.auth.basic',
       'oidc.client_secret',
       'smtp.password',
+      'archive.secret_access_key',
       'billing.api_key',
       'metrics.bearer_token',
     ],

@@ -130,7 +130,14 @@ migrate(
     onEmpty(async (db, rows) => {
       const names = await migrateUp(db);
       const replaceable = [
-        ...['agents', 'config_version', 'project_versions', 'metric_samples', 'count_changes'],
+        ...[
+          'agents',
+          'config_version',
+          'project_versions',
+          'metric_samples',
+          'count_changes',
+          'archive_failure',
+        ],
         ...['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'],
         // Its migration refuses to drop others than the default one.
         'shards',

@@ -5,8 +5,8 @@ import {
   deliveriesStatement,
   eventsStatement,
   messagesStatement,
-  ofDay,
 } from '#store/retention/delete-finished';
+import { ofDay } from '#store/retention/partitions';
 import { projectsIn } from '#store/retention/retention';
 import { genericPlan, onPostgres, PROJECT, readWhole } from '../batches.js';
 import { dayOf, finished, onFresh, TABLES } from '../days-of-events.js';

@@ -122,6 +122,9 @@ function* processConflicts(config: Config): Generator<Conflict> {
     ['server.http.ssl', 'server.http.ssl_key_file'],
     ['billing.enabled', 'billing.url'],
     ['billing.enabled', 'billing.api_key'],
+    ['archive.endpoint', 'archive.url'],
+    ['archive.access_key_id', 'archive.secret_access_key'],
+    ['archive.secret_access_key', 'archive.access_key_id'],
   ]);
   for (const file of ['ssl_cert_file', 'ssl_key_file'] as const) {
     if (server.http.ssl || server.http[file] === undefined) continue;

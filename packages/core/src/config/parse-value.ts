@@ -155,6 +155,11 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
     like: ['an origin', 'origins', 'https://app.example.com'],
   },
+  // The names of buckets: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+  archive: {
+    pattern: '^(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\\w.=/-]*)?|/.*)$',
+    like: ['a bucket or folder', 'buckets or folders', 's3://bucket/prefix or /srv/archive'],
+  },
   email: {
     pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
     like: ['an email address', 'email addresses', 'gateway@example.com'],

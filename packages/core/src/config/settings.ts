@@ -27,7 +27,8 @@ export interface Setting {
   /**
    * The format of a string: `cidr` is a network, `host` a host without a port, `login` an address
    * without credentials, `address` is host:port, `target` is host:port with or without http(s)://,
-   * `dsn` is a Sentry DSN, `prefix` a path prefix, and `ancestor` an origin for `frame-ancestors`.
+   * `dsn` is a Sentry DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`, and
+   * `archive` is s3://bucket/prefix or an absolute path.
    */
   readonly format?:
     | 'cidr'
@@ -39,7 +40,8 @@ export interface Setting {
     | 'dsn'
     | 'prefix'
     | 'email'
-    | 'ancestor';
+    | 'ancestor'
+    | 'archive';
   readonly secret?: boolean;
   readonly summary: string;
   /** The words by which error messages name an option, such as `feature flag`. */
@@ -410,6 +412,18 @@ export const settings = {
     summary: 'Days to keep events, event deliveries and delivery attempts; a day with unfinished work is kept until that is done.' },
   'retention.audit_days': { type: 'integer', default: 365, min: 1, max: 36_500,
     summary: 'Days to keep entries of the audit log.' },
+
+  'archive.url': { type: 'string', format: 'archive',
+    summary: 'Bucket or folder to which retention copies events before it deletes them: s3://<bucket>/<prefix> or an absolute path. Unset: they are only deleted.' },
+  'archive.region': { type: 'string', summary: 'Region of the bucket. Default: that of the environment or the AWS profile.' },
+  'archive.endpoint': { type: 'string', format: 'url', summary: 'URL of an S3-compatible store; unset for Amazon S3.' },
+  'archive.path_style': { type: 'boolean', default: false,
+    summary: 'Put the bucket into the path instead of the host name, as some S3-compatible stores require.' },
+  'archive.access_key_id': { type: 'string',
+    summary: 'Access key for the bucket. Unset: the process uses its AWS credentials, from the environment, a profile, a web identity, the container or the machine.' },
+  'archive.secret_access_key': { type: 'string', secret: true, summary: 'Secret key of archive.access_key_id.' },
+  'archive.max_delay_days': { type: 'integer', default: 14, min: 1, max: 36_500,
+    summary: 'Days that retention waits for an archive that cannot be written; then it deletes expired days without a copy, so that the disk of Postgres does not fill up.' },
 
   'billing.enabled': { type: 'boolean', default: false, flag: 'billing-enabled', summary: 'Post the daily usage of each organisation to billing.url.' },
   'billing.url': { type: 'string', format: 'url', flag: 'billing-url', summary: 'URL that receives usage records.' },

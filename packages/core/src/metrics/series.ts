@@ -107,6 +107,14 @@ export const series = {
   gateway_retention_rows_deleted_total: { type: 'counter', labels: [],
     help: 'Expired events, event deliveries and quarantined messages that this agent deleted row by row, because their day partition is kept or they have none.' },
   gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Failed retention runs of this agent; the next run is an hour later.' },
+  gateway_archive_events_total: { type: 'counter', labels: [], help: 'Expired events that this agent wrote to the archive.' },
+  gateway_archive_bytes_total: { type: 'counter', labels: [], help: 'Compressed bytes of events that this agent wrote to the archive.' },
+  gateway_archive_failures_total: { type: 'counter', labels: [],
+    help: 'Retention runs of this agent that could not write to the archive; what expired is kept and tried again an hour later.' },
+  gateway_archive_waiting_days: { type: 'gauge', labels: [],
+    help: 'Expired days that the last retention run of this agent kept because they are not archived yet.' },
+  gateway_archive_lost_days_total: { type: 'counter', labels: [],
+    help: 'Days of projects that this agent deleted without a copy, because the archive could not be written for archive.max_delay_days.' },
 
   // The process.
   gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; the labels name the running version.' },

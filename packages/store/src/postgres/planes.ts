@@ -6,6 +6,7 @@ import type { Database } from './database.js';
 export const DATA_TABLES: readonly string[] = [
   'activity',
   'agents',
+  'archive_failure',
   'backlog_samples',
   'count_changes',
   'delivery_attempt_counts',

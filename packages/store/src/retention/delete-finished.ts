@@ -1,9 +1,21 @@
 import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
-import { DAY_MS, duringDay, type Cutoffs } from './cutoffs.js';
+import { timeOfId } from '@gateway/core/events';
+import type { ArchiveFirst } from './archive-first.js';
+import { DAY_MS, type Cutoffs } from './cutoffs.js';
+import { DEFAULT, idsOfDay, ofDay, type Partitions } from './partitions.js';
 
 const BATCH = 1_000;
 export const FIRST = idBound(0, '0');
+
+interface DayToDelete {
+  readonly day: string;
+  readonly project: string;
+  readonly before: Date;
+  /** Archives the rows first. If they cannot be archived yet, none is deleted. */
+  readonly archiving: ArchiveFirst | undefined;
+  readonly signal: AbortSignal | undefined;
+}
 
 /**
  * Deletes a project's expired finished rows of a day whose partitions remain, except those written
@@ -11,17 +23,12 @@ export const FIRST = idBound(0, '0');
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
-  {
-    day,
-    project,
-    before,
-    signal,
-  }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
+  { day, project, before, archiving, signal }: DayToDelete,
+  place = ofDay(day),
 ): Promise<number> {
-  const place = ofDay(day);
-  const [after, until] = [Date.parse(day), Date.parse(day) + DAY_MS].map((ms) =>
-    idBound(ms, '0'),
-  ) as [string, string];
+  const events = { projectId: project, day, partitions: place };
+  if (archiving && !(await archiving.saveFinished(events, before))) return 0;
+  const [after, until] = idsOfDay(day);
   let deleted = 0;
   for (const statement of [
     deliveriesStatement(place),
@@ -39,11 +46,10 @@ export async function deleteFinishedOfDay(
 export async function deleteFinishedElsewhere(
   client: pg.PoolClient,
   cutoffs: Cutoffs,
-  signal?: AbortSignal,
+  { archiving, signal }: Partial<Pick<DayToDelete, 'archiving' | 'signal'>> = {},
 ): Promise<number> {
   const statements = [
-    deliveriesStatement(DEFAULT),
-    eventsStatement(DEFAULT),
+    ...(archiving ? [] : [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT)]),
     messagesStatement(DEFAULT),
   ];
   // Earlier versions stored events under any broker time up to 2200. Such rows expire based on when
@@ -57,9 +63,19 @@ export async function deleteFinishedElsewhere(
   ) {
     const before = cutoffs.of(project);
     const until = idBound(before.getTime(), '0');
-    for (const statement of statements) {
-      deleted += await inBatches(client, statement, [project, FIRST, until, before], signal);
-      deleted += await inBatches(client, statement, [project, ahead, last, before], signal);
+    for (const [from, to] of [
+      [FIRST, until],
+      [ahead, last],
+    ] as const) {
+      if (archiving)
+        for await (const day of daysWithEvents(client, project, from, to))
+          deleted += await deleteFinishedOfDay(
+            client,
+            { day, project, before, archiving, signal },
+            DEFAULT,
+          );
+      for (const statement of statements)
+        deleted += await inBatches(client, statement, [project, from, to, before], signal);
     }
     const quarantined = quarantinedStatement(cutoffs.deletedProjects.has(project));
     deleted += await inBatches(client, quarantined, [project, FIRST, until, before], signal);
@@ -70,6 +86,25 @@ export async function deleteFinishedElsewhere(
     if (signal?.aborted) break;
   }
   return deleted;
+}
+
+/** Returns the days of a project with events in the default partition, one probe each. */
+async function* daysWithEvents(
+  client: pg.PoolClient,
+  project: string,
+  from: string,
+  to: string,
+): AsyncGenerator<string> {
+  for (let after = from; ;) {
+    const { rows } = await client.query<{ id: string }>(
+      'select id from events_default where project_id = $1 and id > $2 and id <= $3 order by id limit 1',
+      [project, after, to],
+    );
+    if (!rows[0]) return;
+    const day = new Date(timeOfId(rows[0].id)).toISOString().slice(0, 10);
+    yield day;
+    [, after] = idsOfDay(day);
+  }
 }
 
 /** Returns the next project with rows, or null. One primary key probe per table. */
@@ -88,22 +123,6 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
     [after],
   );
   return rows[0]?.id ?? null;
-}
-
-export interface Partitions {
-  readonly suffix: '' | '_default';
-  /**
-   * Returns a condition on `occurred_at` with literals, so that the planner can prune partitions,
-   * or an empty string for none.
-   */
-  within(table: string): string;
-}
-
-const DEFAULT: Partitions = { suffix: '_default', within: () => '' };
-
-/** The rows of a day (`2026-01-31`), in its own partitions or in the default ones. */
-export function ofDay(day: string): Partitions {
-  return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
 
 /*

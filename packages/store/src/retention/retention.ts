@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { ArchiveFirst, type Archive, type NotArchived } from './archive-first.js';
 import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-finished.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { controlBeside, type Planes } from '../postgres/planes.js';
@@ -25,6 +26,8 @@ export interface Retention {
   readonly locked: boolean;
   /** Finished rows deleted from remaining days, default partitions and quarantine. */
   readonly rowsDeleted: number;
+  /** Undefined without an archive. */
+  readonly notArchived?: NotArchived;
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
@@ -35,6 +38,8 @@ export const PARENTS = [
   'delivery_attempts',
   'event_messages',
 ] as const;
+/** The end of the names of detached partitions: `events_20260131_expired`. */
+const DETACHED = '_expired';
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;
@@ -44,15 +49,22 @@ const PAUSE_MS = 200;
  * Runs in one agent at a time. Drops a day's partitions once it has expired for all projects with
  * rows in it and all its rows are finished; until then, deletes finished rows per project, as in
  * the default partitions. `now` defaults to the database's time, because an agent with a wrong
- * clock would delete too much.
+ * clock would delete too much. With `archive`, nothing is deleted before it is archived.
  */
 export async function applyRetention(
   planes: Planes,
-  { days, now, signal }: { days: number; now?: Date; signal?: AbortSignal },
+  {
+    days,
+    now,
+    archive,
+    signal,
+  }: { days: number; now?: Date; archive?: Archive | undefined; signal?: AbortSignal },
 ): Promise<Retention> {
   const done = await withAdvisoryLock(planes.data, 'gateway.retention', async (client) => {
     const cutoffs = await readCutoffs(controlBeside(planes, client), { days, now });
-    const { left, ...outcome } = await dropDays(client, cutoffs, signal);
+    if (!archive) await client.query('delete from archive_failure');
+    const archiving = archive && new ArchiveFirst(client, { archive, cutoffs, signal });
+    const { left, ...outcome } = await dropDays(client, cutoffs, { archiving, signal });
     let rowsDeleted = 0;
     for (const { day, projects } of left) {
       for (const project of projects) {
@@ -65,16 +77,24 @@ export async function applyRetention(
             day,
             project,
             before: latest.of(project),
+            archiving,
             signal,
           });
       }
     }
     return {
       ...outcome,
-      rowsDeleted: rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, signal)),
+      rowsDeleted:
+        rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, { archiving, signal })),
+      ...(archiving && { notArchived: archiving }),
     };
   });
   return done ?? NOTHING;
+}
+
+interface Run {
+  readonly archiving: ArchiveFirst | undefined;
+  readonly signal: AbortSignal | undefined;
 }
 
 interface LeftDay {
@@ -85,8 +105,9 @@ interface LeftDay {
 async function dropDays(
   client: pg.PoolClient,
   cutoffs: Cutoffs,
-  signal?: AbortSignal,
+  run: Run,
 ): Promise<Omit<Retention, 'rowsDeleted'> & { left: readonly LeftDay[] }> {
+  const { archiving, signal } = run;
   const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [
     [],
     [],
@@ -94,6 +115,11 @@ async function dropDays(
     [],
   ];
   let locked = false;
+  for (const detached of await detachedDays(client)) {
+    if (signal?.aborted) break;
+    const outcome = await dropDetached(client, detached, cutoffs, archiving);
+    if (outcome) dropped.push(outcome);
+  }
   for (const old of await oldDays(client, cutoffs.youngest)) {
     if (signal?.aborted) break;
     const { day } = old;
@@ -106,13 +132,13 @@ async function dropDays(
     }
     // The day is empty, but projects without their own retention can still write to it.
     if (projects.length === 0 && !isExpired(cutoffs, undefined, day)) continue;
-    if (locked) continue;
-    const outcome = await dropDay(client, old, cutoffs, signal);
+    if (locked || archiving?.keeps(day)) continue;
+    const outcome = await dropDay(client, old, cutoffs, run);
     if (outcome === undefined) locked = true;
     else if (outcome === 'stays') {
       unfinished.push(day);
       left.push({ day, projects: over.filter((project) => cutoffs.own.has(project)) });
-    } else dropped.push(outcome);
+    } else if (outcome !== 'waits') dropped.push(outcome);
   }
   return { dropped, unfinished, kept, locked, left };
 }
@@ -133,6 +159,17 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
         and c.relname ~ ('^' || p.relname || '_[0-9]{8}$') and right(c.relname, 8) < $1
       group by 1 order by 1`,
     [before.toISOString().slice(0, 10).replaceAll('-', ''), PARENTS],
+  );
+  return rows;
+}
+
+/** Days whose partitions were detached, and whose events may not be archived yet, oldest first. */
+async function detachedDays(client: pg.PoolClient): Promise<OldDay[]> {
+  const { rows } = await client.query<OldDay>(
+    `select to_char(to_date(substr(c.relname, length(p.relname) + 2, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
+       from pg_class p join pg_class c on c.relnamespace = p.relnamespace and c.relname ~ ('^' || p.relname || '_[0-9]{8}${DETACHED}$')
+      where p.oid = any ($1::regclass[]) group by 1 order by 1`,
+    [PARENTS],
   );
   return rows;
 }
@@ -169,30 +206,55 @@ async function dropDay(
   client: pg.PoolClient,
   old: OldDay,
   cutoffs: Cutoffs,
-  signal?: AbortSignal,
-): Promise<DroppedDay | 'stays' | undefined> {
+  { archiving, signal }: Run,
+): Promise<DroppedDay | 'stays' | 'waits' | undefined> {
   // First check without a lock, so that no statement waits for a day that cannot be dropped.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
-    const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, cutoffs));
+    const outcome = await withLockTimeout<DroppedDay | OldDay | 'stays'>(client, LOCK_MS, () =>
+      takeLocked<DroppedDay | OldDay>(client, old, cutoffs, archiving ? detach : drop),
+    );
+    if (typeof outcome === 'object' && 'tables' in outcome)
+      return (await dropDetached(client, outcome, cutoffs, archiving)) ?? 'waits';
     if (outcome !== undefined || tries === TRIES || signal?.aborted) return outcome;
     await sleep(PAUSE_MS * tries);
   }
 }
 
 /**
- * Drops the partitions of a day, unless it must remain. Locks the parents in access exclusive mode,
- * as dropping a partition does anyway: with a default partition, none can be detached concurrently.
- * The locks last for probes of partial indexes and the drop, during which no row can be added to
- * the day.
+ * Archives the events of a detached day, if there is an archive, and drops its tables. Returns
+ * undefined if the day must wait for the archive. No lock that others wait for.
  */
-async function dropLocked(
+async function dropDetached(
+  client: pg.PoolClient,
+  { day, tables }: OldDay,
+  cutoffs: Cutoffs,
+  archiving: ArchiveFirst | undefined,
+): Promise<DroppedDay | undefined> {
+  if (archiving && tables.events !== undefined) {
+    const suffix = tables.events.slice('events'.length);
+    const events = { day, partitions: { suffix, within: () => '' } };
+    const { rows } = await client.query<{ id: string }>(projectsIn([tables.events]));
+    for (const { id: projectId } of rows)
+      if (!(await archiving.save({ ...events, projectId }, cutoffs.of(projectId))))
+        return undefined;
+  }
+  return drop(client, { day, tables });
+}
+
+/**
+ * Runs `take` on the partitions of a day, unless it must remain. Locks the parents in access
+ * exclusive mode, as dropping or detaching a partition does anyway: with a default partition, none
+ * can be detached concurrently. The locks last for probes of partial indexes and `take`, during
+ * which no row can be added to the day.
+ */
+async function takeLocked<Taken>(
   client: pg.PoolClient,
   old: OldDay,
   cutoffs: Cutoffs,
-): Promise<DroppedDay | 'stays'> {
-  const { day, tables } = old;
-  const counted = await countsOf(client, tables);
+  take: (client: pg.PoolClient, old: OldDay) => Promise<Taken>,
+): Promise<Taken | 'stays'> {
+  const { day } = old;
   await client.query(
     `lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`,
   );
@@ -202,6 +264,11 @@ async function dropLocked(
   const latest = await cutoffs.again();
   if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day)))
     return 'stays';
+  return take(client, old);
+}
+
+async function drop(client: pg.PoolClient, { day, tables }: OldDay): Promise<DroppedDay> {
+  const counted = await countsOf(client, tables);
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
   const [events, eventDeliveries, deliveryAttempts] = PARENTS.map(
     (parent) => counted.get(tables[parent] ?? '') ?? null,
@@ -211,6 +278,28 @@ async function dropLocked(
     events: events ?? null,
     eventDeliveries: eventDeliveries ?? null,
     deliveryAttempts: deliveryAttempts ?? null,
+  };
+}
+
+/**
+ * Detaches the partitions of a day and renames them, so that they belong to retention alone. Nothing
+ * can change them while they are archived, and no statement waits. Returns the renamed tables, one
+ * for each parent.
+ */
+async function detach(client: pg.PoolClient, { day, tables }: OldDay): Promise<OldDay> {
+  const renamed = PARENTS.map((parent) => {
+    const name = `${parent}_${day.replaceAll('-', '')}${DETACHED}`;
+    return { parent, table: tables[parent], name };
+  });
+  for (const { parent, table, name } of renamed)
+    await client.query(
+      table === undefined
+        ? `create table ${name} (like ${parent})`
+        : `alter table ${parent} detach partition ${table}; alter table ${table} rename to ${name}`,
+    );
+  return {
+    day,
+    tables: Object.fromEntries(renamed.map(({ parent, name }) => [parent, name])),
   };
 }
 

@@ -1,0 +1,2 @@
+-- rebuilt: archive_failure
+drop table archive_failure;

@@ -1,0 +1,130 @@
+import { GatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import type { ObjectStore } from './object-store.js';
+
+const VERSION = 1;
+
+/**
+ * Describes the archived events of a project's day. It is written after its parts: a part that it
+ * does not name was never finished.
+ */
+export interface Manifest {
+  /** The version of this format and of the columns of the parts. */
+  readonly version: number;
+  readonly project_id: string;
+  /** A UTC day, such as `2026-01-31`. */
+  readonly day: string;
+  readonly archived_at: string;
+  /** All events that were written before this time are in the parts. */
+  readonly written_before: string;
+  readonly events: number;
+  readonly bytes: number;
+  readonly parts: readonly ArchivePart[];
+}
+
+/** A Parquet file with events in the order of their ids. */
+export interface ArchivePart {
+  readonly file: string;
+  readonly events: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly first_id: string;
+  readonly last_id: string;
+}
+
+export interface ProjectDay {
+  readonly projectId: string;
+  /** A UTC day, such as `2026-01-31`. */
+  readonly day: string;
+}
+
+// `name=value` is how DuckDB, Spark and Athena recognise partitions.
+const PROJECT = 'project=';
+const DAY = 'day=';
+
+/** Returns the key of an object of a project's day. */
+export function keyOf({ projectId, day }: ProjectDay, file: string): string {
+  return `${PROJECT}${projectId}/${DAY}${day}/${file}`;
+}
+
+/** Returns the name of the file of a part, which counts from 1. */
+export function partFile(number: number): string {
+  return `events-${String(number).padStart(4, '0')}.parquet`;
+}
+
+/** Returns the projects with archived events. */
+export async function archivedProjects(store: ObjectStore): Promise<string[]> {
+  return namedIn(await store.folders(''), PROJECT).filter(isId);
+}
+
+/** Returns the archived days (`2026-01-31`) of a project. */
+export async function archivedDays(store: ObjectStore, projectId: string): Promise<string[]> {
+  const folders = await store.folders(`${PROJECT}${projectId}/`);
+  return namedIn(folders, DAY).filter((day) => /^\d{4}-\d\d-\d\d$/.test(day));
+}
+
+function namedIn(folders: readonly string[], prefix: string): string[] {
+  return folders.flatMap((it) => (it.startsWith(prefix) ? [it.slice(prefix.length)] : []));
+}
+
+/**
+ * Returns the manifest of a project's day, or undefined if there is none.
+ * @throws GatewayError `archive_unavailable` or `archive_broken`
+ */
+export async function readManifest(
+  store: ObjectStore,
+  of: ProjectDay,
+): Promise<Manifest | undefined> {
+  const key = keyOf(of, 'manifest.json');
+  const bytes = await store.get(key);
+  if (!bytes) return undefined;
+  const manifest = parsed(Buffer.from(bytes).toString());
+  if (manifest?.version !== undefined && manifest.version > VERSION)
+    throw broken(store, key, 'a newer version of the gateway wrote it');
+  const isWhole =
+    manifest?.version === VERSION &&
+    manifest.project_id === of.projectId &&
+    manifest.day === of.day &&
+    // A name from the manifest becomes part of a path.
+    manifest.parts?.every(({ file }) => /^events-\d{4,9}\.parquet$/.test(file));
+  if (!isWhole) throw broken(store, key, 'it is not the manifest of this day');
+  return manifest as Manifest;
+}
+
+function parsed(text: string): Partial<Manifest> | undefined {
+  try {
+    return JSON.parse(text) as Partial<Manifest>;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function writeManifest(
+  store: ObjectStore,
+  of: ProjectDay,
+  {
+    parts,
+    writtenBefore,
+  }: { readonly parts: readonly ArchivePart[]; readonly writtenBefore: Date },
+): Promise<void> {
+  const sum = (key: 'events' | 'bytes') => parts.reduce((all, part) => all + part[key], 0);
+  const manifest: Manifest = {
+    version: VERSION,
+    project_id: of.projectId,
+    day: of.day,
+    archived_at: new Date().toISOString(),
+    written_before: writtenBefore.toISOString(),
+    events: sum('events'),
+    bytes: sum('bytes'),
+    parts,
+  };
+  await store.put(
+    keyOf(of, 'manifest.json'),
+    Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`),
+  );
+}
+
+/** Returns the error of an object that cannot be read. */
+export function broken(store: ObjectStore, key: string, reason: string): GatewayError {
+  return new GatewayError('archive_broken', { place: store.place, key, reason });
+}

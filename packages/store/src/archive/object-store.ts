@@ -1,0 +1,32 @@
+import { GatewayError } from '@gateway/core/errors';
+
+/**
+ * A bucket or a folder. Keys are paths with slashes. Methods throw `archive_unavailable` if the
+ * store cannot be used.
+ */
+export interface ObjectStore {
+  /** The URL or path of the store, for messages. */
+  readonly place: string;
+  /** Writes an object, or replaces it. Readers see all of it, or what was there before. */
+  put(key: string, body: Uint8Array): Promise<void>;
+  /** Reads an object. Returns undefined if there is none. */
+  get(key: string): Promise<Uint8Array | undefined>;
+  /** Returns the names of the folders directly in a folder, sorted. `folder` is '' or ends in '/'. */
+  folders(folder: string): Promise<string[]>;
+  close(): void;
+}
+
+/** The settings `archive.*` that name a store. */
+export interface ArchivePlace {
+  readonly url: string;
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly path_style: boolean;
+  readonly access_key_id?: string | undefined;
+  readonly secret_access_key?: string | undefined;
+}
+
+/** Returns the error of a store that cannot be used. */
+export function unavailable(place: string, reason: string, cause: unknown): GatewayError {
+  return new GatewayError('archive_unavailable', { place, reason }, { cause });
+}

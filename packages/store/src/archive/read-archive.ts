@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { readEventFile, type ArchivedEvent } from './event-file.js';
+import {
+  archivedDays,
+  archivedProjects,
+  broken,
+  keyOf,
+  readManifest,
+  type Manifest,
+} from './manifest.js';
+import type { ObjectStore } from './object-store.js';
+
+export interface DayRange {
+  /** The first and the last UTC day, such as `2026-01-31`. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/**
+ * Returns the manifests of archived days, by project and day.
+ * @throws GatewayError `archive_unavailable` or `archive_broken`
+ */
+export async function* listArchive(
+  store: ObjectStore,
+  { projectId, from = '', to = '9' }: DayRange & { readonly projectId?: string | undefined },
+): AsyncGenerator<Manifest> {
+  for (const id of projectId === undefined ? await archivedProjects(store) : [projectId]) {
+    for (const day of await archivedDays(store, id)) {
+      if (day < from || day > to) continue;
+      const manifest = await readManifest(store, { projectId: id, day });
+      if (manifest) yield manifest;
+    }
+  }
+}
+
+/**
+ * Returns the events of an archived day with ids in the range, in pages. An event that was archived
+ * again, because it was interrupted or sent again, is there more than once, the newest version last.
+ * @throws GatewayError `archive_unavailable` or `archive_broken`
+ */
+export async function* readArchivedDay(
+  store: ObjectStore,
+  manifest: Manifest,
+  { firstId, lastId }: { readonly firstId: string; readonly lastId: string },
+): AsyncGenerator<ArchivedEvent[]> {
+  for (const part of manifest.parts) {
+    if (part.first_id > lastId || part.last_id < firstId) continue;
+    const key = keyOf({ projectId: manifest.project_id, day: manifest.day }, part.file);
+    const bytes = await store.get(key);
+    if (!bytes) throw broken(store, key, 'it is missing');
+    if (createHash('sha256').update(bytes).digest('hex') !== part.sha256)
+      throw broken(store, key, 'its SHA-256 is not the one in the manifest');
+    for await (const events of readEventFile(bytes)) {
+      const wanted = events.filter(({ id }) => id >= firstId && id <= lastId);
+      if (wanted.length > 0) yield wanted;
+    }
+  }
+}

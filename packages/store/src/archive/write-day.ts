@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EventFileWriter, type ArchivedEvent } from './event-file.js';
+import {
+  keyOf,
+  partFile,
+  readManifest,
+  writeManifest,
+  type ArchivePart,
+  type ProjectDay,
+} from './manifest.js';
+import type { ObjectStore } from './object-store.js';
+
+/** A part is held in memory until it is written. */
+const PART_BYTES = 16 * 1024 * 1024;
+const PART_EVENTS = 50_000;
+
+export interface DayToWrite extends ProjectDay {
+  /** All events that were written before this time are among those of `pages`. */
+  readonly writtenBefore: Date;
+  /**
+   * Returns the events of the day in the order of their ids, in pages that are small enough to be
+   * encoded at once. With `since`, only those that were written or delivered since.
+   */
+  pages(since: Date | null): AsyncIterable<readonly ArchivedEvent[]>;
+}
+
+interface WriteOptions {
+  readonly onPart?: ((part: ArchivePart) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Adds a project's day to the archive. It may be called again for the same day: events that the
+ * manifest covers are left out. If it is interrupted, the next call writes the same parts again.
+ * @throws GatewayError `archive_unavailable` or `archive_broken`
+ */
+export async function writeDay(
+  store: ObjectStore,
+  day: DayToWrite,
+  { onPart, signal }: WriteOptions = {},
+): Promise<void> {
+  const manifest = await readManifest(store, day);
+  const since = manifest ? new Date(manifest.written_before) : null;
+  const parts = [...(manifest?.parts ?? [])];
+  const before = parts.length;
+  let file = new EventFileWriter();
+  const put = async () => {
+    const { events, firstId, lastId } = file;
+    const bytes = file.finish();
+    file = new EventFileWriter();
+    const part: ArchivePart = {
+      file: partFile(parts.length + 1),
+      events,
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      first_id: firstId,
+      last_id: lastId,
+    };
+    await store.put(keyOf(day, part.file), bytes);
+    parts.push(part);
+    onPart?.(part);
+  };
+  let startedAtMs = performance.now();
+  for await (const page of day.pages(since)) {
+    signal?.throwIfAborted();
+    file.add(page);
+    if (file.bytes >= PART_BYTES || file.events >= PART_EVENTS) await put();
+    // Half of the time is left to the work of the agent and of Postgres.
+    await sleep(performance.now() - startedAtMs);
+    startedAtMs = performance.now();
+  }
+  if (file.events > 0) await put();
+  if (parts.length === before) return;
+  const writtenBefore = since && since > day.writtenBefore ? since : day.writtenBefore;
+  await writeManifest(store, day, { parts, writtenBefore });
+}
