@@ -84,6 +84,7 @@ export async function openPlane(
       'maintenance',
       await startMaintenance(config, {
         planes: { control: database.sessions, data: sessions },
+        shard: name,
         log,
         meter: plugins.meter,
         isMailing: wiring.notifier.isMailing,

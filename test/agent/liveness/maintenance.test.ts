@@ -1,5 +1,8 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
 import { createMeter } from '#core/metrics/meter';
 import { startMaintenance } from '#agent/liveness/maintenance';
 import { bothPlanes } from '#store/postgres/planes';
@@ -8,6 +11,7 @@ import { batch, newEvent, pendingEvent } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { keptMetrics } from '../../support/kept-metrics.js';
+import { tempFolder } from '../../support/start/keep.js';
 import { until } from '../../support/until.js';
 import { agentConfig, keptLog } from '../running.js';
 
@@ -128,6 +132,53 @@ maintenance('a retention that fails is counted, and told with its reason', async
   await db.rows('alter table away rename to quarantined_messages');
   assert.ok(lines.some(({ sentence }) => sentence.includes('Old events could not be deleted')));
 });
+
+maintenance(
+  'with an archive, old days are written to it first; while it fails they are kept, for archive.max_delay_days',
+  async () => {
+    const { id: projectId } = await makeProject(db);
+    const event = newEvent({ projectId, occurredAtMs: Date.now() - 9 * DAY_MS });
+    await acceptEvents(db.pool, batch([event]));
+    const folder = tempFolder('archive');
+    const file = path.join(folder, 'file');
+    fs.writeFileSync(file, '');
+    const run = async (archive: object) => {
+      const { log, lines } = keptLog();
+      const kept = keptMetrics();
+      const settings = { retention: { days: 7 }, archive };
+      const stop = await startMaintenance(agentConfig(db.url, settings), {
+        database: db,
+        log,
+        meter: kept.meter,
+        isMailing: false,
+      });
+      await until(
+        'it to have come to an end',
+        () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined,
+      );
+      await stop();
+      const counted = ['events_total', 'failures_total', 'lost_days_total', 'waiting_days'].map(
+        (name) => kept.value(`gateway_archive_${name}`, {}),
+      );
+      return { counted, said: lines.map(({ sentence }) => sentence).join('\n') };
+    };
+    const failing = await run({ url: file });
+    assert.equal(failing.counted, [0, 1, 0, 2]);
+    assert.match(failing.said, 'Expired days could not be archived and are kept');
+    const written = await run({ url: folder });
+    assert.equal(written.counted, [1, 0, 0, 0]);
+    assert.match(written.said, 'was dropped');
+    assert.ok(fs.existsSync(path.join(folder, `project=${projectId}/day=${dayOf(-9)}`)));
+
+    await db.rows('select ensure_day($1::date)', [dayOf(-9)]);
+    await acceptEvents(db.pool, batch([{ ...event, id: newId(event.occurredAtMs) }]));
+    assert.equal((await run({ url: file, max_delay_days: 1 })).counted, [0, 1, 0, 1]);
+    await db.rows(`update archive_failure set since = since - interval '1 day'`);
+    const lost = await run({ url: file, max_delay_days: 1 });
+    assert.equal(lost.counted, [0, 1, 1, 0]);
+    assert.match(lost.said, 'A day was deleted without a copy');
+  },
+);
 
 maintenance('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));

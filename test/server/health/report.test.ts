@@ -376,6 +376,16 @@ const faults: readonly Fault[] = [
       await deliver(id, endpoint.id, 1, `'infinity'`);
     },
   },
+  {
+    code: 'archive_failing',
+    verdict: 'The archive cannot be written',
+    sentence: /^The archive has not been writable since \d\d:\d\d UTC: expired events are kept/,
+    page: /^\/instance$/,
+    async inject(place) {
+      await rows(`insert into archive_failure (reason) values ('away')`, []);
+      place.undo = () => rows('delete from archive_failure', []);
+    },
+  },
 ];
 
 /** Injects faults, the outermost last, because the others need Postgres and KV. */

@@ -5,6 +5,7 @@ import { disableFailingEndpoints } from '@gateway/store/deliveries';
 import type { Planes } from '@gateway/store/postgres';
 import { runMaintenance } from '@gateway/store/retention/maintenance';
 import { applyRetention } from '@gateway/store/retention/retention';
+import { archiveOf } from './archive.js';
 
 const INTERVAL_MS = 3_600_000;
 
@@ -15,8 +16,24 @@ const INTERVAL_MS = 3_600_000;
  * (`disable_after_days`).
  */
 export async function startMaintenance(
-  { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
-  { planes, log, meter, isMailing }: { planes: Planes; log: Log; meter: Meter; isMailing: boolean },
+  {
+    archive: archiveSettings,
+    retention: { enabled, days, audit_days },
+  }: Pick<Config, 'archive' | 'retention'>,
+  {
+    planes,
+    shard,
+    log,
+    meter,
+    isMailing,
+  }: {
+    planes: Planes;
+    /** The name of the shard; undefined for the default one. */
+    shard?: string | undefined;
+    log: Log;
+    meter: Meter;
+    isMailing: boolean;
+  },
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;
@@ -44,12 +61,14 @@ export async function startMaintenance(
   // The counters start at zero, so that the first increase is visible.
   const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
+  const archive = enabled ? archiveOf(archiveSettings, { shard, log, meter, signal }) : undefined;
   const retain = async () => {
     try {
-      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(planes, {
-        days,
-        signal,
-      });
+      const { dropped, unfinished, kept, locked, rowsDeleted, notArchived } = await applyRetention(
+        planes,
+        { days, archive, signal },
+      );
+      if (notArchived) archive?.report(notArchived);
       for (const { day, events, eventDeliveries, deliveryAttempts } of dropped) {
         const rows = {
           events,
@@ -123,5 +142,6 @@ export async function startMaintenance(
     clearInterval(timer);
     stop.abort();
     await Promise.all([creating, retaining, disabling]);
+    archive?.close();
   };
 }

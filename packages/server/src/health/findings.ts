@@ -6,6 +6,7 @@ import {
   type ProjectStates,
 } from '@gateway/store/counts/health';
 import type { BreakerView } from '@gateway/store/kv';
+import type { ArchiveFailure } from '@gateway/store/retention/archive-first';
 import type { NamedCondition } from './source-conditions.js';
 import { clock, figure, namesOf, sinceOf, span, things, upTo } from './wording.js';
 
@@ -29,6 +30,8 @@ export interface HealthFacts {
   /** The shard in `components.shard`, the first one of the project that cannot be used. */
   readonly shardName?: string | undefined;
   readonly states: ProjectStates | undefined;
+  /** Undefined while the archive can be written, or without one. */
+  readonly archiveFailure: ArchiveFailure | undefined;
   readonly endpoints: Pick<EndpointTroubles, 'count'> & {
     readonly content: readonly FailingEndpoint[];
   };
@@ -320,6 +323,17 @@ export const findingRows: readonly FindingRow[] = [
         }
       );
     },
+  ],
+  [
+    'archive_failing',
+    'warn',
+    () => 'The archive cannot be written',
+    ({ archiveFailure: it, now }) =>
+      it && {
+        ...once(it.since),
+        sentence: `The archive has not been writable since ${clock(it.since, now)}: expired events are kept and fill the disk of Postgres. The log of the agents has the reason.`,
+        ...INSTANCE,
+      },
   ],
 ];
 

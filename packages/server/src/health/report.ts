@@ -1,5 +1,6 @@
 import { withTimeout } from '@gateway/core/process';
 import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
+import { readArchiveFailure } from '@gateway/store/retention/archive-first';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
 import { mergeStates, mergeTroubles } from '@gateway/store/counts/merged';
 import type { Planes } from '@gateway/store/postgres';
@@ -32,7 +33,7 @@ type Parts = Parameters<typeof readConditions>[0] & {
 };
 
 /**
- * Returns what is wrong in a project, derived from states: two statements on Postgres, the sources,
+ * Returns what is wrong in a project, derived from states: three statements on Postgres, the sources,
  * the agents, and the breakers in KV. Without Postgres or KV, it says what is unknown and since
  * when. Does not tell what another process has in memory: without `kv`, nothing that KV knows.
  */
@@ -66,6 +67,7 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
     },
     shardName,
     states: read?.states,
+    archiveFailure: read?.archiveFailure,
     endpoints: read?.endpoints ?? { content: [], count: { open: 0, failing: 0, partly: 0 } },
     sources: read?.sources ?? [],
   };
@@ -108,7 +110,7 @@ async function fromPostgres(
   parts: Parts,
   breakers: ReadonlyMap<string, BreakerView>,
 ): Promise<
-  Pick<HealthFacts, 'endpoints'> & {
+  Pick<HealthFacts, 'archiveFailure' | 'endpoints'> & {
     readonly states: NonNullable<HealthFacts['states']>;
     readonly sources: readonly NamedCondition[];
     readonly isKvAway: boolean;
@@ -116,12 +118,20 @@ async function fromPostgres(
 > {
   const { history, project } = parts;
   const onEach = <T>(read: (planes: Planes) => Promise<T>) => Promise.all(history.map(read));
-  const [allStates, allTroubles, { conditions: sources, isKvAway }] = await Promise.all([
-    onEach((planes) => readProjectStates(planes, project.id)),
-    onEach((planes) => readEndpointTroubles(planes, project.id, [...breakers.keys()])),
-    readConditions(parts),
-  ]);
+  const [allStates, archiveFailures, allTroubles, { conditions: sources, isKvAway }] =
+    await Promise.all([
+      onEach((planes) => readProjectStates(planes, project.id)),
+      onEach(({ data }) => readArchiveFailure(data)),
+      onEach((planes) => readEndpointTroubles(planes, project.id, [...breakers.keys()])),
+      readConditions(parts),
+    ]);
   const [states, troubles] = [mergeStates(allStates), mergeTroubles(allTroubles)];
   const content = troubles.content.map((it) => ({ ...it, breaker: breakers.get(it.id) }));
-  return { states, endpoints: { ...troubles, content }, sources, isKvAway };
+  return {
+    states,
+    archiveFailure: archiveFailures.find((it) => it !== undefined),
+    endpoints: { ...troubles, content },
+    sources,
+    isKvAway,
+  };
 }

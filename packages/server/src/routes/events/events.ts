@@ -125,7 +125,7 @@ const Event = named(
     source_id: nullable(Type.String()),
     coordinates: Type.String({
       description:
-        'Position of the message in its source; `api` for an event created over the API.',
+        'Position of the message in its source; `api` for an event created over the API, and `archive/<uid>` for an event sent again from the archive, with the ID that it had.',
     }),
     event_type: Type.String(),
     message_type: oneOf(['single', 'fanout', 'broadcast']),

@@ -1,0 +1,53 @@
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import type { Meter } from '@gateway/core/metrics/meter';
+import type { ObjectStore } from '@gateway/store/archive';
+import type { Archive, NotArchived } from '@gateway/store/retention/archive-first';
+
+interface AgentArchive extends Archive {
+  /** Logs and counts what a run of retention could not archive. */
+  report(notArchived: NotArchived): void;
+  close(): void;
+}
+
+/** Returns the archive of the settings, which is opened when it is used. Undefined without one. */
+export function archiveOf(
+  { url, max_delay_days: maxDelayDays, ...place }: Config['archive'],
+  { shard, log, meter, signal }: { shard: string | undefined; log: Log; meter: Meter; signal: AbortSignal },
+): AgentArchive | undefined {
+  if (url === undefined) return undefined;
+  let store: ObjectStore | undefined;
+  for (const name of ['events', 'bytes', 'failures', 'lost_days'] as const)
+    meter.add(`gateway_archive_${name}_total`, {}, 0);
+  return {
+    maxDelayDays,
+    write: async (day) => {
+      const { openObjectStore, writeDay } = await import('@gateway/store/archive');
+      // A project that moves has rows of a day on two shards, and a manifest has one writer.
+      const folder = shard === undefined ? url : `${url.replace(/\/$/, '')}/shard=${shard}`;
+      store ??= await openObjectStore({ url: folder, ...place });
+      const onPart = ({ events, bytes }: { events: number; bytes: number }) => {
+        meter.add('gateway_archive_events_total', {}, events);
+        meter.add('gateway_archive_bytes_total', {}, bytes);
+      };
+      await writeDay(store, day, { onPart, signal });
+    },
+    report: ({ waiting, lost, error }) => {
+      meter.set('gateway_archive_waiting_days', {}, waiting.length);
+      meter.add('gateway_archive_lost_days_total', {}, lost.length);
+      if (error !== undefined) {
+        meter.add('gateway_archive_failures_total', {});
+        log.warn(
+          { error, days: waiting },
+          'Expired days could not be archived and are kept; the next try is in an hour.',
+        );
+      }
+      for (const { projectId: project_id, day } of lost)
+        log.error(
+          { project_id, day },
+          `A day was deleted without a copy: the archive could not be written for archive.max_delay_days (${maxDelayDays}).`,
+        );
+    },
+    close: () => store?.close(),
+  };
+}
