@@ -7,6 +7,8 @@ export const description =
 /** The summary of each command, so that `gateway` can list commands without loading them. */
 export const summaries = {
   agent: 'Start the data plane.',
+  'archive:list': 'List the days in the archive.',
+  'archive:replay': 'Send archived events again.',
   bootstrap: 'Create a new user account.',
   completion: 'Generate a shell autocompletion script.',
   config: 'Print the computed configuration.',
@@ -54,6 +56,7 @@ export type CommandId = keyof typeof summaries;
 
 /** Summaries of words that have subcommands but are not commands themselves. */
 export const topics = {
+  archive: 'Events that retention has archived.',
   license: 'The licence.',
   migrate: 'Database migrations.',
   utils: 'Utility commands.',

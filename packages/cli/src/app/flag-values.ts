@@ -53,6 +53,23 @@ export function integerOf(
 }
 
 /**
+ * Returns the first millisecond of a UTC day or a time and, for a day, the last one: both may bound a
+ * range that includes them. Throws `wrong_use` for any other string.
+ */
+export function timeOf(
+  name: string,
+  given: string,
+): { readonly firstMs: number; readonly lastMs: number } {
+  const ms = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(given) ? Date.parse(given) : NaN;
+  if (Number.isNaN(ms))
+    throw wrongUse(
+      `${name} must be a day or a time, not ${JSON.stringify(given)}`,
+      'write a UTC day, as in 2026-01-31, or a time, as in 2026-01-31T09:30:00Z',
+    );
+  return { firstMs: ms, lastMs: given.includes('T') ? ms : ms + DAY_MS - 1 };
+}
+
+/**
  * Reads a file named by the user, or standard input for `-`. Throws `wrong_use` if the file cannot
  * be read.
  *
@@ -78,7 +95,8 @@ async function standardInput(given: string): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+const DAY_MS = 86_400_000;
+const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const PART = /(\d+)(d|h|ms|m|s)/g;
 
 /**

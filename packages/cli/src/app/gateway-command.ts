@@ -13,7 +13,15 @@ import { onEachShard, withDatabase, withShards, type DatabaseWork } from './stor
 import { installation } from './installation.js';
 
 export { Args, Flags, onEachShard, withDatabase, withShards };
-export { parseDuration, idOf, integerOf, oneOf, readInput, wrongUse } from './flag-values.js';
+export {
+  parseDuration,
+  idOf,
+  integerOf,
+  oneOf,
+  readInput,
+  timeOf,
+  wrongUse,
+} from './flag-values.js';
 
 export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON instead of a table.' }) };
 

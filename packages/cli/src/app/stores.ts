@@ -5,6 +5,7 @@ import {
   GatewayError,
   kvAddress,
 } from '@gateway/core/errors';
+import type { ObjectStore } from '@gateway/store/archive';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { ProjectShards, Shard, ShardPlanes } from '@gateway/store/shards';
@@ -145,5 +146,20 @@ export async function withKv<T>(
     );
   } finally {
     await kv.close();
+  }
+}
+
+/** Opens the archive for one task. Throws `archive_off` if none is set. */
+export async function withArchive<T>(
+  { archive: { url, ...place } }: Config,
+  work: (store: ObjectStore) => Promise<T>,
+): Promise<T> {
+  if (url === undefined) throw new GatewayError('archive_off', {});
+  const { openObjectStore } = await import('@gateway/store/archive');
+  const store = await openObjectStore({ url, ...place });
+  try {
+    return await work(store);
+  } finally {
+    store.close();
   }
 }

@@ -38,6 +38,12 @@ export function explanationText(explanation: Explanation): string {
     ],
     ['source', sourceId === null ? 'none: it was created over the management API' : place],
     [
+      'archive',
+      event.coordinates.startsWith('archive/')
+        ? `it was sent again: it was event ${event.coordinates.slice('archive/'.length)}`
+        : null,
+    ],
+    [
       'time',
       `${event.occurred_at.toISOString()} at the broker, accepted ${event.accepted_at.toISOString()}`,
     ],

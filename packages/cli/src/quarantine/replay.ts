@@ -84,7 +84,7 @@ export async function replayAll(pages: EntryPages, options: ReplayAllOptions): P
  * Opens KV to signal pending events. Returns undefined if KV is in memory. Throws `tls_file` if a
  * TLS file cannot be read.
  */
-async function openSignals(config: Config, onKvAway: () => void) {
+export async function openSignals(config: Config, onKvAway: () => void) {
   // Agents do not share this process's memory, so none would receive the signals.
   if (config.kv.type === 'in-memory') return undefined;
   const kv = openKv(config.kv, () => undefined);

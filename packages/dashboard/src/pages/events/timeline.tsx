@@ -38,22 +38,11 @@ export function Timeline({ explanation }: { explanation: EventExplanation }) {
 
 function momentsOf(explanation: EventExplanation): Moment[] {
   const { event, deliveries } = explanation;
-  const isApi = event.coordinates === 'api';
+  const { coordinates } = event;
+  const hasMessage = coordinates !== 'api' && !coordinates.startsWith(ARCHIVE);
   const made: Moment[] = [
-    {
-      at: event.occurred_at,
-      name: isApi ? 'Received' : 'Read',
-      tone: 'ok',
-      text: isApi ? (
-        'over the API'
-      ) : (
-        <>
-          from {event.source_name ?? 'a deleted source'}, at{' '}
-          <span class="mono">{event.coordinates}</span>
-        </>
-      ),
-    },
-    ...(isApi ? [] : [{ at: event.occurred_at, ...messageMoment(event) }]),
+    { at: event.occurred_at, tone: 'ok', ...originOf(event) },
+    ...(hasMessage ? [{ at: event.occurred_at, ...messageMoment(event) }] : []),
     {
       at: event.accepted_at,
       name: 'Accepted',
@@ -115,6 +104,34 @@ function momentsOf(explanation: EventExplanation): Moment[] {
     };
   });
   return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
+}
+
+/** The coordinates of an event that was sent again from the archive, before the id that it had. */
+const ARCHIVE = 'archive/';
+
+function originOf({
+  coordinates,
+  source_name: source,
+}: EventExplanation['event']): Pick<Moment, 'name' | 'text'> {
+  if (coordinates === 'api') return { name: 'Received', text: 'over the API' };
+  if (coordinates.startsWith(ARCHIVE))
+    return {
+      name: 'Sent again',
+      text: (
+        <>
+          from the archive: it was event{' '}
+          <span class="mono">{coordinates.slice(ARCHIVE.length)}</span>
+        </>
+      ),
+    };
+  return {
+    name: 'Read',
+    text: (
+      <>
+        from {source ?? 'a deleted source'}, at <span class="mono">{coordinates}</span>
+      </>
+    ),
+  };
 }
 
 /** Returns the entry on whether the original message is stored with its event. */

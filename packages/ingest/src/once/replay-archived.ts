@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newId, timeOfId } from '@gateway/core/events';
+import { matchesType } from '@gateway/core/routing';
+import {
+  listArchive,
+  readArchivedDay,
+  type ArchivedDelivery,
+  type ArchivedEvent,
+  type ObjectStore,
+} from '@gateway/store/archive';
+import {
+  acceptEvents,
+  type EventRef,
+  type MessageType,
+  type NewEvent,
+} from '@gateway/store/events';
+import type { Database } from '@gateway/store/postgres';
+import { byId, onePerKey } from '../commit/new-events.js';
+
+export interface ArchiveSelection {
+  readonly projectId: string;
+  /** The range of event ids, which begin with the time of the message. */
+  readonly firstId: string;
+  readonly lastId: string;
+  /** A pattern such as `order.*`. */
+  readonly eventType?: string | undefined;
+  readonly sourceId?: string | undefined;
+  /** Select deliveries: each is sent again to its endpoint alone. */
+  readonly endpointId?: string | undefined;
+  readonly outcome?: ArchivedDelivery['status'] | undefined;
+}
+
+export interface ArchiveReplayOptions {
+  readonly pool: Database['pool'];
+  readonly dryRun: boolean;
+  /** The maximum number of new events. */
+  readonly limit: number;
+  /** New events per second; 0 is unlimited. */
+  readonly perSecond: number;
+}
+
+/** A commit of new events. In a dry run, `created` is empty. */
+export interface ArchiveReplayStep {
+  readonly selected: number;
+  /** The new events, which are pending and must be signalled. */
+  readonly created: readonly EventRef[];
+}
+
+const COMMIT_EVENTS = 500;
+const COMMIT_BYTES = 4 * 1024 * 1024;
+/** An event is not sent again twice within this time. */
+const KEY_SECONDS = 7 * 86_400;
+
+/**
+ * Sends archived events again, as new events of the current time that agents route. Without a
+ * condition on deliveries, an event is routed by the current subscriptions, or to the endpoint or
+ * owner that it named. An idempotency key of the archived id makes a second run continue the first.
+ * @throws GatewayError `archive_unavailable` or `archive_broken`
+ */
+export async function* replayArchived(
+  store: ObjectStore,
+  selection: ArchiveSelection,
+  { pool, dryRun, limit, perSecond }: ArchiveReplayOptions,
+): AsyncGenerator<ArchiveReplayStep, void, void> {
+  let left = limit;
+  for await (const copies of inCommits(selectedCopies(store, selection))) {
+    const events = copies.slice(0, left);
+    left -= events.length;
+    const startedAtMs = performance.now();
+    yield { selected: events.length, created: dryRun ? [] : await commit(pool, events) };
+    if (left === 0) return;
+    if (!dryRun && perSecond > 0)
+      await sleep((events.length * 1000) / perSecond - (performance.now() - startedAtMs));
+  }
+}
+
+async function* selectedCopies(
+  store: ObjectStore,
+  selection: ArchiveSelection,
+): AsyncGenerator<NewEvent> {
+  const { projectId, firstId, lastId, eventType, sourceId } = selection;
+  const [from, to] = [firstId, lastId].map((id) =>
+    new Date(timeOfId(id)).toISOString().slice(0, 10),
+  );
+  for await (const manifest of listArchive(store, { projectId, from, to })) {
+    for await (const page of readArchivedDay(store, manifest, { firstId, lastId })) {
+      for (const event of page) {
+        const isSelected =
+          (sourceId === undefined || event.source_id === sourceId) &&
+          (eventType === undefined || matchesType(eventType, event.event_type));
+        if (isSelected) yield* copiesOf(event, selection);
+      }
+    }
+  }
+}
+
+function copiesOf(event: ArchivedEvent, selection: ArchiveSelection): NewEvent[] {
+  const { projectId, endpointId, outcome } = selection;
+  if (endpointId === undefined && outcome === undefined)
+    return [
+      copyOf(projectId, event, {
+        messageType: event.message_type as MessageType,
+        endpointId: event.endpoint_id,
+        ownerId: event.owner_id,
+      }),
+    ];
+  const endpoints = (JSON.parse(event.deliveries) as ArchivedDelivery[]).filter(
+    (it) =>
+      (endpointId === undefined || it.endpoint_id === endpointId) &&
+      (outcome === undefined || it.status === outcome),
+  );
+  return [...new Set(endpoints.map((it) => it.endpoint_id))].map((id) =>
+    copyOf(projectId, event, { messageType: 'single', endpointId: id, ownerId: null }),
+  );
+}
+
+function copyOf(
+  projectId: string,
+  { id: archivedId, ...event }: ArchivedEvent,
+  target: Pick<NewEvent, 'messageType' | 'endpointId' | 'ownerId'>,
+): NewEvent {
+  const id = newId();
+  const to = target.messageType === 'single' ? target.endpointId : null;
+  return {
+    projectId,
+    id,
+    occurredAtMs: timeOfId(id),
+    sourceId: event.source_id,
+    coordinates: `archive/${archivedId}`,
+    digest: null,
+    eventType: event.event_type,
+    ...target,
+    idempotencyKey: ['archive', archivedId, ...(to === null ? [] : [to])].join('/'),
+    status: 'pending',
+    outcome: null,
+    headers: event.headers,
+    notes: event.notes,
+    data: event.data,
+  };
+}
+
+/** Groups events by what one commit takes. */
+async function* inCommits(copies: AsyncIterable<NewEvent>): AsyncGenerator<NewEvent[]> {
+  let [group, bytes]: [NewEvent[], number] = [[], 0];
+  for await (const copy of copies) {
+    group.push(copy);
+    bytes += copy.data.length + copy.headers.length;
+    if (group.length < COMMIT_EVENTS && bytes < COMMIT_BYTES) continue;
+    yield group;
+    [group, bytes] = [[], 0];
+  }
+  if (group.length > 0) yield group;
+}
+
+async function commit(pool: Database['pool'], copies: readonly NewEvent[]): Promise<EventRef[]> {
+  const events = copies.filter(onePerKey()).sort(byId);
+  const accepted = await acceptEvents(pool, {
+    events,
+    deliveries: [],
+    agentId: 0,
+    idempotencyWindowSeconds: KEY_SECONDS,
+  });
+  return accepted === 'all' ? events : events.filter(({ id }) => accepted.has(id));
+}
