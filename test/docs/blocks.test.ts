@@ -39,6 +39,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'README.md#In production': 'test/docs/install-guides.test.ts',
   'docs/start.md': 'test/e2e/start.test.ts',
   'docs/guides/api.md': 'test/docs/api-guide.test.ts',
+  'docs/guides/archive.md': 'test/docs/archive-guide.test.ts',
   'docs/guides/docker.md': 'test/docs/docker-guide.test.ts',
   'docs/guides/install.md': 'test/docs/install-guides.test.ts',
   'docs/guides/kubernetes.md': 'test/docs/kubernetes-guide.test.ts',
