@@ -147,7 +147,7 @@ maintenance(
       const kept = keptMetrics();
       const settings = { retention: { days: 7 }, archive };
       const stop = await startMaintenance(agentConfig(db.url, settings), {
-        database: db,
+        planes: bothPlanes(db),
         log,
         meter: kept.meter,
         isMailing: false,

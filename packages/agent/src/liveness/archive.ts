@@ -13,7 +13,12 @@ interface AgentArchive extends Archive {
 /** Returns the archive of the settings, which is opened when it is used. Undefined without one. */
 export function archiveOf(
   { url, max_delay_days: maxDelayDays, ...place }: Config['archive'],
-  { shard, log, meter, signal }: { shard: string | undefined; log: Log; meter: Meter; signal: AbortSignal },
+  {
+    shard,
+    log,
+    meter,
+    signal,
+  }: { shard: string | undefined; log: Log; meter: Meter; signal: AbortSignal },
 ): AgentArchive | undefined {
   if (url === undefined) return undefined;
   let store: ObjectStore | undefined;
