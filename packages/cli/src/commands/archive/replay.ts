@@ -8,7 +8,7 @@ import {
   oneOf,
   timeOf,
   valueFlag,
-  withDatabase,
+  withShards,
   wrongUse,
 } from '../../app/gateway-command.js';
 import { noteInterruption } from '../../app/signals.js';
@@ -59,19 +59,14 @@ export default class ArchiveReplay extends GatewayCommand {
       outcome: oneOf('--outcome', flags.outcome, OUTCOMES),
     };
     const { config } = this.resolve(flags);
-    const [
-      { replayArchived },
-      { openSignals },
-      { findRetryProjects },
-      { idBound },
-      { bothPlanes },
-    ] = await Promise.all([
-      import('@gateway/ingest/once/replay-archived'),
-      import('../../quarantine/replay.js'),
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/pagination'),
-      import('@gateway/store/postgres'),
-    ]);
+    const [{ replayArchived }, { openSignals }, { findRetryProjects }, { idBound }] =
+      await Promise.all([
+        import('@gateway/ingest/once/replay-archived'),
+        import('../../quarantine/replay.js'),
+        import('@gateway/store/deliveries'),
+        import('@gateway/store/pagination'),
+        import('@gateway/store/postgres'),
+      ]);
     const [firstId, lastId] =
       'id' in range
         ? [range.id, range.id]
@@ -80,9 +75,10 @@ export default class ArchiveReplay extends GatewayCommand {
     const interruption = noteInterruption();
     const replay = () =>
       withArchive(config, (store) =>
-        withDatabase(config, async (database) => {
-          const planes = bothPlanes(database);
-          await findRetryProjects(planes, { projectId });
+        withShards(config, async (shards, { pool: control }) => {
+          const [project] = await findRetryProjects({ control, data: control }, { projectId });
+          // The current shard of the project takes new events.
+          const { name, planes } = shards.find((it) => it.name === project!.shard)!;
           const onKvAway = () =>
             this.logToStderr(
               'warning: KV is unavailable; agents find the events a few seconds later.',
@@ -94,7 +90,7 @@ export default class ArchiveReplay extends GatewayCommand {
             for await (const { selected, created } of replayArchived(store, chosen, options)) {
               sums.selected += selected;
               sums.created += created.length;
-              await signals?.push(created);
+              await signals?.push(created, name);
               if (interruption.status !== 0) break;
             }
           } finally {
