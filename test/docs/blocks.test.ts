@@ -55,6 +55,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/internals/testing.md': 'commands of a clone, which take minutes',
   'docs/guides/client.md': 'the package is not in a registry yet',
   'docs/guides/logs.md': 'an agent that runs until it is stopped',
+  'docs/guides/managed-postgres.md': 'needs an account of a cloud',
+  'docs/guides/shards.md':
+    'needs several databases: test/cli/commands/shards.test.ts takes the same steps',
   'docs/guides/tracing.md': 'needs Docker',
   'docs/guides/write-a-plugin.md': 'test/cli/commands/plugins/create.test.ts takes the same steps',
 };

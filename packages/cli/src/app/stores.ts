@@ -8,7 +8,12 @@ import {
 import type { ObjectStore } from '@gateway/store/archive';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type { ProjectShards, Shard, ShardPlanes } from '@gateway/store/shards';
+import type {
+  ProjectShards,
+  Shard,
+  ShardPlanes,
+  Shards as OpenShards,
+} from '@gateway/store/shards';
 
 // The database and KV drivers are imported on demand: loading one takes longer than running a
 // command that only prints help.
@@ -51,7 +56,7 @@ export async function withDatabase<T>(
  */
 export async function withShards<T>(
   config: Config,
-  work: (shards: readonly Shard[], database: Database) => Promise<T>,
+  work: (shards: OpenShards, database: Database) => Promise<T>,
   { poolSize = 2, migrated = true }: DatabaseWork = {},
 ): Promise<T> {
   const [{ Shards, hasShards }, { sealer }] = await Promise.all([
@@ -68,7 +73,7 @@ export async function withShards<T>(
     });
     try {
       if (await hasShards(database.pool)) await shards.refresh();
-      return await work(shards.all, database);
+      return await work(shards, database);
     } finally {
       await shards.close();
     }
@@ -103,11 +108,11 @@ export async function planesOfProject(
  * @throws GatewayError `shards_failed`, which names the shards and their failures
  */
 export async function onEachShard(
-  shards: readonly Shard[],
+  { all }: OpenShards,
   work: (shard: Shard, name: string | undefined, prefix: string) => Promise<void>,
 ): Promise<void> {
   const { requireSessions } = await import('@gateway/store/postgres');
-  const [first, ...others] = shards;
+  const [first, ...others] = all;
   const prefixOf = ({ name }: Shard) => (others.length > 0 ? `${name}: ` : '');
   await work(first!, undefined, prefixOf(first!));
   const problems: { sentence: string }[] = [];

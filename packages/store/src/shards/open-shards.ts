@@ -21,6 +21,14 @@ export interface Shard {
   readonly settings: DatabaseSettings;
 }
 
+/**
+ * Returns the name of a shard for migrations: none for the default one, which has the tables of both
+ * planes.
+ */
+export function migratedAs({ name }: Pick<Shard, 'name'>): string | undefined {
+  return name === DEFAULT_SHARD ? undefined : name;
+}
+
 interface OpenShardsOptions {
   readonly settings: DatabaseSettings;
   /** Opens the sealed passwords. */

@@ -1,3 +1,4 @@
+import { GatewayError } from '@gateway/core/errors';
 import type pg from 'pg';
 import type { Querier } from '../postgres/connection.js';
 
@@ -46,6 +47,14 @@ export async function hasShards(pool: Querier): Promise<boolean> {
     `select to_regclass('shards') is not null as has`,
   );
   return rows[0]!.has;
+}
+
+/** Returns a shard. Throws `not_found` if there is none of this name. */
+export async function requireShard(pool: Querier, name: string): Promise<ShardRow> {
+  const shard = (await listShards(pool)).find((it) => it.name === name);
+  if (shard) return shard;
+  const fix = '`gateway shards list` shows the names';
+  throw new GatewayError('not_found', { thing: 'shard', id: name, fix });
 }
 
 export type NewShard = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;

@@ -1,4 +1,4 @@
-import type { Shard } from '@gateway/store/shards';
+import type { Shard, Shards } from '@gateway/store/shards';
 import {
   Flags,
   GatewayCommand,
@@ -34,7 +34,7 @@ export default class MigrateDown extends GatewayCommand {
       );
     }
     const { migrateDown } = await import('@gateway/store/postgres');
-    const rollBack = async (shards: readonly Shard[]) => {
+    const rollBack = async (shards: Shards) => {
       const applied = await appliedOf(shards);
       const newest = [...new Set([...applied.values()].flat())].sort().reverse();
       const undone = newest.slice(0, Number(max));
@@ -58,16 +58,17 @@ export default class MigrateDown extends GatewayCommand {
  * Returns the applied migrations of each shard, none for one that is away. The newest are counted
  * over all shards, so that a run after a stop rolls back what is left of them, and nothing older.
  */
-async function appliedOf(shards: readonly Shard[]): Promise<ReadonlyMap<string, string[]>> {
-  const [{ migrationStates }, { DEFAULT_SHARD }] = await Promise.all([
+async function appliedOf({ all }: Shards): Promise<ReadonlyMap<string, string[]>> {
+  const [{ migrationStates }, { migratedAs }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/store/shards'),
   ]);
-  const read = async ({ name, database }: Shard) => {
-    const states = migrationStates(database, undefined, name === DEFAULT_SHARD ? undefined : name);
-    const rows = await (name === DEFAULT_SHARD ? states : states.catch(() => []));
-    const applied = rows.filter(({ applied_at: at }) => at !== null).map((row) => row.name);
-    return [name, applied] as const;
+  const read = async (shard: Shard) => {
+    const as = migratedAs(shard);
+    const states = migrationStates(shard.database, undefined, as);
+    const rows = await (as === undefined ? states : states.catch(() => []));
+    const applied = rows.filter(({ applied_at: at }) => at !== null);
+    return [shard.name, applied.map(({ name }) => name)] as const;
   };
-  return new Map(await Promise.all(shards.map(read)));
+  return new Map(await Promise.all(all.map(read)));
 }

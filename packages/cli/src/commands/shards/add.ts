@@ -1,0 +1,93 @@
+import {
+  GatewayCommand,
+  argument,
+  integerOf,
+  readInput,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../../app/gateway-command.js';
+
+const PORT = 5432;
+
+export default class ShardsAdd extends GatewayCommand {
+  static override description =
+    'Checks the database, creates the schema if it is missing, creates the tables, and only then adds the shard. In a database with Citus, the schema ' +
+    'becomes a distributed one. Without --host, the shard is a schema in the database of the settings. New projects go to the shard with the fewest events. ' +
+    'After a failure or a stop, run it again: it continues.';
+  static override examples = [
+    '<%= config.bin %> shards add big --host db2.internal --username gateway --database gateway --password-file ./db2-password',
+    '<%= config.bin %> shards add s2 --host citus.internal --username gateway --database gateway --schema s2 --password-file -',
+    '<%= config.bin %> shards add s2 --schema s2',
+  ];
+  static override args = { name: argument('Lower-case letters, digits, hyphens and underscores.') };
+  static override flags = {
+    host: valueFlag('<value>', 'Host of the database. [default: the database of the settings]'),
+    port: valueFlag('<integer>', `Port of the database. [default: ${PORT}]`),
+    username: valueFlag('<value>', 'User of the database, who must own its tables.'),
+    'password-file': valueFlag(
+      '<path>',
+      'File with the password, or - for standard input. It is stored encrypted.',
+    ),
+    database: valueFlag('<value>', 'Name of the database.'),
+    options: valueFlag('<value>', 'Options of the connection, as in database.options.'),
+    schema: valueFlag(
+      '<value>',
+      'Schema for the tables, created if it is missing. [default: the first of the search_path]',
+    ),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ShardsAdd);
+    const { host, username, database: databaseName, schema = null, options = null } = flags;
+    const file = flags['password-file'];
+    const ofAddress = {
+      port: flags.port,
+      username,
+      database: databaseName,
+      options: flags.options,
+    };
+    if (host === undefined) {
+      const given = Object.entries({ ...ofAddress, 'password-file': file });
+      const [flag] = given.find(([, value]) => value !== undefined) ?? [];
+      if (flag) throw wrongUse(`--${flag} needs --host`, 'set --host, or omit it');
+      if (schema === null)
+        throw wrongUse(
+          'gateway shards add needs a place',
+          'set --host, or --schema for a schema in the database of the settings',
+        );
+    } else if (username === undefined || databaseName === undefined)
+      throw wrongUse('--host needs --username and --database', 'set both');
+    const port = integerOf('--port', flags.port, { max: 65_535, otherwise: PORT });
+    const password = file === undefined ? null : await passwordIn(file);
+    const address =
+      host === undefined
+        ? null
+        : { host, port, username: username!, password, database: databaseName!, options };
+    const { config } = this.resolve(flags);
+    const [{ addShard }, { sealer }] = await Promise.all([
+      import('@gateway/store/shards'),
+      import('@gateway/core/crypto'),
+    ]);
+    const { name } = args;
+    const added = await withDatabase(config, (database) =>
+      addShard(
+        database,
+        { name, address, schema },
+        {
+          settings: config.database,
+          ...sealer(config.encryption_key),
+          onWait: (why) => this.logToStderr(`waiting: ${why}`),
+        },
+      ),
+    );
+    if (added) this.log(`added the shard ${name}`);
+    else this.logToStderr(`there is already the shard ${name}; nothing was changed`);
+  }
+}
+
+async function passwordIn(file: string): Promise<string> {
+  const text = (await readInput('--password-file', file)).toString('utf8').replace(/\r?\n$/, '');
+  if (text !== '') return text;
+  throw wrongUse('the file of --password-file is empty', 'omit the flag if no password is needed');
+}

@@ -1,0 +1,26 @@
+import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-command.js';
+
+export default class ShardsAssign extends GatewayCommand {
+  static override description =
+    'For a project that has no events yet, or never had any. All processes use the new shard when the command ends, after three seconds. ' +
+    'A new project gets a shard by itself.';
+  static override examples = [
+    '<%= config.bin %> shards assign 019ab3c4-5d6e-7f70-9123-456789abcdef big',
+  ];
+  static override args = {
+    project: Args.string({ required: true, ignoreStdin: true, description: 'Id of the project.' }),
+    shard: Args.string({ required: true, ignoreStdin: true, description: 'Name of the shard.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ShardsAssign);
+    const { project, shard: to } = args;
+    const projectId = idOf('the project', project);
+    const { assignProject } = await import('@gateway/store/shards');
+    const from = await withShards(this.resolve(flags).config, (shards, database) =>
+      assignProject(database, shards, { projectId, to }),
+    );
+    if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
+    else this.log(`the project is on the shard ${to} now, and was on ${from}`);
+  }
+}

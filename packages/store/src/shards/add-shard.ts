@@ -1,0 +1,171 @@
+import type { Open, SecretPlace } from '@gateway/core/crypto';
+import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
+import pg from 'pg';
+import { withAdvisoryLock } from '../postgres/advisory-lock.js';
+import type { DatabaseSettings } from '../postgres/connection.js';
+import { openDatabase, type Database } from '../postgres/database.js';
+import { migrateUp } from '../postgres/migrate.js';
+import { requireSessions } from '../postgres/pooler.js';
+import { sessionOf, shardSettings } from './open-shards.js';
+import { DEFAULT_SHARD, insertShard, listShards, type NewShard, type ShardRow } from './shards.js';
+
+const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
+/** A name that needs no quotes, because startup options take the `search_path` as it is. */
+const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
+
+interface AddOptions {
+  /** The settings `database.*`. */
+  readonly settings: DatabaseSettings;
+  readonly seal: (text: string, place: SecretPlace) => string;
+  readonly open: Open;
+  readonly onWait?: (why: string) => void;
+}
+
+/** A shard to add, with its password in plain text. */
+export type GivenShard = Omit<NewShard, 'isCitus'>;
+
+/**
+ * Adds a shard: creates its schema if it is missing, has Citus distribute it, creates the tables and
+ * only then stores the shard. Safe to repeat after a failure or a stop. Returns false if this shard
+ * was added before.
+ *
+ * @throws GatewayError `wrong_use` for a name that is not possible; `conflict` if the place or the
+ *   name is taken, or if another shard is being added; errors of the database and of `migrateUp`
+ */
+export async function addShard(
+  control: Database,
+  given: GivenShard,
+  options: AddOptions,
+): Promise<boolean> {
+  const { name, address, schema } = given;
+  check('name of a shard', name, NAME);
+  if (schema !== null) check('name of a schema', schema, SCHEMA);
+  if (address === null && schema === null)
+    throw new GatewayError('wrong_use', {
+      sentence: 'a shard needs a place: a database of its own, or a schema in that of the settings',
+      fix: 'name a schema, or the host of a database',
+    });
+  const password = address?.password ?? null;
+  const sealed = password === null ? null : options.seal(password, ['shards', name, 'password']);
+  const place = { name, schema, address: address && { ...address, password: sealed } };
+  const added = await withAdvisoryLock(control.sessions, 'gateway.shards', async (client) => {
+    const known = await listShards(client);
+    const same = known.find((it) => it.name === name);
+    if (same && isAt(same, given)) return false;
+    if (same) throw conflict(`there is a shard ${name} at another place`, 'choose another name');
+    const settings = shardSettings(place, options);
+    try {
+      const { isCitus } = await prepareSchema(settings, schema);
+      const shard = { ...place, isCitus };
+      await createTables(settings, shard, known, options);
+      return await insertShard(client, shard);
+    } catch (error) {
+      throw explainDatabaseError(error, settings);
+    }
+  });
+  if (added === undefined)
+    throw conflict('another shard is being added', 'wait until it is, and try again');
+  return added;
+}
+
+function check(thing: string, name: string, pattern: RegExp): void {
+  if (pattern.test(name)) return;
+  throw new GatewayError('wrong_use', {
+    sentence: `${JSON.stringify(name)} is not possible as the ${thing}`,
+    fix: 'use lower-case letters, digits and underscores, and begin with a letter',
+  });
+}
+
+function conflict(sentence: string, fix: string): GatewayError {
+  return new GatewayError('conflict', { sentence, fix });
+}
+
+function isAt({ address, schema }: ShardRow, given: GivenShard): boolean {
+  const text = (it: GivenShard['address']) =>
+    it && [it.host, it.port, it.username, it.database, it.options].join('\n');
+  return schema === given.schema && text(address) === text(given.address);
+}
+
+/**
+ * Checks the database, and creates the schema if it is missing. In a database with Citus, the schema
+ * becomes a distributed one, whose tables are on one worker. That takes a minute with tables, so it
+ * comes first.
+ */
+async function prepareSchema(
+  settings: DatabaseSettings,
+  schema: string | null,
+): Promise<{ isCitus: boolean }> {
+  const database = openDatabase(settings, { poolSize: 2, name: 'gateway' });
+  try {
+    await requireSessions(database, settings);
+    const { rows } = await database.pool.query<{ isCitus: boolean; there: boolean; home: boolean }>(
+      `select exists (select from pg_extension where extname = 'citus') as "isCitus",
+              exists (select from pg_namespace where nspname = $1) as there,
+              to_regclass(quote_ident(coalesce($1, current_schema)) || '.projects') is not null as home`,
+      [schema],
+    );
+    const { isCitus, there, home } = rows[0]!;
+    const { host, port, database: name } = settings;
+    if (home)
+      throw conflict(
+        `the schema ${schema ?? 'public'} of ${name} at ${host}:${port} has the control plane of a gateway`,
+        'choose another database or schema',
+      );
+    if (isCitus && schema === null)
+      throw conflict(
+        `the database ${name} at ${host}:${port} has Citus, where a shard is a schema`,
+        'name a schema for the shard',
+      );
+    if (schema !== null && !there) await database.pool.query(`create schema ${schema}`);
+    if (isCitus) await distribute(database, schema!);
+    return { isCitus };
+  } finally {
+    await database.close();
+  }
+}
+
+/** @see https://docs.citusdata.com/en/stable/develop/api_udf.html#citus-schema-distribute */
+async function distribute({ pool }: Database, schema: string): Promise<void> {
+  const { rowCount } = await pool.query(
+    'select from pg_dist_schema where schemaid = $1::regnamespace',
+    [schema],
+  );
+  if (rowCount === 0) await pool.query('select citus_schema_distribute($1)', [schema]);
+}
+
+/**
+ * Creates the tables and marks them with this gateway and the shard. The mark reveals the same place
+ * under another address.
+ */
+async function createTables(
+  settings: DatabaseSettings,
+  shard: NewShard,
+  known: readonly ShardRow[],
+  { onWait }: Pick<AddOptions, 'onWait'>,
+): Promise<void> {
+  const { name } = shard;
+  const database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(shard) });
+  // The default shard is inserted once, when its gateway migrates. A restored dump keeps the time.
+  const gateway = String(known.find((it) => it.name === DEFAULT_SHARD)!.createdAt.getTime());
+  const readMark = async () => {
+    const { rows } = await database.pool.query<{ mark: string | null }>(
+      `select obj_description(to_regclass('gateway_migrations'), 'pg_class') as mark`,
+    );
+    return /^gateway (\d+), shard (\S+)$/.exec(rows[0]!.mark ?? '')?.slice(1);
+  };
+  try {
+    const [owner, other] = (await readMark()) ?? [gateway, name];
+    if (owner !== gateway)
+      throw conflict(
+        `the place has the shard ${other} of another gateway`,
+        'choose another database or schema',
+      );
+    if (known.some((it) => it.name === other))
+      throw conflict(`the place is the shard ${other}`, 'choose another database or schema');
+    await migrateUp(database, { shard: name, ...(onWait && { onWait }) });
+    const mark = pg.escapeLiteral(`gateway ${gateway}, shard ${name}`);
+    await database.pool.query(`comment on table gateway_migrations is ${mark}`);
+  } finally {
+    await database.close();
+  }
+}

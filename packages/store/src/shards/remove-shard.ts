@@ -1,0 +1,71 @@
+import { GatewayError } from '@gateway/core/errors';
+import type { Database } from '../postgres/database.js';
+import type { Shards } from './open-shards.js';
+import { DEFAULT_SHARD, requireShard } from './shards.js';
+
+/**
+ * Starts or ends draining a shard: it gets no new projects.
+ *
+ * @throws GatewayError `not_found`; `conflict` if no other shard could take new projects
+ */
+export async function drainShard(
+  { pool }: Pick<Database, 'pool'>,
+  name: string,
+  isDraining: boolean,
+): Promise<void> {
+  const { rows } = await pool.query<{ others: boolean }>(
+    `update shards s set is_draining = $2
+     where name = $1 and (not $2 or exists (select from shards o where o.name <> $1 and not o.is_draining)) returning true`,
+    [name, isDraining],
+  );
+  if (rows.length > 0) return;
+  await requireShard(pool, name);
+  throw new GatewayError('conflict', {
+    sentence: `no other shard takes new projects than ${name}`,
+    fix: 'add a shard first, or end the draining of another one',
+  });
+}
+
+/**
+ * Removes a shard. Its tables stay where they are. Projects that were deleted and have no events
+ * left there are forgotten.
+ *
+ * @throws GatewayError `not_found`; `conflict` if a project is or was there, or if it is the default
+ *   shard; errors of its database, which is asked only if deleted projects were there
+ */
+export async function removeShard(control: Database, shards: Shards, name: string): Promise<void> {
+  await requireShard(control.pool, name);
+  const refuse = (sentence: string, fix: string) => new GatewayError('conflict', { sentence, fix });
+  if (name === DEFAULT_SHARD)
+    throw refuse(
+      'the default shard cannot be removed',
+      'drain it, so that it gets no new projects',
+    );
+  const { rows } = await control.pool.query<{ id: string; deleted: boolean }>(
+    `select id, deleted_at is not null as deleted from projects where shard = $1 or $1 = any (former_shards) order by deleted_at is not null, id`,
+    [name],
+  );
+  const live = rows.filter(({ deleted }) => !deleted);
+  const events = async () =>
+    (await shards.of(name).database.pool.query('select from events limit 1')).rowCount !== 0;
+  if (live.length > 0)
+    throw refuse(
+      `${live.length === 1 ? 'a project has' : `${live.length} projects have`} events on the shard ${name}, or would get them there: ${live
+        .slice(0, 3)
+        .map(({ id }) => id)
+        .join(', ')}${live.length > 3 ? ', …' : ''}`,
+      `drain it and move them with \`gateway shards move\`; events stay until their retention ends`,
+    );
+  if (rows.length > 0 && (await events()))
+    throw refuse(
+      `the shard ${name} has events of deleted projects`,
+      'wait until their retention ends',
+    );
+  await control.knex.transaction(async (trx) => {
+    await trx.raw(
+      `update projects set shard = case when shard = ? then ? else shard end, former_shards = array_remove(former_shards, ?) where deleted_at is not null and (shard = ? or ? = any (former_shards))`,
+      [name, DEFAULT_SHARD, name, name, name],
+    );
+    await trx.raw('delete from shards where name = ?', [name]);
+  });
+}

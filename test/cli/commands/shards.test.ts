@@ -1,0 +1,151 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ShardState } from '#store/shards/shard-states';
+import { makeEvents, makeProject } from '../../store/made.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { connectionOf, database } from '../../support/database.js';
+import { runGateway } from '../../support/gateway.js';
+import { discard, tempFolder } from '../../support/start/keep.js';
+import { runHere } from '../run-here.js';
+
+const shards = suite('cli/commands/shards');
+
+const db = await migratedDatabase();
+const second = await database();
+const folder = tempFolder('shards');
+shards.after(async () => {
+  discard(folder);
+  await Promise.all([db.close(), second.close()]);
+});
+
+const config = {
+  database: connectionOf(db.url),
+  encryption_key: Buffer.alloc(32, 7).toString('base64'),
+};
+const run = (command: string, ...args: string[]) => runHere(`shards:${command}`, args, config);
+const place = ['host', 'port', 'username', 'database'].flatMap((name) => [
+  `--${name}`,
+  String(second.connection[name as keyof typeof second.connection]),
+]);
+const states = async () =>
+  JSON.parse((await run('list', '--json')).stdout) as readonly ShardState[];
+const ok = async (command: string, ...args: string[]) => {
+  const { code, stdout, stderr } = await run(command, ...args);
+  assert.is(code, 0, stderr);
+  return stdout;
+};
+const refused = async (sentence: RegExp, command: string, ...args: string[]) => {
+  const { code, stderr } = await run(command, ...args);
+  assert.is.not(code, 0);
+  assert.match(stderr.replaceAll(/\s+/g, ' '), sentence);
+};
+
+shards('a database of its own and a schema are added, and listed with their state', async () => {
+  const file = path.join(folder, 'password');
+  fs.writeFileSync(file, 'secret\n');
+  assert.is(await ok('add', 'big', ...place, '--password-file', file), 'added the shard big\n');
+  assert.is(await ok('add', 's2', '--schema', 's2'), 'added the shard s2\n');
+  const [stored] = await db.rows<{ password: string }>(
+    `select password from shards where name = 'big'`,
+  );
+  assert.match(stored!.password, /^sealed:v2:/);
+  const again = await run('add', 'big', ...place, '--password-file', file);
+  assert.equal(
+    [again.code, again.stderr],
+    [0, 'there is already the shard big; nothing was changed\n'],
+  );
+
+  await db.rows(
+    `insert into s2.activity select gen_random_uuid(), '00000000-0000-0000-0000-000000000000', now(), 'event', 'processed', 7`,
+  );
+  const listed = await states();
+  assert.equal(
+    listed.map(({ name, schema, state, events_per_day: events }) => [name, schema, state, events]),
+    [
+      ['default', null, 'ready', 0],
+      ['big', null, 'ready', 0],
+      ['s2', 's2', 'ready', 7],
+    ],
+  );
+  assert.ok(listed.every(({ bytes }) => bytes! > 0));
+  const { stdout } = await runGateway(['shards', 'list'], { config });
+  assert.match(stdout, /^NAME +DATABASE +SCHEMA +PROJECTS +EVENTS +SIZE +STATE$/m);
+  assert.match(stdout, new RegExp(`^big .*/${second.connection.database} +- +0 +0 .* ready$`, 'm'));
+});
+
+shards('a place that is taken, wrong or away is refused, and nothing is added', async () => {
+  await refused(/the place is the shard big/, 'add', 'other', ...place);
+  await refused(/there is a shard big at another place/, 'add', 'big', '--schema', 'big');
+  await refused(/has the control plane of a gateway/, 'add', 'home', '--schema', 'public');
+  await refused(/a place/, 'add', 'nowhere');
+  await refused(/--port needs --host/, 'add', 'odd', '--port', '1', '--schema', 'odd');
+  await refused(/"Odd" is not possible as the name of a shard/, 'add', 'Odd', '--schema', 'odd');
+  await refused(/"a b" is not possible as the name of a schema/, 'add', 'odd', '--schema', 'a b');
+  const away = [...place];
+  away[3] = '1';
+  await refused(/Postgres at .*:1 cannot be reached/, 'add', 'away', ...away);
+  await db.rows(`update shards set created_at = now() where name = 'default'`);
+  await db.rows(`delete from shards where name = 'big'`);
+  await refused(/has the shard big of another gateway/, 'add', 'big', ...place);
+  await second.rows(`comment on table gateway_migrations is null`);
+  assert.equal(
+    (await states()).map(({ name }) => name),
+    ['default', 's2'],
+  );
+});
+
+shards('add continues after a stop at any step', async () => {
+  await db.rows('create schema s3');
+  assert.is(await ok('add', 's3', '--schema', 's3'), 'added the shard s3\n');
+  // Stopped before the shard was stored.
+  await db.rows(`delete from shards where name = 's3'`);
+  assert.is(await ok('add', 's3', '--schema', 's3'), 'added the shard s3\n');
+  assert.is(await ok('add', 'big', ...place), 'added the shard big\n');
+});
+
+shards('a project without events is assigned to a shard, and one with events is not', async () => {
+  const project = await makeProject(db);
+  const shardOf = async () =>
+    (
+      await db.rows<{ shard: string; former: string[] }>(
+        'select shard, former_shards as former from projects where id = $1',
+        [project.id],
+      )
+    )[0];
+  await refused(/shard nowhere not found/, 'assign', project.id, 'nowhere');
+  await ok('drain', 's3');
+  await refused(/the shard s3 is draining/, 'assign', project.id, 's3');
+  await ok('drain', 's3', '--undo');
+  assert.is(
+    await ok('assign', project.id, 'big'),
+    'the project is on the shard big now, and was on default\n',
+  );
+  assert.equal(await shardOf(), { shard: 'big', former: [] });
+  await ok('assign', project.id, 'default');
+  const assigning = run('assign', project.id, 's2');
+  while ((await shardOf())!.shard !== 's2') await new Promise((resolve) => setTimeout(resolve, 50));
+  await makeEvents(db, project.id, [{ atMs: Date.now() }]);
+  assert.is((await assigning).code, 0);
+  assert.equal(await shardOf(), { shard: 's2', former: ['default'] }, 'late events stay readable');
+  await refused(/shards move/, 'assign', project.id, 'big');
+});
+
+shards('a shard is drained while another takes projects, and removed when unused', async () => {
+  for (const name of ['big', 's2', 's3']) await ok('drain', name);
+  await refused(/no other shard takes new projects than default/, 'drain', 'default');
+  assert.ok((await states()).every(({ name, is_draining: it }) => it === (name !== 'default')));
+  await refused(/shard nowhere not found/, 'drain', 'nowhere');
+
+  await refused(/the default shard cannot be removed/, 'remove', 'default');
+  await refused(/a project has events on the shard s2/, 'remove', 's2');
+  assert.is(await ok('remove', 'big'), 'removed the shard big\n');
+  await db.rows('update projects set deleted_at = now()');
+  await db.rows(`create table s2.kept as select 1`);
+  await ok('remove', 's2');
+  const [project] = await db.rows('select shard, former_shards from projects');
+  assert.equal(project, { shard: 'default', former_shards: ['default'] });
+});
+
+shards.run();
