@@ -1,5 +1,5 @@
 -- A shard is a database and a schema in it with the data plane of some projects. The default one is the database of the settings.
--- blocks: writes of projects, 0.1 s per million rows
+-- blocks: reads and writes of projects, 0.1 s per million rows
 
 create table shards (
   name         text primary key,

@@ -139,7 +139,7 @@ export async function startApi({
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
       const response = await fetch(
-        url + (/^\/(projects|organisations|instance)/.test(path) ? '/api/v1' : '') + path,
+        url + (/^\/(projects|organisations|instance|shards)/.test(path) ? '/api/v1' : '') + path,
         {
           method,
           headers: {

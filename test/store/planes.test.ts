@@ -164,10 +164,10 @@ apart('no secret is sealed anew while an agent of the data plane is alive', asyn
   ]);
   const sealer = { open: (text: string) => text, seal: (text: string) => text };
   const reseal = () =>
-    resealSecrets(
-      { knex: control.knex, data: data.pool },
-      { from: sealer, to: sealer as never, connectionSchema: () => undefined, dryRun: false },
-    );
+    resealSecrets(control.knex, {
+      ...{ from: sealer, to: sealer as never, connectionSchema: () => undefined },
+      ...{ dataPlanes: [data.pool], dryRun: false },
+    });
   const error: unknown = await reseal().catch((it: unknown) => it);
   assert.ok(isGatewayError(error, 'agents_running'), String(error));
   await data.rows('delete from agents');

@@ -85,7 +85,12 @@ shards('a place that is taken, wrong or away is refused, and nothing is added', 
   await refused(/"a b" is not possible as the name of a schema/, 'add', 'odd', '--schema', 'a b');
   const away = [...place];
   away[3] = '1';
-  await refused(/Postgres at .*:1 cannot be reached/, 'add', 'away', ...away);
+  await refused(
+    /the shard away cannot be used: Postgres at .*:1 cannot be reached/,
+    'add',
+    'away',
+    ...away,
+  );
   await db.rows(`update shards set created_at = now() where name = 'default'`);
   await db.rows(`delete from shards where name = 'big'`);
   await refused(/has the shard big of another gateway/, 'add', 'big', ...place);

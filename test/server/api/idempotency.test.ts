@@ -162,15 +162,13 @@ idempotency('after 24 hours a key is as new, and maintenance deletes its answer'
 idempotency('answers that are sealed with a key that goes are deleted', async () => {
   await create('rotated', '/endpoints', ENDPOINT);
   const from = sealer(api.config.encryption_key);
-  await resealSecrets(
-    { knex: api.db.knex, data: api.db.pool },
-    {
-      from,
-      to: from,
-      connectionSchema: () => undefined,
-      dryRun: false,
-    },
-  );
+  await resealSecrets(api.db.knex, {
+    from,
+    to: from,
+    connectionSchema: () => undefined,
+    dataPlanes: [api.db.pool],
+    dryRun: false,
+  });
   assert.is(await count('idempotent_requests'), 0);
 });
 

@@ -177,6 +177,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /portal-links': { name: 'Acme', owner_id: 'acme' },
   'put /portal-links/:id': { name: 'Acme' },
   'post /portal-links/:id/refresh_token': {},
+  'post /shards': { name: 'big', schema: 'big' },
+  'put /shards/:name': { is_draining: true },
 };
 
 /** Routes that need only the caller, their organisations and projects, or say what is unknown. */

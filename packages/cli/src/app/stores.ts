@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import type { Open } from '@gateway/core/crypto';
 import {
   explainDatabaseError,
   explainKvError,
@@ -56,8 +57,8 @@ export async function withDatabase<T>(
  */
 export async function withShards<T>(
   config: Config,
-  work: (shards: OpenShards, database: Database) => Promise<T>,
-  { poolSize = 2, migrated = true }: DatabaseWork = {},
+  work: (all: readonly Shard[], database: Database, shards: OpenShards) => Promise<T>,
+  { poolSize = 2, migrated = true, open }: DatabaseWork & { readonly open?: Open } = {},
 ): Promise<T> {
   const [{ Shards, hasShards }, { sealer }] = await Promise.all([
     import('@gateway/store/shards'),
@@ -67,13 +68,13 @@ export async function withShards<T>(
     const shards = new Shards(database, {
       settings: config.database,
       // Only a shard with a password needs the encryption key.
-      open: (sealed, place) => sealer(config.encryption_key).open(sealed, place),
+      open: open ?? ((sealed, place) => sealer(config.encryption_key).open(sealed, place)),
       poolSize,
       name: 'gateway',
     });
     try {
       if (await hasShards(database.pool)) await shards.refresh();
-      return await work(shards, database);
+      return await work(shards.all, database, shards);
     } finally {
       await shards.close();
     }
@@ -108,7 +109,7 @@ export async function planesOfProject(
  * @throws GatewayError `shards_failed`, which names the shards and their failures
  */
 export async function onEachShard(
-  { all }: OpenShards,
+  all: readonly Shard[],
   work: (shard: Shard, name: string | undefined, prefix: string) => Promise<void>,
 ): Promise<void> {
   const { requireSessions } = await import('@gateway/store/postgres');

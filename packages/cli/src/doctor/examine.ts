@@ -26,6 +26,7 @@ import {
 } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
 import { checkProjects } from './projects.js';
+import { checkShards } from './shards.js';
 import { checkSources } from './sources.js';
 import {
   checkAgents,
@@ -71,6 +72,7 @@ const checks = [
   ['agents', onTables(checkAgents)],
   ['partitions', onTables(checkPartitions)],
   ['replicas', onTables(checkReplicas)],
+  ['shards', onTables(checkShards)],
   ['kv', checkKv],
   ['plugins', checkPlugins],
   ['sources', onTables(checkSources)],

@@ -34,7 +34,7 @@ export async function checkProjects(
   if (all.length === 0) return skipped('there are none');
   const examined = all.slice(0, PROJECTS_MAX);
   const read = (kv?: Kv) =>
-    withShards(config, ({ all: shards }) => readReports(config, { database, shards }, kv, examined));
+    withShards(config, (shards) => readReports(config, { database, shards }, kv, examined));
   let unread = 'kv.type is in-memory, which only the gateway itself can read';
   const reports =
     config.kv.type === 'in-memory'

@@ -31,11 +31,15 @@ const SKEW_FAILURE_MS = 30_000;
  * Reports the version and address of Postgres. Fails if it is older than version 15. Rejects if it
  * is unreachable.
  */
-export async function checkDatabase({
-  config: { database: place },
-  reached,
-}: DoctorContext): Promise<DoctorResult> {
-  const { version, majorVersion, tls, latencyMs } = await reached;
+export async function checkDatabase({ config, reached }: DoctorContext): Promise<DoctorResult> {
+  return checkServer(config.database, await reached);
+}
+
+/** Reports the version and address of a Postgres server. Fails if it is older than version 15. */
+export function checkServer(
+  place: Pick<Config['database'], 'host' | 'port' | 'database'>,
+  { version, majorVersion, tls, latencyMs }: DatabaseFacts,
+): DoctorResult {
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion >= OLDEST_POSTGRES) return ok(sentence);
   return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);

@@ -133,6 +133,8 @@ export const errors = {
   project_moved: row(503, 'the project is being moved to the shard {shard}', SEND_AGAIN),
   shard_schema: row(503, 'the sessions of the shard {name} use the schema {found} instead of {schema}',
     'create the schema if it is missing; a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
+  shard_unusable: row(409, 'the shard {name} cannot be used: {reason}',
+    'check that its database runs, and the address, user and password of the shard'),
   shards_failed: row(503,
     ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
       `${problems.length === 1 ? 'a shard' : `${problems.length} shards`} failed, and the others are done:\n${listed(problems)}`,

@@ -241,7 +241,8 @@ function mount(
     routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
-      const stray = Object.values(params).find((id) => !isId(id));
+      const [, stray] =
+        Object.entries(params).find(([param, id]) => param !== 'name' && !isId(id)) ?? [];
       // The router also matches `/events/batch` with `/events/:id`, which has different methods.
       if (stray !== undefined && methodsAt(ctx.path).length > 0)
         return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);

@@ -42,7 +42,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
       const before = isCreated ? undefined : await look(shown, call);
       const answer = await route.run(call);
       try {
-        const id = isCreated ? (answer.data as { uid?: string } | null)?.uid : idIn(shown, call);
+        const id = isCreated ? idOfCreated(shown, answer.data) : idIn(shown, call);
         const after = shown
           ? route.method === 'delete'
             ? undefined
@@ -95,6 +95,12 @@ async function look(route: Route | undefined, call: AnyCall, id?: string): Promi
 
 function parameterOf({ path }: Route): string | undefined {
   return /:(\w+)$/.exec(path)?.[1];
+}
+
+/** Returns the id of the created resource, or its name if it has no id. */
+function idOfCreated(route: Route | undefined, data: unknown): string | undefined {
+  const created = data as { readonly uid?: string; readonly name?: string } | null;
+  return route && parameterOf(route) === 'name' ? created?.name : created?.uid;
 }
 
 function idIn(route: Route | undefined, call: Reached): string | undefined {

@@ -73,6 +73,11 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
       'Plugins, feature flags, licence, settings and health of the instance, for its operator.',
     scopes: ['read'],
   },
+  shards: {
+    about: 'Databases and schemas with the events of projects, for the operator.',
+    scopes: BOTH,
+    isRouting: false,
+  },
 };
 
 export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([name, { scopes }]) =>

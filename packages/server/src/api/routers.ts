@@ -31,8 +31,8 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
 }
 
 /**
- * Returns a function that lists the methods of a path, sorted. Parameters match only ids, so
- * `/events/batch` is not the event `batch`.
+ * Returns a function that lists the methods of a path, sorted. Parameters other than `name` match
+ * only ids, so `/events/batch` is not the event `batch`.
  */
 export function methodsByPath(
   prefix: string,
@@ -40,13 +40,14 @@ export function methodsByPath(
 ): (path: string) => readonly string[] {
   const known = new Map<string, string[]>();
   for (const route of routes) {
-    const shape = pathOf(route).replaceAll(/:\w+/g, ':');
+    const shape = pathOf(route).replaceAll(/:(?!name$)\w+/g, ':');
     known.set(shape, [...(known.get(shape) ?? []), route.method.toUpperCase()].sort());
   }
   return (path) => {
     if (!path.startsWith(prefix)) return [];
     const parts = path.slice(prefix.length).replace(/\/$/, '').split('/');
-    return known.get(parts.map((part) => (isId(part) ? ':' : part)).join('/')) ?? [];
+    const shape = parts.map((part) => (isId(part) ? ':' : part)).join('/');
+    return known.get(shape) ?? known.get(shape.replace(/[^/]+$/, ':name')) ?? [];
   };
 }
 

@@ -181,7 +181,7 @@ function describe(
     name: parameter,
     in: 'path',
     required: true,
-    schema: place(Id),
+    schema: place(parameter === 'name' ? Type.String() : Id),
   }));
   const required = new Set(query?.required);
   const inQuery = Object.entries(query?.properties ?? {}).map(([parameter, schema]) => ({

@@ -21,6 +21,7 @@ import { organisationRoutes } from './people/organisations.js';
 import { portalLinkRoutes } from './people/portal-links.js';
 import { projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
+import { shardRoutes } from './shards.js';
 import { sourceRoutes } from './sources/sources.js';
 import { subscriptionRoutes } from './subscriptions/subscriptions.js';
 import { userRoutes } from './people/users.js';
@@ -51,4 +52,5 @@ export const routes: readonly Route[] = [
   ...quarantineRoutes,
   ...quarantineBatchRoutes,
   ...instanceRoutes,
+  ...shardRoutes,
 ];

@@ -3,8 +3,10 @@ import { presentOrigins } from '@gateway/core/config';
 import { flagStates, licenceRecord } from '@gateway/core/plugins';
 import { VERSION } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
+import { migratedAs, type Shard } from '@gateway/store/shards';
 import { accountRoute, type Route } from '../api/route.js';
 import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
+import { withShards } from './shards.js';
 
 const AGENTS_MAX = 1_000;
 
@@ -90,6 +92,7 @@ const Health = named(
       object({
         id: Type.Integer(),
         name: Type.String(),
+        shard: Type.String({ description: 'The shard whose projects it works on.' }),
         state: oneOf(['alive', 'dead'], {
           description:
             '`dead`: heartbeats have stopped, and other agents take over the deliveries.',
@@ -102,11 +105,19 @@ const Health = named(
         ),
       }),
       {
-        description: `Agents, oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each agent has more details.`,
+        description: `Agents of each shard, oldest first, up to ${AGENTS_MAX} of a shard. An agent is listed once for each of its shards, except for those that are away. \`/healthz\` of each agent has more details.`,
       },
     ),
   }),
 );
+
+/** Returns the agents of a shard, or none if one other than the default is away. */
+async function agentsOf(shard: Shard) {
+  const { name, database } = shard;
+  const reading = listAgents(database.pool, AGENTS_MAX);
+  const agents = await (migratedAs(shard) === undefined ? reading : reading.catch(() => []));
+  return agents.map((agent) => ({ ...agent, shard: name }));
+}
 
 const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) =>
   object({ content: Type.Array(row) });
@@ -155,14 +166,14 @@ export const instanceRoutes: readonly Route[] = [
     'GET /instance/health',
     'Shows the health of the server that answers, of its components, and of the agents of the instance.',
     { role: 'instance', data: Health, name: 'getHealth' },
-    async ({ database, probeHealth }) => {
+    async (call) => {
       const [{ state, components }, agents] = await Promise.all([
-        probeHealth(),
-        listAgents(database.pool, AGENTS_MAX),
+        call.probeHealth(),
+        withShards(call, ({ all }) => Promise.all(all.map(agentsOf))),
       ]);
       const data = {
         server: { version: VERSION, state, components },
-        agents: agents.map(({ alive, ...agent }) => ({
+        agents: agents.flat().map(({ alive, ...agent }) => ({
           ...agent,
           state: alive ? 'alive' : 'dead',
         })),

@@ -17,6 +17,7 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
+import { chooseShard, requireTarget } from '@gateway/store/shards';
 import {
   accountRoute,
   accountList,
@@ -24,10 +25,11 @@ import {
   projectItem,
   projectRoute,
   withUid,
+  type AccountCall,
   type ProjectCall,
   type Route,
 } from '../api/route.js';
-import { includes, organisationsOf } from '../auth/access.js';
+import { includes, organisationsOf, requireInstanceAdmin } from '../auth/access.js';
 import type { Caller } from '../auth/process-credentials.js';
 import { pageQuery } from '../http/list-query.js';
 import {
@@ -44,6 +46,7 @@ import {
   Timestamp,
 } from '../http/schema.js';
 import { settle } from './settle.js';
+import { withShards } from './shards.js';
 
 const RateLimitSchema = object({
   count: integer(
@@ -123,6 +126,10 @@ const NewProject = named(
       type: oneOf(['outgoing', 'incoming']),
       organisation_id: Id,
       config: ConfigSchema,
+      shard: Type.String({
+        description:
+          'The shard for the events; only instance admins may choose it. By default, the one with the fewest events.',
+      }),
     }),
   }),
 );
@@ -138,6 +145,7 @@ const project = {
   name: Type.String(),
   type: oneOf(['outgoing', 'incoming']),
   config: ConfigSchema,
+  shard: Type.String({ description: 'The shard that takes new events.' }),
   created_at: Timestamp,
   updated_at: Timestamp,
 };
@@ -176,8 +184,9 @@ export const projectRoutes: readonly Route[] = [
         caller,
       );
       const config = withDefaults(body.config ?? {}, {}, call.config);
+      const shard = await shardFor(call, body.shard);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
-        const row = await insertProject(trx, organisationId, { name, type, config });
+        const row = await insertProject(trx, organisationId, { name, type, config, shard });
         // Inherits the scopes of the creating key, so that the new key does not have more rights.
         const scopes = caller.type === 'process' ? null : caller.scopes;
         return [
@@ -256,8 +265,17 @@ export const projectRoutes: readonly Route[] = [
   ),
 ];
 
-/** Returns a project for a response, without its shards, which concern operators only. */
-function view({ shard: _shard, former_shards: _former, ...project }: ProjectRow) {
+/** Returns the given shard, which must be ready, or the one that a new project gets. */
+function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
+  return withShards(call, async (shards) => {
+    if (shard === undefined) return chooseShard(call.database, shards);
+    await requireInstanceAdmin(call.caller, call);
+    return requireTarget(call.database, shards, shard);
+  });
+}
+
+/** Returns a project for a response. */
+function view({ former_shards: _former, ...project }: ProjectRow) {
   return withUid(project);
 }
 

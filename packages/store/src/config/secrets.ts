@@ -12,6 +12,7 @@ import {
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
+import { withConnection } from '../postgres/advisory-lock.js';
 import {
   updateEndpoint,
   type EndpointAuthentication,
@@ -19,7 +20,6 @@ import {
   type SecretRecord,
   type StoredClientCertificate,
 } from './endpoints.js';
-import { withConnection } from '../postgres/advisory-lock.js';
 import type { SourceRecord } from './sources.js';
 
 /** The maximum number of live secrets per endpoint. Each adds a signature to every request. */
@@ -182,14 +182,14 @@ const SEALED = [
  * in this run, `already` before it.
  */
 interface ResealCount {
-  readonly kind: (typeof SEALED)[number]['kind'];
+  readonly kind: (typeof SEALED)[number]['kind'] | 'shard passwords';
   readonly resealed: number;
   readonly already: number;
 }
 
 /**
- * Opens one stored secret: of the endpoint, source or notification channel that was changed last, in
- * this order. Returns false if no secret is stored.
+ * Opens one stored secret: of the endpoint, source or notification channel that was changed last, or
+ * of the shard that was added last, in this order. Returns false if no secret is stored.
  * @throws GatewayError `not_unsealable` if it was sealed with another key
  */
 export async function openOneSecret(
@@ -208,6 +208,9 @@ export async function openOneSecret(
      union all
      (select json_build_array('notification_channels', id), settings, 3 from notification_channels
       where deleted_at is null and settings::text like '%"sealed:%' order by updated_at desc limit 1)
+     union all
+     (select json_build_array('shards', name, 'password'), to_jsonb(password), 4 from shards
+      where password is not null order by created_at desc limit 1)
      order by rank limit 1`,
   );
   const [secret] = rows;
@@ -219,38 +222,48 @@ export async function openOneSecret(
 const BATCH = 500;
 
 /**
- * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of agents
- * (in `data`), endpoints, sources and channels against writes until the commit, and deletes
- * responses stored for idempotency keys. A dry run only counts, without locks.
+ * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of endpoints,
+ * sources, channels and shards, and those of agents in all data planes, against writes until the
+ * commit, and deletes responses stored for idempotency keys. A dry run only counts, without locks.
+ *
+ * @param knex of the control plane
  * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
  *   agents are alive
  */
 export function resealSecrets(
-  { knex, data }: { readonly knex: Knex; readonly data: pg.Pool },
-  options: Reseal & { readonly dryRun: boolean },
+  knex: Knex,
+  { dryRun, dataPlanes, ...options }: ResealOptions,
 ): Promise<ResealCount[]> {
-  return options.dryRun
-    ? reseal(knex, options)
-    : withoutAgents(data, (check) => reseal(knex, { ...options, check }));
+  const run = (check?: () => Promise<unknown>) =>
+    knex.transaction(async (trx) => {
+      const counts = await resealAllSecrets(trx, { dryRun, ...options });
+      await check?.();
+      return counts;
+    });
+  return dryRun ? run() : withoutAgents(dataPlanes, run);
 }
 
-interface Reseal {
+interface ResealOptions {
   readonly from: Pick<Sealer, 'open'>;
   readonly to: Sealer;
   readonly connectionSchema: SchemaOf;
+  readonly dryRun: boolean;
+  /** The databases of all shards, where agents register. */
+  readonly dataPlanes: readonly pg.Pool[];
 }
 
 /**
- * Runs `work` while no agent can register. An agent that starts in the meantime registers after
- * `work`, and then exits, because its old key no longer opens anything. `check` rejects if the lock
- * on the agents is lost.
+ * Runs `work` while no agent can register on any shard. An agent that starts in the meantime registers
+ * after `work`, and then exits, because its old key no longer opens anything. `check` rejects if a
+ * lock on the agents is lost.
  * @throws GatewayError `agents_running` if any agents are alive
  */
-function withoutAgents<T>(
-  data: pg.Pool,
+async function withoutAgents<T>(
+  [pool, ...others]: readonly pg.Pool[],
   work: (check: () => Promise<unknown>) => Promise<T>,
 ): Promise<T> {
-  return withConnection(data, async (client) => {
+  if (!pool) return work(() => Promise.resolve());
+  return withConnection(pool, async (client) => {
     await client.query('begin');
     await client.query('lock table agents in share row exclusive mode');
     const { rows } = await client.query<{ name: string }>(
@@ -258,56 +271,77 @@ function withoutAgents<T>(
     );
     if (rows.length > 0)
       throw new GatewayError('agents_running', { names: rows.map(({ name }) => name) });
-    const result = await work(() => client.query('select'));
+    const result = await withoutAgents(others, (checkOthers) =>
+      work(async () => {
+        await client.query('select');
+        await checkOthers();
+      }),
+    );
     await client.query('commit');
     return result;
   });
 }
 
-/** Seals every secret with the new key and calls `check` before the commit, or counts without it. */
-function reseal(
-  knex: Knex,
-  { from, to, connectionSchema, check }: Reseal & { readonly check?: () => Promise<unknown> },
+async function resealAllSecrets(
+  trx: Knex.Transaction,
+  { from, to, connectionSchema, dryRun }: Omit<ResealOptions, 'dataPlanes'>,
 ): Promise<ResealCount[]> {
-  return knex.transaction(async (trx) => {
-    if (check)
-      await trx.raw(
-        'lock table endpoints, sources, notification_channels in share row exclusive mode',
-      );
-    const problems: { sentence: string }[] = [];
-    const counts: ResealCount[] = [];
-    for (const { kind, table, column, thing, change } of SEALED) {
-      const count = { kind, resealed: 0, already: 0 };
-      const rows = (await readSealed(trx, `${table}s`, column)).map(
-        ({ name, project_name, value, ...key }) => {
-          const sealAgain: Open = (sealed, place) => {
-            const known = tryOpen(to, sealed, place);
-            if (known !== undefined && isBound(sealed)) {
-              count.already++;
-              return sealed;
-            }
-            const secret = known ?? tryOpen(from, sealed, place);
-            if (secret === undefined) {
-              problems.push({
-                sentence: `${thing} of the ${table} ${name} (${key.id}) in the project ${project_name}`,
-              });
-              return sealed;
-            }
-            count.resealed++;
-            return to.seal(secret, place);
-          };
-          return { ...key, value: change(value, key.id, sealAgain, connectionSchema) };
-        },
-      );
-      if (check) await write(trx, `${table}s`, column, rows);
-      counts.push(count);
-    }
-    if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
-    // Delete the sealed responses instead of resealing them: they are kept for only a day.
-    if (check) await trx('idempotent_requests').delete();
-    await check?.();
-    return counts;
-  });
+  if (!dryRun)
+    await trx.raw(
+      'lock table endpoints, sources, notification_channels, shards in share row exclusive mode',
+    );
+  const problems: { sentence: string }[] = [];
+  const counts: ResealCount[] = [];
+  const start = (kind: ResealCount['kind']) => {
+    const count = { kind, resealed: 0, already: 0 };
+    counts.push(count);
+    const resealOf =
+      (thing: string): Open =>
+      (sealed, place) => {
+        const known = tryOpen(to, sealed, place);
+        if (known !== undefined && isBound(sealed)) {
+          count.already++;
+          return sealed;
+        }
+        const secret = known ?? tryOpen(from, sealed, place);
+        if (secret === undefined) {
+          problems.push({ sentence: thing });
+          return sealed;
+        }
+        count.resealed++;
+        return to.seal(secret, place);
+      };
+    return resealOf;
+  };
+  for (const { kind, table, column, thing, change } of SEALED) {
+    const resealOf = start(kind);
+    const rows = (await readSealed(trx, `${table}s`, column)).map(
+      ({ name, project_name, value, ...key }) => {
+        const reseal = resealOf(
+          `${thing} of the ${table} ${name} (${key.id}) in the project ${project_name}`,
+        );
+        return { ...key, value: change(value, key.id, reseal, connectionSchema) };
+      },
+    );
+    if (!dryRun) await write(trx, `${table}s`, column, rows);
+  }
+  const resealOf = start('shard passwords');
+  const shards = await trx('shards')
+    .whereNotNull('password')
+    .orderBy('name')
+    .select<{ name: string; password: string }[]>('name', 'password');
+  for (const { name, password: sealed } of shards) {
+    const password = resealOf(`the password of the shard ${name}`)(sealed, [
+      'shards',
+      name,
+      'password',
+    ]);
+    if (!dryRun) await trx('shards').where({ name }).update({ password });
+  }
+  if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
+  // Delete the sealed responses instead of resealing them: they are kept for only a day.
+  if (!dryRun) await trx('idempotent_requests').delete();
+  return counts;
 }
 
 interface SealedRow {

@@ -1,12 +1,12 @@
 import type { Open, SecretPlace } from '@gateway/core/crypto';
-import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
+import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import { migrateUp } from '../postgres/migrate.js';
 import { requireSessions } from '../postgres/pooler.js';
-import { sessionOf, shardSettings } from './open-shards.js';
+import { explainShardError, sessionOf, shardSettings } from './open-shards.js';
 import { DEFAULT_SHARD, insertShard, listShards, type NewShard, type ShardRow } from './shards.js';
 
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
@@ -30,7 +30,7 @@ export type GivenShard = Omit<NewShard, 'isCitus'>;
  * was added before.
  *
  * @throws GatewayError `wrong_use` for a name that is not possible; `conflict` if the place or the
- *   name is taken, or if another shard is being added; errors of the database and of `migrateUp`
+ *   name is taken, or if another shard is being added; `shard_unusable`; errors of `migrateUp`
  */
 export async function addShard(
   control: Database,
@@ -60,7 +60,7 @@ export async function addShard(
       await createTables(settings, shard, known, options);
       return await insertShard(client, shard);
     } catch (error) {
-      throw explainDatabaseError(error, settings);
+      throw explainShardError(error, { name, settings });
     }
   });
   if (added === undefined)

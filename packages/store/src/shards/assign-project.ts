@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '../postgres/database.js';
-import { requireMigrated } from '../postgres/migrate.js';
+import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
-import { migratedAs, type Shards } from './open-shards.js';
+import { explainShardError, migratedAs, type Shards } from './open-shards.js';
 import { readProjectShards, requireShard } from './shards.js';
 
 /** Processes have read a changed project by then, and write its events to the new shard. */
@@ -19,6 +19,33 @@ async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
 }
 
 /**
+ * Checks that a shard can take a project, and returns its name.
+ *
+ * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`;
+ *   `shard_unusable`
+ */
+export async function requireTarget(
+  control: Database,
+  shards: Shards,
+  name: string,
+): Promise<string> {
+  const { isDraining } = await requireShard(control.pool, name);
+  if (isDraining)
+    throw new GatewayError('conflict', {
+      sentence: `the shard ${name} is draining and takes no projects`,
+      fix: `choose another one, or run \`gateway shards drain ${name} --undo\` first`,
+    });
+  const shard = shards.of(name);
+  const quiet = { warn: () => undefined };
+  await requireReady(shard.database, shard.settings, quiet, migratedAs(shard)).catch(
+    (error: unknown) => {
+      throw explainShardError(error, shard);
+    },
+  );
+  return name;
+}
+
+/**
  * Assigns a project without events to another shard, and waits until all processes have read the
  * change. Returns the shard that it had. Events that were accepted meanwhile stay readable in that
  * one, which then counts as a former shard.
@@ -31,21 +58,12 @@ export async function assignProject(
   shards: Shards,
   { projectId, to }: { readonly projectId: string; readonly to: string },
 ): Promise<string> {
-  const [place, { isDraining }] = await Promise.all([
-    readProjectShards(control.pool, projectId),
-    requireShard(control.pool, to),
-  ]);
+  const place = await readProjectShards(control.pool, projectId);
   if (!place) throw new GatewayError('not_found', { thing: 'project', id: projectId });
   const { shard: from } = place;
   if (from === to) return from;
-  if (isDraining)
-    throw new GatewayError('conflict', {
-      sentence: `the shard ${to} is draining and takes no projects`,
-      fix: `choose another one, or run \`gateway shards drain ${to} --undo\` first`,
-    });
+  await requireTarget(control, shards, to);
   const { pool: old } = shards.of(from).database;
-  const target = shards.of(to);
-  await requireMigrated(target.database, undefined, migratedAs(target));
   if (place.former_shards.length > 0 || (await hasRows(old, projectId)))
     throw new GatewayError('conflict', {
       sentence: `the project has events on the shard ${from}`,

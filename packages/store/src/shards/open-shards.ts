@@ -1,5 +1,5 @@
 import type { Open } from '@gateway/core/crypto';
-import { GatewayError } from '@gateway/core/errors';
+import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/core/errors';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import type { Planes } from '../postgres/planes.js';
@@ -27,6 +27,19 @@ export interface Shard {
  */
 export function migratedAs({ name }: Pick<Shard, 'name'>): string | undefined {
   return name === DEFAULT_SHARD ? undefined : name;
+}
+
+/**
+ * Returns `shard_unusable` for an error of a shard's database, whose fix would name the settings of
+ * another one. Returns any other error unchanged.
+ */
+export function explainShardError(
+  error: unknown,
+  { name, settings }: Pick<Shard, 'name' | 'settings'>,
+): Error {
+  const explained = explainDatabaseError(error, settings);
+  if (!isGatewayError(explained) || !explained.code.startsWith('database_')) return explained;
+  return new GatewayError('shard_unusable', { name, reason: explained.message }, { cause: error });
 }
 
 interface OpenShardsOptions {

@@ -1,6 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '../postgres/database.js';
-import type { Shards } from './open-shards.js';
+import { explainShardError, type Shards } from './open-shards.js';
 import { DEFAULT_SHARD, requireShard } from './shards.js';
 
 /**
@@ -31,7 +31,7 @@ export async function drainShard(
  * left there are forgotten.
  *
  * @throws GatewayError `not_found`; `conflict` if a project is or was there, or if it is the default
- *   shard; errors of its database, which is asked only if deleted projects were there
+ *   shard; `shard_unusable` if deleted projects were there and its database is away
  */
 export async function removeShard(control: Database, shards: Shards, name: string): Promise<void> {
   await requireShard(control.pool, name);
@@ -46,8 +46,14 @@ export async function removeShard(control: Database, shards: Shards, name: strin
     [name],
   );
   const live = rows.filter(({ deleted }) => !deleted);
-  const events = async () =>
-    (await shards.of(name).database.pool.query('select from events limit 1')).rowCount !== 0;
+  const hasEvents = async () => {
+    const shard = shards.of(name);
+    try {
+      return (await shard.database.pool.query('select from events limit 1')).rowCount !== 0;
+    } catch (error) {
+      throw explainShardError(error, shard);
+    }
+  };
   if (live.length > 0)
     throw refuse(
       `${live.length === 1 ? 'a project has' : `${live.length} projects have`} events on the shard ${name}, or would get them there: ${live
@@ -56,7 +62,7 @@ export async function removeShard(control: Database, shards: Shards, name: strin
         .join(', ')}${live.length > 3 ? ', …' : ''}`,
       `drain it and move them with \`gateway shards move\`; events stay until their retention ends`,
     );
-  if (rows.length > 0 && (await events()))
+  if (rows.length > 0 && (await hasEvents()))
     throw refuse(
       `the shard ${name} has events of deleted projects`,
       'wait until their retention ends',

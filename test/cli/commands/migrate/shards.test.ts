@@ -6,7 +6,7 @@ import { migrate, openUrl } from '../../../store/migrated.js';
 import { database, type Database } from '../../../support/database.js';
 import { runHere } from '../../run-here.js';
 
-const shards = suite('cli/commands/migrate over shards');
+const shards = suite('cli/commands/migrate/shards');
 
 const encryption_key = Buffer.alloc(32, 7).toString('base64');
 

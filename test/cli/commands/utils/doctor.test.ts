@@ -6,6 +6,8 @@ import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { checkConfig } from '#cli/config/check';
 import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
+import { migrateUp } from '#store/postgres/migrate';
+import { insertShard } from '#store/shards/shards';
 import { insertSource, type SourceRow } from '#store/config/sources';
 import { connectionOf, database } from '../../../support/database.js';
 import { gateway, runGateway } from '../../../support/gateway.js';
@@ -21,7 +23,7 @@ import { installation } from '#cli/app/installation';
 import { redisCluster } from '../../../support/redis-cluster.js';
 import { runHere } from '../../run-here.js';
 import { makeEndpoint, makeProject } from '../../../store/made.js';
-import { migratedDatabase } from '../../../store/migrated.js';
+import { migratedDatabase, openUrl } from '../../../store/migrated.js';
 
 const doctor = suite('cli/commands/utils/doctor');
 
@@ -108,6 +110,37 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
     assert.match(stdout, line);
   assert.match(stderr, /^\d+ ok, \d+ warning, \d+ skipped$/m);
   assert.not.ok(stdout.includes(key.slice(0, 10)));
+});
+
+doctor('each shard is checked as the database is', async () => {
+  const shard = await database();
+  const opened = openUrl(shard.url);
+  const address = { ...shard.connection, password: null, options: null };
+  const place = { schema: null, isCitus: false };
+  try {
+    await insertShard(db.pool, { name: 'big', address, ...place });
+    await insertShard(db.pool, { name: 'away', address: { ...address, port: 1 }, ...place });
+    const { code, found } = await examined(fine);
+    assert.is(code, 1);
+    assert.match(found('shard away').sentence, ':1 cannot be reached');
+    assert.match(found('shard away').fix!, 'the address, user and password of the shard');
+    assert.match(found('shard big').sentence, 'the database of the shard big lacks a migration');
+    await migrateUp(opened, { shard: 'big' });
+    await opened.pool.query(
+      `drop table events_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`,
+    );
+    await registerAgent(opened.pool, 'far', 60_000);
+    assert.match(
+      (await examined(fine)).found('shard big').sentence,
+      'partitions: no partition for',
+    );
+    await opened.pool.query(`select ensure_day((now() at time zone 'UTC')::date)`);
+    assert.match((await examined(fine)).found('shard big').sentence, /^Postgres \d+/);
+  } finally {
+    await db.rows(`delete from shards where name <> 'default'`);
+    await opened.close();
+    await shard.close();
+  }
 });
 
 doctor('without Postgres what needs it is skipped and the rest is looked at', async () => {

@@ -80,15 +80,13 @@ endpoints('a certificate is shown with its end, its key is sealed and never show
   );
   assert.not.match(text, /PRIVATE KEY|sealed:/);
   const to = sealer(Buffer.alloc(32, 9).toString('base64'));
-  const counts = await resealSecrets(
-    { knex: api.db.knex, data: api.db.pool },
-    {
-      from: sealer(ENCRYPTION_KEY),
-      to,
-      connectionSchema: () => undefined,
-      dryRun: true,
-    },
-  );
+  const counts = await resealSecrets(api.db.knex, {
+    from: sealer(ENCRYPTION_KEY),
+    to,
+    connectionSchema: () => undefined,
+    dataPlanes: [api.db.pool],
+    dryRun: true,
+  });
   assert.equal(
     counts.filter(({ kind }) => kind === 'endpoint client certificates'),
     [{ kind: 'endpoint client certificates', resealed: 1, already: 0 }],

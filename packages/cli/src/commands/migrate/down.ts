@@ -1,4 +1,4 @@
-import type { Shard, Shards } from '@gateway/store/shards';
+import type { Shard } from '@gateway/store/shards';
 import {
   Flags,
   GatewayCommand,
@@ -34,7 +34,7 @@ export default class MigrateDown extends GatewayCommand {
       );
     }
     const { migrateDown } = await import('@gateway/store/postgres');
-    const rollBack = async (shards: Shards) => {
+    const rollBack = async (shards: readonly Shard[]) => {
       const applied = await appliedOf(shards);
       const newest = [...new Set([...applied.values()].flat())].sort().reverse();
       const undone = newest.slice(0, Number(max));
@@ -58,7 +58,7 @@ export default class MigrateDown extends GatewayCommand {
  * Returns the applied migrations of each shard, none for one that is away. The newest are counted
  * over all shards, so that a run after a stop rolls back what is left of them, and nothing older.
  */
-async function appliedOf({ all }: Shards): Promise<ReadonlyMap<string, string[]>> {
+async function appliedOf(all: readonly Shard[]): Promise<ReadonlyMap<string, string[]>> {
   const [{ migrationStates }, { migratedAs }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/store/shards'),

@@ -1,4 +1,4 @@
-import type { Shards } from '@gateway/store/shards';
+import type { Shard } from '@gateway/store/shards';
 import { GatewayCommand, onEachShard, withShards } from '../../app/gateway-command.js';
 
 export default class MigrateUp extends GatewayCommand {
@@ -14,7 +14,7 @@ export default class MigrateUp extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(MigrateUp);
     const { migrateUp } = await import('@gateway/store/postgres');
-    const migrate = (shards: Shards) =>
+    const migrate = (shards: readonly Shard[]) =>
       onEachShard(shards, async ({ database }, shard, prefix) => {
         const onWait = (why: string) => this.logToStderr(`${prefix}waiting: ${why}`);
         const applied = await migrateUp(database, { shard, onWait });

@@ -15,7 +15,7 @@ export default class ShardsList extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ShardsList);
     const { readShardStates } = await import('@gateway/store/shards');
-    const states = await withShards(this.resolve(flags).config, (shards, database) =>
+    const states = await withShards(this.resolve(flags).config, (_all, database, shards) =>
       readShardStates(database, shards),
     );
     this.logTable(states, flags, [

@@ -10,7 +10,7 @@ export default class ShardsRemove extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsRemove);
     const { name } = args;
     const { removeShard } = await import('@gateway/store/shards');
-    await withShards(this.resolve(flags).config, (shards, database) =>
+    await withShards(this.resolve(flags).config, (_all, database, shards) =>
       removeShard(database, shards, name),
     );
     this.log(`removed the shard ${name}`);

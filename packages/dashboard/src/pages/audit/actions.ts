@@ -19,6 +19,7 @@ export const RESOURCES: Readonly<
   portalLinks: { word: 'Portal link' },
   projects: { word: 'Project' },
   quarantine: { word: 'Quarantined message', page: 'quarantine' },
+  shards: { word: 'Shard' },
   sources: { word: 'Source', page: 'sources' },
   subscriptions: { word: 'Subscription', page: 'subscriptions' },
   users: { word: 'Account' },

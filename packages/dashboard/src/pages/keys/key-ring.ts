@@ -100,6 +100,7 @@ const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   auditLog: { label: 'Audit log', choices: READ, isOfProject: false },
   users: { label: 'Your account', choices: BOTH, isOfProject: false },
   instance: { label: 'Instance', choices: READ, isOfProject: false },
+  shards: { label: 'Shards', choices: BOTH, isOfProject: false },
 };
 
 export const ALL_RESOURCES = Object.keys(RESOURCES) as ScopedResource[];

@@ -12,7 +12,10 @@ import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
 import { findChannel, insertChannel } from '#store/config/notification-channels';
 import { insertSource } from '#store/config/sources';
+import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { migrateUp } from '#store/postgres/migrate';
+import { insertShard } from '#store/shards/shards';
 import {
   ENCRYPTION_KEY,
   makeEndpoint,
@@ -25,8 +28,8 @@ import {
 import { agentConfig, pluginsOf } from '../../../../agent/running.js';
 import { lockAwaited } from '../../../../store/batches.js';
 import { readSnapshot } from '../../../../store/made.js';
-import { migratedDatabase } from '../../../../store/migrated.js';
-import { connectionOf } from '../../../../support/database.js';
+import { migratedDatabase, openUrl } from '../../../../store/migrated.js';
+import { connectionOf, database } from '../../../../support/database.js';
 import { runGateway } from '../../../../support/gateway.js';
 import { until } from '../../../../support/until.js';
 
@@ -206,6 +209,7 @@ rotate(
       [1, 0],
       [2, 0],
       [1, 0],
+      [0, 0],
     ];
     assert.equal(await counts('--dry-run'), expected);
     assert.is(JSON.stringify(await readSnapshot(db.pool)), unchanged);
@@ -261,6 +265,7 @@ rotate(
       [0, 1],
       [0, 2],
       [0, 1],
+      [0, 0],
     ]);
     const channel = await findChannel(db.knex, projectId, channelId);
     assert.is(
@@ -327,6 +332,38 @@ rotate('while an agent runs the key is not changed under it', async () => {
     'error: an agent is running (far) and could not decrypt the new secrets; nothing was changed',
   );
   assert.is((await run('--encryption-key-file', newKeyFile, '--dry-run')).code, 0);
+});
+
+rotate('passwords of shards are sealed again, while no agent runs on any shard', async () => {
+  const far = await database();
+  const shard = openUrl(far.url);
+  const place = ['shards', 'far', 'password'] as const;
+  const passwordBy = async ({ open }: typeof fresh) => {
+    const rows = await db.rows<{ password: string }>(
+      `select password from shards where name = 'far'`,
+    );
+    return open(rows[0]!.password, place);
+  };
+  try {
+    await migrateUp(shard, { shard: 'far' });
+    const address = { ...far.connection, password: old.seal('secret', place), options: null };
+    await insertShard(db.pool, { name: 'far', address, schema: null, isCitus: false });
+    const id = await registerAgent(shard.pool, 'distant', 60_000);
+    const refused = await run('--encryption-key-file', newKeyFile);
+    assert.match(refused.stderr, 'an agent is running (distant)');
+    assert.is(await passwordBy(old), 'secret');
+    await deregisterAgent(shard.pool, id);
+    for (const line of [/^shard passwords +1 +0$/m, /^shard passwords +0 +1$/m]) {
+      const { code, stdout, stderr } = await run('--encryption-key-file', newKeyFile);
+      assert.is(code, 0, stderr);
+      assert.match(stdout, line);
+      assert.is(await passwordBy(fresh), 'secret');
+    }
+  } finally {
+    await db.rows(`delete from shards where name = 'far'`);
+    await shard.close();
+    await far.close();
+  }
 });
 
 rotate(

@@ -1,6 +1,8 @@
 import type { Config } from '@gateway/core/config';
-import type { Sealer } from '@gateway/core/crypto';
+import type { Open, Sealer } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
+import type { Database } from '@gateway/store/postgres';
+import type { Shard } from '@gateway/store/shards';
 import {
   Flags,
   GatewayCommand,
@@ -10,6 +12,7 @@ import {
   readInput,
   valueFlag,
   withDatabase,
+  withShards,
   wrongUse,
 } from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
@@ -132,9 +135,19 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const sources = installation().plugins.filter(({ kind }) => kind === 'source');
     const connectionSchema = (type: string) =>
       sources.find(({ name }) => name === type)?.connectionSchema;
-    const counts = await withDatabase(config, ({ knex, pool: data }) =>
-      resealSecrets({ knex, data }, { from, to, dryRun, connectionSchema }),
-    );
+    // A shard has the new key if the command was run before.
+    const open: Open = (sealed, place) => {
+      try {
+        return from.open(sealed, place);
+      } catch {
+        return to.open(sealed, place);
+      }
+    };
+    const reseal = (all: readonly Shard[], { knex }: Database) => {
+      const dataPlanes = all.map(({ database }) => database.pool);
+      return resealSecrets(knex, { from, to, dryRun, connectionSchema, dataPlanes });
+    };
+    const counts = await withShards(config, reseal, { open });
     this.logTable(counts, { json }, [
       ['SECRETS', ({ kind }) => kind],
       [dryRun ? 'WOULD BE RE-ENCRYPTED' : 'RE-ENCRYPTED', ({ resealed }) => String(resealed)],

@@ -1,0 +1,166 @@
+import { Type } from '@sinclair/typebox';
+import {
+  addShard,
+  drainShard,
+  readShardStates,
+  removeShard,
+  requireShard,
+  Shards,
+} from '@gateway/store/shards';
+import { accountRoute, type AccountCall, type Route } from '../api/route.js';
+import { integer, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
+
+const POOL_SIZE = 2;
+const PORT = 5432;
+
+const Shard = named(
+  'Shard',
+  object({
+    name: Type.String(),
+    host: Type.String(),
+    port: Type.Integer(),
+    database: Type.String(),
+    schema: nullable(
+      Type.String(),
+      'The schema with the tables; null for the first of the `search_path`.',
+    ),
+    is_citus: Type.Boolean({ description: 'Whether Citus distributes the schema.' }),
+    is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
+    state: oneOf(['ready', 'behind', 'away'], {
+      description:
+        '`behind`: the shard lacks a migration. `away`: its database does not answer or cannot be used.',
+    }),
+    reason: nullable(Type.String(), 'Why the shard is not ready.'),
+    projects: Type.Integer({ description: 'Projects whose new events the shard takes.' }),
+    events_per_day: nullable(
+      Type.Integer(),
+      'Events that ended in the last 24 hours; null if the shard is not ready.',
+    ),
+    bytes: nullable(Type.Integer(), 'The size of its tables; null if the shard is not ready.'),
+    created_at: Timestamp,
+  }),
+);
+
+const text = (description: string, maxLength = 255) =>
+  Type.String({ minLength: 1, maxLength, description });
+
+const NewShard = named(
+  'NewShard',
+  object({
+    name: Type.String({
+      pattern: '^[a-z][a-z0-9_-]{0,39}$',
+      description: 'Lower-case letters, digits, hyphens and underscores.',
+    }),
+    ...optional({
+      address: object(
+        {
+          host: text('Host of the database.'),
+          username: text('User of the database, who must own its tables.'),
+          database: text('Name of the database.'),
+          ...optional({
+            port: integer(1, 65_535, `Port of the database; ${PORT} by default.`),
+            password: text('Password, which is stored encrypted.', 1_000),
+            options: text('Options of the connection, as in `database.options`.', 1_000),
+          }),
+        },
+        { description: 'Omit it for a schema in the database of the settings.' },
+      ),
+      schema: Type.String({
+        pattern: '^(?!pg_)[a-z_][a-z0-9_]{0,62}$',
+        description:
+          'Schema for the tables, created if it is missing. Required without `address`, and on Citus.',
+      }),
+    }),
+  }),
+);
+
+const ChangedShard = named(
+  'ChangedShard',
+  object({
+    is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
+  }),
+);
+
+type ShardCall = Pick<AccountCall, 'config' | 'database' | 'sealer'>;
+
+/**
+ * Runs `work` with all shards as they are stored now. Requests about shards are rare, so their
+ * connections are not kept.
+ */
+export async function withShards<T>(
+  { config, database, sealer }: ShardCall,
+  work: (shards: Shards) => Promise<T>,
+): Promise<T> {
+  const shards = new Shards(database, {
+    settings: config.database,
+    open: sealer.open,
+    poolSize: POOL_SIZE,
+    name: 'gateway-server',
+  });
+  try {
+    await shards.refresh();
+    return await work(shards);
+  } finally {
+    await shards.close();
+  }
+}
+
+const statesOf = (call: ShardCall) =>
+  withShards(call, (shards) => readShardStates(call.database, shards));
+
+async function stateOf(call: ShardCall, name: string) {
+  const found = (await statesOf(call)).find((it) => it.name === name);
+  return found ?? (await requireShard(call.database.pool, name));
+}
+
+export const shardRoutes: readonly Route[] = [
+  accountRoute(
+    'GET /shards',
+    'Lists the shards with their load and state.',
+    { role: 'instance', data: object({ content: Type.Array(Shard) }) },
+    async (call) => ({ message: 'shards', data: { content: await statesOf(call) } }),
+  ),
+  accountRoute(
+    'GET /shards/:name',
+    'Shows a shard.',
+    { role: 'instance', data: Shard },
+    async (call) => ({ message: 'shard', data: await stateOf(call, call.params['name']!) }),
+  ),
+  accountRoute(
+    'POST /shards',
+    'Creates the tables of a shard in a database or schema, and adds it. Can be repeated after a failure.',
+    { role: 'instance', body: NewShard, data: Shard, status: 201 },
+    async (call) => {
+      const { body, config, database, sealer } = call;
+      const { name, address, schema = null } = body;
+      const { port = PORT, password = null, options = null } = address ?? {};
+      const given = {
+        name,
+        schema,
+        address: address ? { ...address, port, password, options } : null,
+      };
+      await addShard(database, given, { settings: config.database, ...sealer });
+      return { message: 'shard added', data: await stateOf(call, name) };
+    },
+  ),
+  accountRoute(
+    'PUT /shards/:name',
+    'Starts or ends draining a shard.',
+    { role: 'instance', body: ChangedShard, data: Shard },
+    async (call) => {
+      const name = call.params['name']!;
+      await drainShard(call.database, name, call.body.is_draining);
+      return { message: 'shard updated', data: await stateOf(call, name) };
+    },
+  ),
+  accountRoute(
+    'DELETE /shards/:name',
+    'Removes a shard on which no project is or was. Its tables stay in its database.',
+    { role: 'instance' },
+    async (call) => {
+      const name = call.params['name']!;
+      await withShards(call, (shards) => removeShard(call.database, shards, name));
+      return { message: 'shard removed', data: null };
+    },
+  ),
+];

@@ -1,0 +1,118 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { registerAgent } from '#store/deliveries/agents';
+import { openUrl } from '../../store/migrated.js';
+import { database } from '../../support/database.js';
+import { makeProject, startApi, type Api } from '../api.js';
+
+const shards = suite('server/routes/shards');
+
+const PROCESS_KEY = 'process-key-0123456789';
+const second = await database();
+let api: Api;
+shards.before(async () => {
+  api = await startApi({ file: { server: { auth: { api_keys: [PROCESS_KEY] } } } });
+});
+shards.after(async () => {
+  await api.close();
+  await second.close();
+});
+
+const { host, port, username, database: name } = second.connection;
+const big = { name: 'big', address: { host, port, username, database: name, password: 'secret' } };
+const listed = async () =>
+  (await api.call('GET', '/shards')).body.data.content as { name: string; projects: number }[];
+
+shards('they are for process credentials and instance admins', async () => {
+  const project = await makeProject(api);
+  for (const [method, path, body] of [
+    ['GET', '/shards'],
+    ['GET', '/shards/default'],
+    ['POST', '/shards', big],
+    ['PUT', '/shards/default', { is_draining: true }],
+    ['DELETE', '/shards/default'],
+  ] as const)
+    assert.is((await api.call(method, path, body, { key: project.key })).status, 403, path);
+  assert.is((await api.call('GET', '/shards', undefined, { key: PROCESS_KEY })).status, 200);
+});
+
+shards('a shard is added, and wrong places are refused', async () => {
+  const { status, body, text } = await api.call('POST', '/shards', big);
+  assert.is(status, 201, text);
+  const { created_at, bytes, ...shown } = body.data;
+  assert.ok(bytes > 0 && created_at);
+  assert.equal(shown, {
+    ...{ name: 'big', host, port, database: name, schema: null, is_citus: false },
+    ...{ is_draining: false, state: 'ready', reason: null, projects: 0, events_per_day: 0 },
+  });
+  assert.is((await api.call('POST', '/shards', { ...big, name: 'other' })).status, 409);
+  assert.is((await api.call('POST', '/shards', { name: 'nowhere' })).status, 400);
+  assert.is((await api.call('POST', '/shards', { name: 'Odd', schema: 'odd' })).status, 422);
+  const away = { ...big, name: 'away', address: { ...big.address, port: 1 } };
+  assert.is((await api.call('POST', '/shards', away)).body.code, 'shard_unusable');
+  assert.equal(
+    (await listed()).map((it) => it.name),
+    ['default', 'big'],
+  );
+  const [entry] = await api.db.rows<{ changes: string }>(
+    `select changes::text from audit_log where action = 'shards.create'`,
+  );
+  assert.match(entry!.changes, '"big"');
+  assert.not.match(entry!.changes, 'secret');
+});
+
+shards('a new project gets the ready shard with the fewest events, then projects', async () => {
+  const create = async (fields: object = {}) =>
+    (await api.call('POST', '/projects', { name: 'new', ...fields })).body.data.shard as string;
+  assert.is(await create(), 'big', 'there is a project on the default shard');
+  await second.rows(
+    `insert into activity select gen_random_uuid(), '00000000-0000-0000-0000-000000000000', now(), 'event', 'processed', 7`,
+  );
+  assert.is(await create(), 'default');
+  assert.is(await create({ shard: 'big' }), 'big');
+  const [{ uid }] = (await api.call('GET', '/projects')).body.data.content;
+  assert.ok((await api.call('GET', `/projects/${uid}`)).body.data.shard);
+  await api.db.rows(`update shards set port = 1 where name = 'big'`);
+  await api.call('PUT', '/shards/default', { is_draining: true });
+  assert.is(await create(), 'default', 'no shard is ready that takes projects');
+  assert.is(
+    (await api.call('POST', '/projects', { name: 'new', shard: 'big' })).body.code,
+    'shard_unusable',
+  );
+  assert.equal(
+    (await api.call('GET', '/shards/big')).body.data.reason,
+    `Postgres at ${host}:1 cannot be reached: nothing listens there`,
+  );
+  await api.db.rows(`update shards set port = $1 where name = 'big'`, [port]);
+  await api.call('PUT', '/shards/default', { is_draining: false });
+  await api.db.rows('update users set is_instance_admin = false');
+  assert.is((await api.call('POST', '/projects', { name: 'new', shard: 'big' })).status, 403);
+  await api.db.rows('update users set is_instance_admin = true');
+});
+
+shards('agents of all shards are listed', async () => {
+  const opened = openUrl(second.url);
+  try {
+    await registerAgent(opened.pool, 'far', 60_000);
+    const { agents } = (await api.call('GET', '/instance/health')).body.data;
+    assert.equal(
+      agents.map((it: { name: string; shard: string }) => [it.name, it.shard]),
+      [['far', 'big']],
+    );
+  } finally {
+    await opened.close();
+  }
+});
+
+shards('a shard is drained, and removed when no project uses it', async () => {
+  assert.ok((await api.call('PUT', '/shards/big', { is_draining: true })).body.data.is_draining);
+  assert.is((await api.call('PUT', '/shards/default', { is_draining: true })).status, 409);
+  assert.is((await api.call('PUT', '/shards/none', { is_draining: true })).status, 404);
+  assert.is((await api.call('DELETE', '/shards/big')).status, 409);
+  await api.db.rows(`update projects set shard = 'default'`);
+  assert.is((await api.call('DELETE', '/shards/big')).status, 200);
+  assert.is((await api.call('GET', '/shards/big')).status, 404);
+  assert.is((await api.call('PATCH', '/shards/big')).status, 405);
+});
+
+shards.run();
