@@ -90,6 +90,25 @@ instance(
   },
 );
 
+instance('a shard is added, drained and removed, and a wrong one is explained', async () => {
+  const { page, close } = await scene.open('/overview');
+  await page.goto(`${scene.api.url}/instance?tab=shards`);
+  await page.getByRole('row', { name: /^default ready/ }).waitFor();
+  await page.getByRole('button', { name: 'Add shard…' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('s2');
+  await page.getByRole('button', { name: 'Add shard', exact: true }).click();
+  await page.getByText(/a shard needs a place/i).waitFor();
+  await page.getByLabel('Schema', { exact: true }).fill('s2');
+  await page.getByRole('button', { name: 'Add shard', exact: true }).click();
+  await page.getByRole('row', { name: /^s2 ready .* schema s2/ }).waitFor();
+  await page.getByRole('button', { name: 'Drain s2', exact: true }).click();
+  await page.getByRole('row', { name: /^s2 ready draining/ }).waitFor();
+  await page.getByRole('button', { name: 'Remove the shard s2' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByText('The shard s2 was removed.').waitFor();
+  await close();
+});
+
 instance('a channel of events is added to a project', async () => {
   const { page, close } = await scene.open('/settings');
   await page.getByRole('button', { name: 'Add channel…' }).click();

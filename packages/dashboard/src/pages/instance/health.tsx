@@ -45,8 +45,8 @@ export function Health() {
             {agents.length > 0 && (
               <Table
                 label="Agents"
-                columns={agentColumns}
-                rows={agents.map((it) => ({ ...it, uid: String(it.id) }))}
+                columns={agentColumns(agents)}
+                rows={agents.map((it) => ({ ...it, uid: `${it.shard} ${it.id}` }))}
               />
             )}
           </Panel>
@@ -63,8 +63,12 @@ const componentColumns: readonly TableColumn<Component>[] = [
   { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
 ];
 
-const agentColumns: readonly TableColumn<ShownAgent>[] = [
+/** Returns the columns, with the shard if there are several. */
+const agentColumns = (agents: InstanceHealth['agents']): readonly TableColumn<ShownAgent>[] => [
   { name: 'Agent', cell: ({ name }) => name },
+  ...(agents.some(({ shard }) => shard !== 'default')
+    ? [{ name: 'Shard', cell: ({ shard }: ShownAgent) => shard }]
+    : []),
   {
     name: 'State',
     cell: ({ state }) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,

@@ -4,9 +4,11 @@ import { session } from '../../session/session.js';
 import { Extensions } from './extensions.js';
 import { Health } from './health.js';
 import { Settings } from './settings.js';
+import { Shards } from './shards.js';
 
 const TABS = [
   ['health', 'Health'],
+  ['shards', 'Shards'],
   ['settings', 'Settings'],
   ['plugins', 'Plugins, flags and licence'],
 ] as const;
@@ -29,6 +31,7 @@ export default function InstancePage() {
     <Page title="Instance">
       <Tabs name="tab" label="Instance sections" tabs={TABS} />
       {tab === 'health' && <Health />}
+      {tab === 'shards' && <Shards />}
       {tab === 'settings' && <Settings />}
       {tab === 'plugins' && <Extensions />}
     </Page>

@@ -43,6 +43,7 @@ export default function ProjectSettingsPage() {
 function factsOf({
   uid,
   type,
+  shard,
   organisation_id: organisation,
   created_at: created,
   updated_at: updated,
@@ -50,6 +51,7 @@ function factsOf({
   return [
     ['Project ID', <Copyable text={uid} what="project ID" />],
     ['Type', type],
+    ['Shard', shard === 'default' ? null : shard],
     ['Organisation', session.value?.organisations.find((it) => it.uid === organisation)?.name],
     ['Created', <FullTime at={created} />],
     [
