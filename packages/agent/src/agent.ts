@@ -135,7 +135,10 @@ export async function startAgent({
     });
     lifecycle.add('replicas', () => replicas.close());
     await replicas.start();
-    lifecycle.add('sampler', startSampler({ config, plugins, database, replicas, kv, log }));
+    lifecycle.add(
+      'sampler',
+      startSampler({ config, plugins, database, shards, replicas, kv, log }),
+    );
     lifecycle.add('pipeline', () => planes.drain());
     planes.start();
     const { consumers, lease } = wiring;

@@ -1,3 +1,4 @@
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
@@ -127,14 +128,23 @@ shards('a project without events is assigned to a shard, and one with events is 
     await ok('assign', project.id, 'big'),
     'the project is on the shard big now, and was on default\n',
   );
-  assert.equal(await shardOf(), { shard: 'big', former: [] });
-  await ok('assign', project.id, 'default');
-  const assigning = run('assign', project.id, 's2');
-  while ((await shardOf())!.shard !== 's2') await new Promise((resolve) => setTimeout(resolve, 50));
-  await makeEvents(db, project.id, [{ atMs: Date.now() }]);
-  assert.is((await assigning).code, 0);
-  assert.equal(await shardOf(), { shard: 's2', former: ['default'] }, 'late events stay readable');
-  await refused(/shards move/, 'assign', project.id, 'big');
+  assert.equal(await shardOf(), { shard: 'big', former: ['default'] });
+  const busy = await makeProject(db);
+  await makeEvents(db, busy.id, [{ atMs: Date.now() }]);
+  await refused(/shards move/, 'assign', busy.id, 's2');
+  assert.is(
+    await ok('move', busy.id, 's2'),
+    'the project is on the shard s2 now; its earlier events stay on default until retention deletes them\n',
+  );
+  const again = await run('move', busy.id, 's2');
+  assert.equal(
+    [again.code, again.stderr],
+    [0, 'the project is on the shard s2; nothing was changed\n'],
+  );
+  await refused(/shard nowhere not found/, 'move', busy.id, 'nowhere');
+  await refused(/project .* not found/, 'move', crypto.randomUUID(), 's2');
+  await ok('move', project.id, 'default');
+  assert.equal(await shardOf(), { shard: 'default', former: ['big'] });
 });
 
 shards('a shard is drained while another takes projects, and removed when unused', async () => {
@@ -145,12 +155,12 @@ shards('a shard is drained while another takes projects, and removed when unused
 
   await refused(/the default shard cannot be removed/, 'remove', 'default');
   await refused(/a project has events on the shard s2/, 'remove', 's2');
-  assert.is(await ok('remove', 'big'), 'removed the shard big\n');
+  assert.is(await ok('remove', 's3'), 'removed the shard s3\n');
   await db.rows('update projects set deleted_at = now()');
   await db.rows(`create table s2.kept as select 1`);
   await ok('remove', 's2');
   const [project] = await db.rows('select shard, former_shards from projects');
-  assert.equal(project, { shard: 'default', former_shards: ['default'] });
+  assert.equal(project, { shard: 'default', former_shards: ['big'] });
 });
 
 shards.run();

@@ -290,7 +290,9 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
         // Only for portal links, unlike this caller.
         if (name === 'get /portal') continue;
         isAway(answer, it, name);
-        const isCertain = route.method === 'get' || route.status === 201;
+        // Changes of shards and of their projects begin with a read.
+        const isCertain =
+          route.method === 'get' || route.status === 201 || route.path.startsWith('/shards/');
         const whole = isCertain
           ? NOTHING
           : /is unavailable: it is unknown whether the request was carried out; it is safe to send it again/;

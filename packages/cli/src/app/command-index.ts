@@ -35,6 +35,7 @@ export const summaries = {
   'shards:assign': 'Assign a project without events to a shard.',
   'shards:drain': 'Give a shard no new projects.',
   'shards:list': 'List the shards with their load and state.',
+  'shards:move': 'Move a project to another shard while it runs.',
   'shards:remove': 'Remove a shard that no project uses.',
   'utils:circuit-breakers': 'List the circuit breakers that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway depends on.',

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import {
   addShard,
   drainShard,
+  moveToShard,
   readShardStates,
   removeShard,
   requireShard,
@@ -151,6 +152,18 @@ export const shardRoutes: readonly Route[] = [
       const name = call.params['name']!;
       await drainShard(call.database, name, call.body.is_draining);
       return { message: 'shard updated', data: await stateOf(call, name) };
+    },
+  ),
+  accountRoute(
+    'PUT /shards/:name/projects/:project_id',
+    'Moves a project to a shard while it runs.',
+    { role: 'instance', data: Shard, name: 'moveProject' },
+    async (call) => {
+      const { name, project_id: projectId } = call.params as { name: string; project_id: string };
+      await withShards(call, (shards) =>
+        moveToShard(call.database, shards, { projectId, to: name }),
+      );
+      return { message: 'project moved', data: await stateOf(call, name) };
     },
   ),
   accountRoute(

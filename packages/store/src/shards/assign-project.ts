@@ -1,13 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
 import { explainShardError, migratedAs, type Shards } from './open-shards.js';
-import { readProjectShards, requireShard } from './shards.js';
-
-/** Processes have read a changed project by then, and write its events to the new shard. */
-const READ_BY_ALL_MS = 3_000;
+import { moveProject } from './moves.js';
+import { readProjectShards, requireShard, type ProjectShards } from './shards.js';
 
 async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
   const { rows } = await pool.query<{ has: boolean }>(
@@ -45,40 +42,54 @@ export async function requireTarget(
   return name;
 }
 
+interface Assignment {
+  readonly projectId: string;
+  readonly to: string;
+}
+
 /**
- * Assigns a project without events to another shard, and waits until all processes have read the
- * change. Returns the shard that it had. Events that were accepted meanwhile stay readable in that
- * one, which then counts as a former shard.
+ * Moves a project to another shard while it runs (`moveProject`). Can be repeated after a failure.
+ * Returns the shard that it had.
  *
- * @throws GatewayError `not_found`; `conflict` if the project has events, or the shard is draining;
- *   `migration_pending`; errors of the databases of both shards
+ * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`; errors
+ *   of the databases of both shards
+ */
+export async function moveToShard(
+  control: Database,
+  shards: Shards,
+  { projectId, to }: Assignment,
+): Promise<string> {
+  const { shard: from } = await requireProject(control, projectId);
+  if (from === to) return from;
+  await requireTarget(control, shards, to);
+  const pool = (name: string) => shards.of(name).database.pool;
+  const pools = { control: control.pool, from: pool(from), into: pool(to) };
+  await moveProject(pools, { projectId, from, to });
+  return from;
+}
+
+/**
+ * Moves a project that has no events to another shard. Returns the shard that it had.
+ *
+ * @throws GatewayError those of `moveToShard`; `conflict` if the project has events
  */
 export async function assignProject(
   control: Database,
   shards: Shards,
-  { projectId, to }: { readonly projectId: string; readonly to: string },
+  { projectId, to }: Assignment,
 ): Promise<string> {
-  const place = await readProjectShards(control.pool, projectId);
-  if (!place) throw new GatewayError('not_found', { thing: 'project', id: projectId });
-  const { shard: from } = place;
+  const { shard: from, former_shards: former } = await requireProject(control, projectId);
   if (from === to) return from;
-  await requireTarget(control, shards, to);
-  const { pool: old } = shards.of(from).database;
-  if (place.former_shards.length > 0 || (await hasRows(old, projectId)))
+  if (former.length > 0 || (await hasRows(shards.of(from).database.pool, projectId)))
     throw new GatewayError('conflict', {
       sentence: `the project has events on the shard ${from}`,
       fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
     });
-  const { rowCount } = await control.pool.query(
-    'update projects set shard = $3, updated_at = now() where id = $1 and shard = $2 and deleted_at is null',
-    [projectId, from, to],
-  );
-  if (rowCount === 0) throw new GatewayError('not_found', { thing: 'project', id: projectId });
-  await sleep(READ_BY_ALL_MS);
-  if (await hasRows(old, projectId))
-    await control.pool.query(
-      'update projects set former_shards = array[$2] where id = $1 and not $2 = any (former_shards)',
-      [projectId, from],
-    );
-  return from;
+  return moveToShard(control, shards, { projectId, to });
+}
+
+async function requireProject(control: Database, projectId: string): Promise<ProjectShards> {
+  const found = await readProjectShards(control.pool, projectId);
+  if (!found) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  return found;
 }

@@ -2,7 +2,7 @@ import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-comman
 
 export default class ShardsAssign extends GatewayCommand {
   static override description =
-    'For a project that has no events yet, or never had any. All processes use the new shard when the command ends, after three seconds. ' +
+    'For a project that has no events yet, or never had any; `shards move` moves any other. ' +
     'A new project gets a shard by itself.';
   static override examples = [
     '<%= config.bin %> shards assign 019ab3c4-5d6e-7f70-9123-456789abcdef big',

@@ -1,0 +1,29 @@
+import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-command.js';
+
+export default class ShardsMove extends GatewayCommand {
+  static override description =
+    'New events go to the shard as soon as the command ends. What the project has on its former shard is delivered from there, and stays readable until ' +
+    'retention deletes it. Agents and servers keep running. If the command is stopped, run it again, or an agent ends the move.';
+  static override examples = [
+    '<%= config.bin %> shards move 019ab3c4-5d6e-7f70-9123-456789abcdef big',
+  ];
+  static override args = {
+    project: Args.string({ required: true, ignoreStdin: true, description: 'Id of the project.' }),
+    shard: Args.string({ required: true, ignoreStdin: true, description: 'Name of the shard.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ShardsMove);
+    const { project, shard: to } = args;
+    const projectId = idOf('the project', project);
+    const { moveToShard } = await import('@gateway/store/shards');
+    const from = await withShards(this.resolve(flags).config, (_all, database, shards) =>
+      moveToShard(database, shards, { projectId, to }),
+    );
+    if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
+    else
+      this.log(
+        `the project is on the shard ${to} now; its earlier events stay on ${from} until retention deletes them`,
+      );
+  }
+}
