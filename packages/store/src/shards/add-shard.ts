@@ -133,6 +133,12 @@ async function distribute({ pool }: Database, schema: string): Promise<void> {
   if (rowCount === 0) await pool.query('select citus_schema_distribute($1)', [schema]);
 }
 
+/** Citus moves a schema to another worker by logical replication, which needs both. */
+async function makeMovable({ pool }: Database): Promise<void> {
+  await pool.query('alter table metric_samples set logged');
+  await pool.query('alter table count_changes replica identity full');
+}
+
 /**
  * Creates the tables and marks them with this gateway and the shard. The mark reveals the same place
  * under another address.
@@ -163,6 +169,7 @@ async function createTables(
     if (known.some((it) => it.name === other))
       throw conflict(`the place is the shard ${other}`, 'choose another database or schema');
     await migrateUp(database, { shard: name, ...(onWait && { onWait }) });
+    if (shard.isCitus) await makeMovable(database);
     const mark = pg.escapeLiteral(`gateway ${gateway}, shard ${name}`);
     await database.pool.query(`comment on table gateway_migrations is ${mark}`);
   } finally {
