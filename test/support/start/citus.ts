@@ -20,12 +20,12 @@ const BINARIES = '/usr/lib/postgresql/15/bin';
 const WORKERS = 2;
 
 /**
- * Starts a Citus cluster of a coordinator and two workers, or returns that of `GATEWAY_CITUS` if it
+ * Starts a Citus cluster of a coordinator and workers, or returns that of `GATEWAY_CITUS` if it
  * is a URL. Otherwise `GATEWAY_CITUS` is a folder with the extension and `cluster.sh`, which needs
  * root; the default is `shared/citus` beside the repository.
  * @throws `Unavailable` without such a folder
  */
-export async function startCitus(): Promise<CitusCluster> {
+export async function startCitus(workers = WORKERS): Promise<CitusCluster> {
   const beside = fileURLToPath(new URL('../../../../shared/citus', import.meta.url));
   const place = process.env['GATEWAY_CITUS'] ?? beside;
   if (/^postgres(ql)?:/.test(place)) return { url: place, nodes: [], close: async () => undefined };
@@ -35,10 +35,10 @@ export async function startCitus(): Promise<CitusCluster> {
       `Citus: there is no ${script}; set GATEWAY_CITUS to the folder with cluster.sh, or to the URL of a coordinator`,
     );
   const folder = tempFolder('citus');
-  const port = await firstOfFreePorts(WORKERS + 1);
-  const url = run(script, 'up', folder, String(port), String(WORKERS)).trim();
+  const port = await firstOfFreePorts(workers + 1);
+  const url = run(script, 'up', folder, String(port), String(workers)).trim();
   run(script, 'down', folder);
-  const nodes = Array.from({ length: WORKERS + 1 }, (_, k) => node(folder, k, port + k));
+  const nodes = Array.from({ length: workers + 1 }, (_, k) => node(folder, k, port + k));
   const close = async () => {
     await Promise.all(nodes.map((it) => it.stop()));
     discard(folder);
