@@ -128,7 +128,7 @@ shards('a project without events is assigned to a shard, and one with events is 
     await ok('assign', project.id, 'big'),
     'the project is on the shard big now, and was on default\n',
   );
-  assert.equal(await shardOf(), { shard: 'big', former: ['default'] });
+  assert.equal(await shardOf(), { shard: 'big', former: [] });
   const busy = await makeProject(db);
   await makeEvents(db, busy.id, [{ atMs: Date.now() }]);
   await refused(/shards move/, 'assign', busy.id, 's2');

@@ -1,7 +1,6 @@
 import crypto from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { moveProject } from '#store/shards/moves';
 import { numbered } from '../../support/census.js';
 import { endAll } from '../../support/end-all.js';
 import { freePorts } from '../../support/ports.js';
@@ -234,13 +233,10 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
           return 'postgres';
         case 'move a project': {
           const k = moved.size % projects.length;
-          const [from, into] = [shardAt(k), shardAt(k + 1)];
+          const { name } = shardAt(k + 1);
           moved.add(projects[k]!);
-          await moveProject(
-            { control: stores.control, from: from.pool, into: into.pool },
-            { projectId: projects[k]!.id, from: from.name, to: into.name },
-          );
-          return `to ${into.name}`;
+          await succeed(['shards', 'move', projects[k]!.id, name], { folder });
+          return `to ${name}`;
         }
         case 'rebalance':
           await rebalance!();

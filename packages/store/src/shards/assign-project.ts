@@ -85,7 +85,14 @@ export async function assignProject(
       sentence: `the project has events on the shard ${from}`,
       fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
     });
-  return moveToShard(control, shards, { projectId, to });
+  await moveToShard(control, shards, { projectId, to });
+  // Nothing is accepted there any more, so an empty shard stays empty and need not be read.
+  if (!(await hasRows(shards.of(from).database.pool, projectId)))
+    await control.pool.query(
+      'update projects set former_shards = array_remove(former_shards, $2) where id = $1',
+      [projectId, from],
+    );
+  return from;
 }
 
 async function requireProject(control: Database, projectId: string): Promise<ProjectShards> {

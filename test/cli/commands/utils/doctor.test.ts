@@ -124,7 +124,10 @@ doctor('each shard is checked as the database is', async () => {
     assert.is(code, 1);
     assert.match(found('shard away').sentence, ':1 cannot be reached');
     assert.match(found('shard away').fix!, 'the address, user and password of the shard');
-    assert.match(found('shard big').sentence, /the database of the shard big lacks \d+ migrations: /);
+    assert.match(
+      found('shard big').sentence,
+      /the database of the shard big lacks \d+ migrations: /,
+    );
     await migrateUp(opened, { shard: 'big' });
     await opened.pool.query(
       `drop table events_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`,
