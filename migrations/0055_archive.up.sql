@@ -1,4 +1,5 @@
 -- Whether the archive can be written, so that every server can say so. It has a row while the archive fails.
+-- plane: data
 -- blocks: nothing
 
 create table archive_failure (
