@@ -17,7 +17,7 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import { chooseShard, requireTarget } from '@gateway/store/shards';
+import { chooseShard, DEFAULT_SHARD, requireTarget } from '@gateway/store/shards';
 import {
   accountRoute,
   accountList,
@@ -266,7 +266,8 @@ export const projectRoutes: readonly Route[] = [
 ];
 
 /** Returns the given shard, which must be ready, or the one that a new project gets. */
-function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
+async function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
+  if (shard === undefined && call.shards.all.length === 1) return DEFAULT_SHARD;
   return withShards(call, async (shards) => {
     if (shard === undefined) return chooseShard(call.database, shards);
     await requireInstanceAdmin(call.caller, call);

@@ -141,6 +141,7 @@ export const shardRoutes: readonly Route[] = [
         address: address ? { ...address, port, password, options } : null,
       };
       await addShard(database, given, { settings: config.database, ...sealer });
+      await call.shards.refresh();
       return { message: 'shard added', data: await stateOf(call, name) };
     },
   ),
