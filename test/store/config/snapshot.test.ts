@@ -60,7 +60,11 @@ snapshots('everything that agents need is read, field by field', async () => {
   const snapshot = await readSnapshot(db.pool);
   assert.equal(
     snapshot.projects.find(({ id }) => id === projectId),
-    { id: projectId, name: 'orders', type: 'outgoing', config, shard: 'default' },
+    {
+      ...{ id: projectId, name: 'orders', type: 'outgoing', config, shard: 'default' },
+      former_shards: [],
+      moved_at_ms: null,
+    },
   );
   const endpoint = snapshot.endpoints.find(({ id }) => id === endpointId)!;
   const [secret] = endpoint.secrets;
