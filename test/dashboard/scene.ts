@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startAgent } from '@gateway/agent';
 import { GatewayClient, type NewEndpoint, type NewSubscription } from '@gateway/client';
 import type { ActiveSource } from '@gateway/core/plugins';
@@ -84,6 +85,8 @@ async function instance<Prepared>(
         role,
         api.owner.user.id,
       ]);
+      // The server keeps memberships in memory for a second.
+      await sleep(1_000);
     },
     async close() {
       await browser.close();
