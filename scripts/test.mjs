@@ -31,7 +31,8 @@ const dataPlane = [
   ...['events/', 'deliveries/', 'quarantine/', 'counts/'],
   ...['retention/cutoffs', 'retention/maintenance', 'retention/retention'],
 ];
-const filters = isOnCitus && given.length === 0 ? dataPlane.map((it) => `store/${it}`) : given;
+const onCitus = [...dataPlane.map((it) => `store/${it}`), 'docs/shards-guide'];
+const filters = isOnCitus && given.length === 0 ? onCitus : given;
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 /** Few, since a process that ends early fails its remaining files. */

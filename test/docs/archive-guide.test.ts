@@ -50,6 +50,7 @@ guide(
       await runBlocks(blocksOf('docs/guides/archive.md'), {
         cwd: gateway.run.folder,
         env: { PROJECT_ID: projectId, DAY: day },
+        replaced: { '0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c': projectId, '2026-01-31': day },
       });
       const requests = await inbox.received(2);
       assert.equal(

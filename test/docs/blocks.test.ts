@@ -44,6 +44,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'docs/guides/install.md': 'test/docs/install-guides.test.ts',
   'docs/guides/kubernetes.md': 'test/docs/kubernetes-guide.test.ts',
   'docs/guides/managed-postgres.md': 'test/e2e/managed-postgres.test.ts',
+  'docs/guides/shards.md': 'test/docs/shards-guide.test.ts',
   'docs/guides/systemd.md': 'test/deploy/debian.test.ts',
 };
 
@@ -55,9 +56,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/internals/testing.md': 'commands of a clone, which take minutes',
   'docs/guides/client.md': 'the package is not in a registry yet',
   'docs/guides/logs.md': 'an agent that runs until it is stopped',
-  'docs/guides/managed-postgres.md': 'needs an account of a cloud',
-  'docs/guides/shards.md':
-    'needs several databases: test/cli/commands/shards.test.ts takes the same steps',
   'docs/guides/tracing.md': 'needs Docker',
   'docs/guides/write-a-plugin.md': 'test/cli/commands/plugins/create.test.ts takes the same steps',
 };

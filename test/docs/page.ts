@@ -52,7 +52,7 @@ const END = '-- end of a block --';
  * each prints with the block after it if that is one of `outputs`. Rejects at the first line that
  * fails or prints something else.
  *
- * @param options.replaced what the page tells readers to replace, and by what
+ * @param options.replaced what the page tells readers to replace, and by what, also in outputs
  * @param options.before lines to run first
  */
 export async function runBlocks(
@@ -68,12 +68,10 @@ export async function runBlocks(
   const { cwd, env, replaced = {}, before = '', outputs = ['text'] } = options;
   const steps = blocks.flatMap((block, at) => {
     const next = blocks[at + 1];
-    const shown = next && outputs.includes(next.kind) ? next.text : undefined;
-    const commands = Object.entries(replaced).reduce(
-      (text, [written, here]) => text.replaceAll(written, here),
-      block.text,
-    );
-    return block.kind === 'sh' ? [{ block, commands, shown }] : [];
+    const here = ({ text }: Block) =>
+      Object.entries(replaced).reduce((done, [written, by]) => done.replaceAll(written, by), text);
+    const shown = next && outputs.includes(next.kind) ? here(next) : undefined;
+    return block.kind === 'sh' ? [{ block, commands: here(block), shown }] : [];
   });
   // Background processes end with the shell.
   const script = [
@@ -104,10 +102,14 @@ export async function runBlocks(
   assert.is(code, 0, errors);
 }
 
-/** Converts documented output to a pattern: `…` stands for varying parts. */
+/**
+ * Converts documented output to a pattern: `…` stands for varying parts, and the widths of columns
+ * vary.
+ */
 function pattern(shown: string): RegExp {
   const parts = shown.trim().split('…');
-  return new RegExp(
-    `^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')}$`,
+  const patterns = parts.map((part) =>
+    part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/ {2,}/g, ' +'),
   );
+  return new RegExp(`^${patterns.join('[^]*')}$`);
 }

@@ -1,0 +1,148 @@
+// deadline: 240 s
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { database } from '../support/database.js';
+import { endpoint } from '../support/endpoint.js';
+import { freePort } from '../support/ports.js';
+import { managementApi, production, subscribed, type Created } from '../support/production.js';
+import { own, services } from '../support/services.js';
+import { installed } from '../support/start/packages.js';
+import { until } from '../support/until.js';
+import { blocksOf, runBlocks } from './page.js';
+
+const guide = suite('docs/shards-guide');
+
+const ON_CITUS = 'Add a schema on Citus';
+const blocks = blocksOf('docs/guides/shards.md');
+for (const program of ['curl', 'psql'])
+  installed(program, [program === 'psql' ? 'postgresql-client' : program], 'for the guides');
+
+async function addsPostgres() {
+  const [postgres, inbox] = await Promise.all([own.postgres(), endpoint()]);
+  const gateway = await production({ postgres: await services.postgres() });
+  let posting: Promise<void> | undefined;
+  let stopped = false;
+  try {
+    await requirePasswords(postgres);
+    const { projectId, serverPort, apiKey } = gateway;
+    await subscribed(gateway, inbox.url);
+    const api = managementApi(serverPort, apiKey);
+    const created = (name: string) =>
+      api<Created>('POST', '/projects', { name, shard: 'default' }).then(({ uid }) => uid);
+    const [newProject, other] = [await created('new'), await created('other')];
+    const post = (project: string, n: number) =>
+      fetch(`http://127.0.0.1:${serverPort}/api/v1/projects/${project}/events`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ event_type: 'order.paid', data: { n }, idempotency_key: `${n}` }),
+      });
+    let posts = 0;
+    posting = (async () => {
+      while (!stopped) {
+        const response = await post(projectId, posts);
+        if (response.status === 201) posts++;
+        else assert.is(response.status, 503, await response.text());
+      }
+    })();
+
+    const agentPort = await freePort();
+    const run = async (...sections: string[]) => {
+      done.push(...sections);
+      const ofSections = blocks.filter(({ section }) => sections.includes(section));
+      await runBlocks(ofSections, {
+        cwd: gateway.run.folder,
+        env: {
+          ADMIN_URL: postgres.url,
+          PASSWORD: 'correct horse',
+          PROJECT_ID: projectId,
+          NEW_PROJECT_ID: newProject,
+          AGENT_PORT: String(agentPort),
+        },
+        replaced: {
+          '--host db2.internal': `--host 127.0.0.1 --port ${postgres.port}`,
+          'db2.internal:5432': `127.0.0.1:${postgres.port}`,
+          'db.internal:5432/gateway': gateway.database.url.split('@')[1]!,
+          '127.0.0.1:5008': `127.0.0.1:${agentPort}`,
+          // An agent takes a minute to start on a busy machine.
+          '--retry 30': '--retry 120',
+        },
+      });
+    };
+    const done: string[] = [ON_CITUS];
+    await run('See that it is full', 'Add a Postgres', 'Choose the shard of a project');
+    const moved = posts;
+    await until('events after the move', () => posts > moved + 20);
+    stopped = true;
+    await posting;
+    await inbox.received(posts);
+    const numbers = inbox.requests.map(({ body }) => (JSON.parse(String(body)) as { n: number }).n);
+    assert.equal(
+      numbers.sort((a, b) => a - b),
+      Array.from({ length: posts }, (_, n) => n),
+    );
+    const [oldest, newest] = await Promise.all(
+      ['ASC', 'DESC'].map((sort) =>
+        gateway
+          .api<{ content: { data: unknown }[] }>('GET', `/events?sort=${sort}&perPage=1`)
+          .then(({ content }) => content[0]!.data),
+      ),
+    );
+    assert.equal([oldest, newest], [{ n: 0 }, { n: posts - 1 }], 'lists read both shards');
+
+    await postgres.stop();
+    await run('When a shard is away');
+    const refused = await post(projectId, posts);
+    assert.is(((await refused.json()) as { code: string }).code, 'shard_away');
+    assert.is((await post(other, 0)).status, 201);
+    await postgres.start();
+    await run('Agents of one shard', 'Upgrade', 'Remove a shard');
+    await until('posts to be accepted', async () => (await post(projectId, posts)).ok);
+    await inbox.received(posts + 1);
+    assert.equal(new Set(done), new Set(blocks.map(({ section }) => section)));
+  } finally {
+    stopped = true;
+    await posting?.catch(() => undefined);
+    await gateway.close();
+    await Promise.all([inbox.close(), postgres.close()]);
+  }
+}
+
+async function addsCitus() {
+  const [coordinator, postgres] = await Promise.all([database(), services.postgres()]);
+  const gateway = await production({ agents: 0, postgres, migratedByBin: true });
+  try {
+    const { host, port, username, database: name } = coordinator.connection;
+    await runBlocks(
+      blocks.filter(({ section }) => section === ON_CITUS),
+      {
+        cwd: gateway.run.folder,
+        env: { PASSWORD: 'unused' },
+        replaced: {
+          '--host citus.internal --username gateway --database gateway': `--host ${host} --port ${port} --username ${username} --database ${name}`,
+          'citus.internal:5432/gateway': `${host}:${port}/${name}`,
+          'db.internal:5432/gateway': gateway.database.url.split('@')[1]!,
+        },
+      },
+    );
+  } finally {
+    await gateway.close();
+    await coordinator.close();
+  }
+}
+
+if (process.env['TEST_CITUS_URL'])
+  guide('docs/guides/shards.md adds two schemas on Citus', addsCitus);
+else guide('docs/guides/shards.md leads to two Postgres servers, and loses no event', addsPostgres);
+
+guide.run();
+
+/** Makes a server ask the role `gateway` for its password. */
+async function requirePasswords({ folder, url }: { folder: string; url: string }): Promise<void> {
+  const lines = ['host all gateway 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust'];
+  fs.writeFileSync(path.join(folder, 'data', 'pg_hba.conf'), `${lines.join('\n')}\n`);
+  const admin = await database({ postgres: { url } });
+  await admin.rows('select pg_reload_conf()');
+  await admin.close();
+}
