@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { database } from '../support/database.js';
 import { endpoint } from '../support/endpoint.js';
 import { freePort } from '../support/ports.js';
+import { keepPosting, postNumber, receivedOnce, type Posting } from '../support/posting.js';
 import { managementApi, production, subscribed, type Created } from '../support/production.js';
 import { own, services } from '../support/services.js';
 import { installed } from '../support/start/packages.js';
@@ -22,8 +23,7 @@ for (const program of ['curl', 'psql'])
 async function addsPostgres() {
   const [postgres, inbox] = await Promise.all([own.postgres(), endpoint()]);
   const gateway = await production({ postgres: await services.postgres() });
-  let posting: Promise<void> | undefined;
-  let stopped = false;
+  let posting: Posting | undefined;
   try {
     await requirePasswords(postgres);
     const { projectId, serverPort, apiKey } = gateway;
@@ -32,20 +32,7 @@ async function addsPostgres() {
     const created = (name: string) =>
       api<Created>('POST', '/projects', { name, shard: 'default' }).then(({ uid }) => uid);
     const [newProject, other] = [await created('new'), await created('other')];
-    const post = (project: string, n: number) =>
-      fetch(`http://127.0.0.1:${serverPort}/api/v1/projects/${project}/events`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ event_type: 'order.paid', data: { n }, idempotency_key: `${n}` }),
-      });
-    let posts = 0;
-    posting = (async () => {
-      while (!stopped) {
-        const response = await post(projectId, posts);
-        if (response.status === 201) posts++;
-        else assert.is(response.status, 503, await response.text());
-      }
-    })();
+    posting = keepPosting(gateway);
 
     const agentPort = await freePort();
     const run = async (...sections: string[]) => {
@@ -72,16 +59,10 @@ async function addsPostgres() {
     };
     const done: string[] = [ON_CITUS];
     await run('See that it is full', 'Add a Postgres', 'Choose the shard of a project');
-    const moved = posts;
-    await until('events after the move', () => posts > moved + 20);
-    stopped = true;
-    await posting;
-    await inbox.received(posts);
-    const numbers = inbox.requests.map(({ body }) => (JSON.parse(String(body)) as { n: number }).n);
-    assert.equal(
-      numbers.sort((a, b) => a - b),
-      Array.from({ length: posts }, (_, n) => n),
-    );
+    await posting.more();
+    await posting.stop();
+    const posts = posting.accepted;
+    await receivedOnce(inbox, posts);
     const [oldest, newest] = await Promise.all(
       ['ASC', 'DESC'].map((sort) =>
         gateway
@@ -93,17 +74,19 @@ async function addsPostgres() {
 
     await postgres.stop();
     await run('When a shard is away');
-    const refused = await post(projectId, posts);
+    const refused = await postNumber(gateway, projectId, posts);
     assert.is(((await refused.json()) as { code: string }).code, 'shard_away');
-    assert.is((await post(other, 0)).status, 201);
+    assert.is((await postNumber(gateway, other, 0)).status, 201);
     await postgres.start();
     await run('Agents of one shard', 'Upgrade', 'Remove a shard');
-    await until('posts to be accepted', async () => (await post(projectId, posts)).ok);
+    await until(
+      'posts to be accepted',
+      async () => (await postNumber(gateway, projectId, posts)).ok,
+    );
     await inbox.received(posts + 1);
     assert.equal(new Set(done), new Set(blocks.map(({ section }) => section)));
   } finally {
-    stopped = true;
-    await posting?.catch(() => undefined);
+    await posting?.stop().catch(() => undefined);
     await gateway.close();
     await Promise.all([inbox.close(), postgres.close()]);
   }
