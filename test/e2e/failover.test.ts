@@ -1,11 +1,10 @@
 // deadline: 240 s, long
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint } from '../support/endpoint.js';
+import { replicated, synchronous } from '../support/failover.js';
 import { production, subscribed } from '../support/production.js';
-import { proxy } from '../support/proxy.js';
 import { own } from '../support/services.js';
 import { until } from '../support/until.js';
 
@@ -14,28 +13,14 @@ const failover = suite('e2e/failover');
 /** Clients that post events one after the other. */
 const CLIENTS = 4;
 
-async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  return (await client.query<Row>(sql).finally(() => client.end())).rows;
-}
-
 failover(
   'with synchronous replication nothing acknowledged is lost when the primary dies and its standby takes over',
   async () => {
-    const primary = await own.postgres();
-    const standby = await own.standby(primary);
-    await query(primary.url, `alter system set synchronous_standby_names = '*'`);
-    await query(primary.url, 'select pg_reload_conf()');
+    const primary = await own.postgres(synchronous);
+    const standby = await own.standby(primary, synchronous);
+    const postgres = await replicated(primary, standby);
     const receiver = await endpoint();
-    // The address of the database, which moves to the standby.
-    const target = { port: primary.port };
-    const address = await proxy(target);
-    const gateway = await production({
-      agents: 2,
-      postgres: primary,
-      settings: { database: { port: address.port } },
-    });
+    const gateway = await production({ agents: 2, postgres });
     const acknowledged = new Set<string>();
     let isPosting = true;
     const post = async () => {
@@ -50,21 +35,15 @@ failover(
       const posting = Array.from({ length: CLIENTS }, post);
       await until('events before the failover', () => acknowledged.size >= 100);
 
-      await primary.crash();
-      address.cut();
-      await query(standby.url, 'select pg_promote()');
-      target.port = standby.port;
-      address.restore();
+      await postgres.killPrimary();
+      await postgres.promoteStandby();
       const before = acknowledged.size;
       await until('events after the failover', () => acknowledged.size >= before + 100);
       isPosting = false;
       await Promise.all(posting);
 
-      const url = new URL(gateway.database.url);
-      url.port = String(standby.port);
       const delivered = async () => {
-        const rows = await query<{ event_id: string }>(
-          url.href,
+        const rows = await gateway.database.rows<{ event_id: string }>(
           `select event_id from event_deliveries where status = 'success'`,
         );
         const ids = new Set(rows.map(({ event_id }) => event_id));
@@ -75,12 +54,8 @@ failover(
       for (const { process } of gateway.agents) assert.not.match(process.stderr, /"level":"fatal"/);
     } finally {
       isPosting = false;
-      // To drop the database of this test.
-      await primary.start().catch(() => undefined);
-      await query(primary.url, 'alter system reset synchronous_standby_names');
-      await query(primary.url, 'select pg_reload_conf()');
       await gateway.close();
-      await address.close();
+      await postgres.close();
       await receiver.close();
       await standby.close();
       await primary.close();

@@ -1,16 +1,17 @@
 // deadline: 420 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { faults } from './proof/faults.js';
+import { faultOf, faults } from './proof/faults.js';
 import { runProof } from './proof/proof.js';
-import { schedule, shortForm } from './proof/schedule.js';
+import { longForm, schedule, shortForm } from './proof/schedule.js';
 import { reportTable } from './proof/table.js';
 
 const proof = suite('reliability/proof');
 
 /**
- * Draws every kind of fault except four with a more severe sibling here: `restart agent`,
- * `kill server`, `restart server`, `restart Kafka`. GATEWAY_PROOF_SEED overrides it.
+ * Draws every kind of fault of the short form except four with a more severe sibling here:
+ * `restart agent`, `kill server`, `restart server`, `restart Kafka`. GATEWAY_PROOF_SEED overrides
+ * it.
  */
 const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 706);
 const FAULTS = 24;
@@ -38,7 +39,7 @@ proof(
 proof(
   'a seed draws the same schedule each time, no two faults of one target overlap, and every kind has its turn',
   () => {
-    const draw = (of: number) => schedule({ seed: of, count: 200, form: shortForm });
+    const draw = (of: number, form = longForm) => schedule({ seed: of, count: 200, form });
     const drawn = draw(7);
     assert.equal(drawn, draw(7));
     assert.not.equal(drawn, draw(8));
@@ -51,6 +52,12 @@ proof(
     assert.equal(
       [...new Set(drawn.map(({ kind }) => kind))].sort(),
       faults.map(({ kind }) => kind).sort(),
+    );
+    const short = draw(7, shortForm).map(({ kind }) => faultOf(kind));
+    assert.equal(
+      short.filter(({ needs }) => needs),
+      [],
+      'the short form has no standby',
     );
   },
 );

@@ -4,9 +4,9 @@ import { processes } from './processes.js';
  * Stops a process and its descendants, like a machine that hangs: connections remain open and
  * nothing answers.
  *
- * @returns resumes them
+ * @returns resumes them, or sends them another signal
  */
-export function freeze(pid: number): () => void {
+export function freeze(pid: number): (signal?: NodeJS.Signals) => void {
   const family = [pid];
   // Parents first, so that no new child appears meanwhile.
   process.kill(pid, 'SIGSTOP');
@@ -23,5 +23,5 @@ export function freeze(pid: number): () => void {
     }
   };
   signalAll('SIGSTOP');
-  return () => signalAll('SIGCONT');
+  return (signal = 'SIGCONT') => signalAll(signal);
 }

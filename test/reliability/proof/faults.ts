@@ -13,6 +13,8 @@ export interface Fault {
    * and blocks everything. A moment needs no repair.
    */
   readonly lasts: 'moment' | 'outage' | 'stall' | 'freeze';
+  /** The test bed has it if a planned fault needs it. */
+  readonly needs?: 'standby';
   readonly begin: (bed: TestBed, target: string) => unknown;
   readonly end: (bed: TestBed, target: string) => unknown;
 }
@@ -161,6 +163,17 @@ export const faults: readonly Fault[] = [
     end: ({ postgres }) => postgres.start(),
   },
   {
+    kind: 'fail over Postgres',
+    what: 'SIGKILL of the primary, whose commits wait for a standby',
+    undone:
+      'the standby is promoted; the other server becomes its standby, with a copy of its data',
+    targets: ['postgres'],
+    lasts: 'outage',
+    needs: 'standby',
+    begin: ({ postgres }) => postgres.killPrimary!(),
+    end: ({ postgres }) => postgres.promoteStandby!(),
+  },
+  {
     kind: 'delete endpoint while something dies',
     what: 'SIGKILL, or a crash of Postgres, while a paused endpoint is deleted',
     ...changing('delete'),
@@ -297,3 +310,12 @@ export const faults: readonly Fault[] = [
     end: ({ receiver }) => receiver.answer(200),
   },
 ];
+
+/** @throws if the table has no such row */
+export function faultOf(kind: string): Fault {
+  const fault = faults.find((row) => row.kind === kind);
+  if (fault) return fault;
+  throw new Error(
+    `there is no fault "${kind}"; there are ${faults.map((row) => row.kind).join(', ')}`,
+  );
+}

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { faults as table, type Fault } from './faults.js';
+import { faultOf } from './faults.js';
 import type { Planned } from './schedule.js';
 import type { TestBed } from './test-bed.js';
 
@@ -37,7 +37,7 @@ export async function injectFaults(
     before: Promise<void> | undefined,
     { atMs, kind, target, forMs }: Planned,
   ): Promise<void> {
-    const fault = rowOf(kind);
+    const fault = faultOf(kind);
     await sleep(atMs, undefined, { signal });
     await before;
     const from = Date.now();
@@ -51,12 +51,4 @@ export async function injectFaults(
         `${kind} (${target}) for ${seconds(Date.now() - from)} s; ${bed.produced.length} produced, ${arrived} arrived`,
     );
   }
-}
-
-function rowOf(kind: string): Fault {
-  const fault = table.find((row) => row.kind === kind);
-  if (fault) return fault;
-  throw new Error(
-    `there is no fault "${kind}"; there are ${table.map((row) => row.kind).join(', ')}`,
-  );
 }

@@ -4,6 +4,7 @@ import { KAFKA_VERSION } from '../../support/start/kafka-jars.js';
 import { atRest } from './at-rest.js';
 import { reconcile, type Report } from './reconcile.js';
 import { keepEvidence } from './evidence.js';
+import { faultOf } from './faults.js';
 import { injectFaults } from './inject-faults.js';
 import type { Journal } from './journal.js';
 import { produce } from './producer.js';
@@ -50,7 +51,8 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   const { seed, messages, patienceMs = 60_000, tell = () => undefined } = options;
   const planned =
     options.schedule ?? schedule({ seed, count: options.faults, form: options.form ?? shortForm });
-  const bed = await startTestBed({ build: options.build });
+  const standby = planned.some(({ kind }) => faultOf(kind).needs === 'standby');
+  const bed = await startTestBed({ build: options.build, standby });
   const standstill = monitorEventLoopDelay();
   standstill.enable();
   try {

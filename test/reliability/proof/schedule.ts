@@ -14,6 +14,8 @@ export interface Planned {
 
 /** The density of a schedule and the durations of its faults, as ranges. */
 export interface Form {
+  /** Leaves out faults that need anything else. */
+  readonly has: readonly NonNullable<Fault['needs']>[];
   readonly gapMs: readonly [number, number];
   readonly lasts: { readonly [Lasting in Fault['lasts']]: readonly [number, number] };
 }
@@ -23,11 +25,14 @@ export interface Form {
  * Kafka session.
  */
 export const shortForm: Form = {
+  has: [],
   gapMs: [500, 4_000],
   lasts: { moment: [0, 0], outage: [300, 3_000], stall: [2_000, 6_000], freeze: [5_000, 10_000] },
 };
 
+/** Has a standby: these runs take the time of their faults, however long each commit takes. */
 export const longForm: Form = {
+  has: ['standby'],
   gapMs: [500, 7_500],
   lasts: { moment: [0, 0], outage: [300, 10_000], stall: [2_000, 20_000], freeze: [5_000, 60_000] },
 };
@@ -50,12 +55,13 @@ export function schedule({
   form: Form;
 }): Planned[] {
   const draw = random(seed);
+  const all = faults.filter(({ needs }) => needs === undefined || form.has.includes(needs));
   const planned: Planned[] = [];
   const busyUntilMs = new Map<string, number>();
   let deck: Fault[] = [];
   let atMs = 1_000;
   while (planned.length < count) {
-    if (deck.length === 0) deck = draw.shuffled(faults);
+    if (deck.length === 0) deck = draw.shuffled(all);
     const free = (fault: Fault) =>
       fault.targets.filter((target) => (busyUntilMs.get(target) ?? 0) <= atMs);
     const place = deck.findIndex((fault) => free(fault).length > 0);

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { database } from '../../support/database.js';
 import { endAll } from '../../support/end-all.js';
+import { replicated, synchronous, type Replicated } from '../../support/failover.js';
 import { freePort, freePorts } from '../../support/ports.js';
 import { managementApi, succeed, type Created } from '../../support/production.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
@@ -39,7 +40,9 @@ const ANSWER_SECONDS = 3;
 /** The whole setup: private services behind proxies, one server, agents and a receiver. */
 export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> {
   readonly logs: string;
-  readonly postgres: PostgresServer;
+  /** Can fail over if it has a standby. */
+  readonly postgres: Pick<PostgresServer, 'start' | 'stop' | 'crash'> &
+    Partial<Pick<Replicated, 'killPrimary' | 'promoteStandby'>>;
   readonly redis: RedisServer & {
     version(): Promise<string>;
     flush(): Promise<void>;
@@ -76,11 +79,13 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> 
 /**
  * Starts the test bed. One agent routes inline, the others through the KV queues.
  * @param options.build the `gateway.js` to run; the repository's by default
+ * @param options.standby whether Postgres has a synchronous standby
  * @throws the failure, after everything started is closed
  */
 export async function startTestBed({
   build,
-}: { build?: string | undefined } = {}): Promise<TestBed> {
+  standby = false,
+}: { build?: string | undefined; standby?: boolean } = {}): Promise<TestBed> {
   const closing: (() => unknown)[] = [];
   const logs = tempFolder('proof');
 
@@ -103,8 +108,16 @@ export async function startTestBed({
     const proxiedPort = await freePort();
     const kafkaLink = await proxy({ port: proxiedPort });
     closing.push(() => kafkaLink.close());
+    const startPostgres = async (): Promise<PostgresServer | Replicated> => {
+      const primary = serving('postgres', await own.postgres(standby ? synchronous : {}));
+      if (!standby) return primary;
+      const second = serving('standby', await own.standby(primary, synchronous));
+      const pair = await replicated(primary, second);
+      closing.push(() => pair.close());
+      return pair;
+    };
     const [postgres, redis, kafka, sqs] = await Promise.all([
-      own.postgres().then((server) => serving('postgres', server)),
+      startPostgres(),
       own
         .redis({ appendonly: 'yes', appendfsync: 'always' })
         .then((server) => serving('redis', server)),

@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../ports.js';
 import { tempFolder } from './keep.js';
@@ -12,6 +13,11 @@ export interface PostgresServer extends ServerProcess {
   /** The maintenance database, as superuser. */
   readonly url: string;
   readonly port: number;
+  /**
+   * Starts this stopped server as a streaming replica of another one. Replaces its data with a copy
+   * of the primary's, which goes on meanwhile.
+   */
+  follow(primary: PostgresServer): Promise<void>;
 }
 
 /** An unprivileged user: Postgres refuses to run as root. */
@@ -34,7 +40,9 @@ export async function startPostgres(
   const home = reachableBinaries(binaries(), folder, user);
   if (user) fs.chownSync(folder, user.uid, user.gid);
   initialise(home, folder, user);
-  return run({ folder, home, user }, settings);
+  const server = await prepare({ folder, home, user }, settings);
+  await server.start();
+  return server;
 }
 
 /**
@@ -50,7 +58,19 @@ export async function startStandby(
   const user = unprivilegedUser();
   const home = reachableBinaries(binaries(), folder, user);
   if (user) fs.chownSync(folder, user.uid, user.gid);
-  const data = path.join(folder, 'data');
+  const server = await prepare({ folder, home, user }, settings);
+  await server.follow(primary);
+  return server;
+}
+
+/** Copies the data of a running server into the folder of a stopped one. */
+async function copyData(primary: PostgresServer, data: string, user: User | undefined) {
+  const own = (file: string) => user && fs.chownSync(file, user.uid, user.gid);
+  // The folder itself stays: by its inode, Postgres finds and frees the shared memory of a killed
+  // server.
+  fs.mkdirSync(data, { recursive: true, mode: 0o700 });
+  own(data);
+  for (const name of fs.readdirSync(data)) fs.rmSync(path.join(data, name), { recursive: true });
   const client = new pg.Client({ connectionString: primary.url });
   await client.connect();
   try {
@@ -58,26 +78,45 @@ export async function startStandby(
     // https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP
     await client.query(`select pg_backup_start('standby', fast => true)`);
     const from = path.join(primary.folder, 'data');
-    const { status, stderr } = spawnSync('cp', ['-a', from, data], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`The folder of Postgres could not be copied: ${stderr}`);
+    // The standby streams the log.
+    const names = fs.readdirSync(from).filter((name) => !/^(pg_wal|postmaster\.)/.test(name));
+    fs.mkdirSync(path.join(data, 'pg_wal'), { mode: 0o700 });
+    own(path.join(data, 'pg_wal'));
+    await copy(
+      names.map((name) => path.join(from, name)),
+      data,
+    );
     const { rows } = await client.query<{ labelfile: string }>(
       'select labelfile from pg_backup_stop(wait_for_archive => false)',
     );
-    fs.rmSync(path.join(data, 'postmaster.pid'));
-    const files = { backup_label: rows[0]!.labelfile, 'standby.signal': '' };
+    const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`;
+    const files = {
+      backup_label: rows[0]!.labelfile,
+      'standby.signal': '',
+      'postgresql.auto.conf': `primary_conninfo = '${source}'\n`,
+    };
     for (const [name, content] of Object.entries(files)) {
-      const file = path.join(data, name);
-      fs.writeFileSync(file, content);
-      if (user) fs.chownSync(file, user.uid, user.gid);
+      fs.appendFileSync(path.join(data, name), content);
+      own(path.join(data, name));
     }
   } finally {
     await client.end();
   }
-  const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`;
-  return run({ folder, home, user }, { primary_conninfo: source, ...settings });
 }
 
-async function run(
+/** Copies files with their owners. Files that disappear meanwhile are left out. */
+async function copy(from: readonly string[], to: string): Promise<void> {
+  const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' };
+  await promisify(execFile)('cp', ['-a', ...from, to], { env }).catch(
+    (error: Error & { stderr: string }) => {
+      const lines = error.stderr.trim().split('\n');
+      if (!lines.every((line) => line.endsWith('No such file or directory'))) throw error;
+    },
+  );
+}
+
+/** Returns a server that is not started yet. */
+async function prepare(
   { folder, home, user }: { folder: string; home: string; user: User | undefined },
   settings: Readonly<Record<string, string | number>>,
 ): Promise<PostgresServer> {
@@ -92,14 +131,11 @@ async function run(
     ...settings,
   };
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const data = path.join(folder, 'data');
   const server = new ServerProcess({
     name: 'Postgres',
     program: path.join(home, 'bin', 'postgres'),
-    args: [
-      '-D',
-      path.join(folder, 'data'),
-      ...Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
-    ],
+    args: ['-D', data, ...Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
     folder,
     log: path.join(folder, 'postgres.log'),
     user,
@@ -110,8 +146,11 @@ async function run(
     ready: () => accepts(url),
     startWithinMs: 60_000,
   });
-  await server.start();
-  return Object.assign(server, { url, port });
+  const follow = async (primary: PostgresServer) => {
+    await copyData(primary, data, user);
+    await server.start();
+  };
+  return Object.assign(server, { url, port, follow });
 }
 
 /** The folder with `bin`, `lib` and `share`. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freeze } from '../frozen.js';
 import { discard, forget, keep } from './keep.js';
 
 export interface ServerCommand {
@@ -73,6 +74,12 @@ export class ServerProcess {
 
   crash(): Promise<void> {
     return this.#end(this.#command.crashSignal ?? 'SIGKILL');
+  }
+
+  /** Ends it and its child processes with SIGKILL, like a machine that dies. */
+  async kill(): Promise<void> {
+    freeze(this.pid)('SIGKILL');
+    await this.#end('SIGKILL');
   }
 
   async close(): Promise<void> {
