@@ -133,6 +133,24 @@ shards(
 );
 
 shards(
+  'an agent is ready once it works on all shards, or one of them does not answer for a while',
+  scene(async ({ line, migrate, add, start }) => {
+    await migrate();
+    await add();
+    const ready = async ({ port }: Awaited<ReturnType<typeof start>>) => {
+      const found = await until('the agent to be ready', async () => {
+        const now = await health(port);
+        return now.ready && now;
+      });
+      return found.of('shard second')?.state;
+    };
+    assert.is(await ready(await start()), 'ok');
+    line.freeze();
+    assert.is(await ready(await start()), undefined);
+  }),
+);
+
+shards(
   'a shard that is away stops its projects alone, and loses nothing',
   scene(async ({ other, at, broker, line, migrate, add, project, start }) => {
     await migrate();

@@ -9,6 +9,8 @@ import type { AgentParts } from './wiring.js';
 
 /** The interval at which added, changed and removed shards are noticed. */
 const REFRESH_MS = 5_000;
+/** The time that a shard which does not answer can keep a starting agent from being ready. */
+const OPEN_WITHIN_MS = 5_000;
 const RETRY_AFTER_SECONDS = 1;
 const RETRY = { baseMs: 1_000, capMs: 30_000 };
 
@@ -36,6 +38,7 @@ export class AgentPlanes {
   readonly #slots = new Map<string, Slot>();
   readonly #closing = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
+  #isOpening = true;
   #isClosed = false;
 
   constructor(private readonly options: AgentPlanesOptions) {}
@@ -76,9 +79,9 @@ export class AgentPlanes {
     return [...this.#slots.values()].flatMap(({ plane }) => plane ?? []);
   }
 
-  /** Whether sources of a running plane are still being opened. */
+  /** Whether shards have not been tried yet, or sources of a running plane are being opened. */
   get isStarting(): boolean {
-    return this.running.some(({ wiring }) => wiring.isStarting);
+    return this.#isOpening || this.running.some(({ wiring }) => wiring.isStarting);
   }
 
   get draining(): boolean {
@@ -102,7 +105,7 @@ export class AgentPlanes {
   /** Starts the open plane, and opens those of the other shards in the background. */
   start(): void {
     for (const plane of this.running) plane.start();
-    void this.#reconcile();
+    void this.#openOthers();
     this.#timer = setInterval(() => void this.#reconcile(), REFRESH_MS);
   }
 
@@ -117,6 +120,15 @@ export class AgentPlanes {
   async close(): Promise<void> {
     await this.drain();
     await Promise.all([...this.running.map((plane) => plane.close()), ...this.#closing]);
+  }
+
+  /** Waits for them: an agent that is ready takes posts to projects of all shards. */
+  async #openOthers(): Promise<void> {
+    const bound = setTimeout(() => (this.#isOpening = false), OPEN_WITHIN_MS);
+    await this.#reconcile();
+    await Promise.all([...this.#slots.values()].flatMap(({ opening }) => opening ?? []));
+    clearTimeout(bound);
+    this.#isOpening = false;
   }
 
   #configOf(projectId: string): ConfigCache | undefined {
