@@ -3,8 +3,8 @@
 // ends with the line `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`.
 // `--unit` runs tests without services and processes, `--changed[=<commit>]` tests that a change
 // since that commit (HEAD) can break, `--long` the long ones, which a filter finds too; `--lint`
-// also runs `npm run lint`, and `--coverage` measures the tests. `--citus` runs the tests of the data
-// plane on a Citus cluster. See docs/internals/testing.md.
+// also runs `npm run lint`, and `--coverage` measures the tests. `--shard=second` and `--shard=citus`
+// run tests with their projects on another shard. See docs/internals/testing.md.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -17,22 +17,19 @@ import { affected, changedFiles } from './test/changed.mjs';
 import { startCoverage } from './test/coverage.mjs';
 import { longestFirst, testFiles } from './test/files.mjs';
 import { runFiles } from './test/run-file.mjs';
+import { kinds, onShard, shareOnShards } from './test/shards.mjs';
 import { typeErrors } from './test/type-errors.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
-/** Each file then has more time: a database of the cluster takes seconds to create. */
-const isOnCitus = options.includes('--citus');
+const shard = /** @type {keyof typeof kinds | undefined} */ (
+  options.map((option) => /^--shard=(.+)$/.exec(option)?.[1]).find(Boolean)
+);
 const given = process.argv
   .slice(2)
   .flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
-const dataPlane = [
-  ...['events/', 'deliveries/', 'quarantine/', 'counts/'],
-  ...['retention/cutoffs', 'retention/maintenance', 'retention/retention'],
-];
-const onCitus = [...dataPlane.map((it) => `store/${it}`), 'docs/shards-guide'];
-const filters = isOnCitus && given.length === 0 ? onCitus : given;
+const filters = shard && given.length === 0 ? (kinds[shard]?.all ?? []) : given;
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 /** Few, since a process that ends early fails its remaining files. */
@@ -61,10 +58,7 @@ process.exit(stopping.signal.aborted ? 130 : counts.failed > 0 ? 1 : 0);
 async function run() {
   const began = Date.now();
   await prepare();
-  const files = selected(testFiles(root, filters)).map((file) => ({
-    ...file,
-    deadlineMs: file.deadlineMs * (isOnCitus ? 4 : 1),
-  }));
+  const files = selected(testFiles(root, filters));
   if (files.length === 0 && options.length > 0) return;
   if (files.length === 0)
     throw new Problem(
@@ -87,16 +81,14 @@ async function run() {
   const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (
     await importTest('support/start/keep.ts')
   );
-  const needed = files
-    .flatMap((file) => file.services)
-    .map((service) => (isOnCitus && service === 'postgres' ? 'citus' : service));
-  const services = await startShared([...new Set(needed)]);
+  const services = await startShared([...new Set(files.flatMap((file) => file.services))]);
   try {
     for (const sentence of services.missing)
       console.log(`cannot be had on this machine: ${sentence}`);
-    if (needed.includes('citus') && 'TEST_CITUS_UNAVAILABLE' in services.env)
-      throw new Problem('without Citus, these tests would run on Postgres');
-    await runAll(files, services.env, keeper);
+    const hasCitus = !('TEST_CITUS_UNAVAILABLE' in services.env);
+    if (shard === 'citus' && !hasCitus) throw new Problem('these tests need Citus');
+    const able = files.filter((file) => hasCitus || !file.services.includes('citus'));
+    await runAll(able, services.env, keeper);
     reportCheck('the types of the tests', await types);
     const linted = await lint;
     if (linted) reportCheck('lint', linted.ok ? '' : linted.output.trim());
@@ -146,12 +138,15 @@ function selected(files) {
     const base = /^--changed(?:=(.+))?$/.exec(option);
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
-    else if (!['--long', '--citus', ...additions].includes(option))
+    else if (
+      !['--long', ...additions, ...Object.keys(kinds).map((it) => `--shard=${it}`)].includes(option)
+    )
       throw new Problem(
-        `${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --citus, --lint or --coverage`,
+        `${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --shard=second, --shard=citus, --lint or --coverage`,
       );
   }
-  return left;
+  if (shard) return onShard(left, shard);
+  return whole ? [...left, ...shareOnShards(left)] : left;
 }
 
 /**
@@ -166,14 +161,14 @@ async function runAll(files, services, keeper) {
     files.map((test) => [test]),
     lastMs,
   );
-  // Coverage is counted by process, and a process that hangs on Citus hides the rest.
-  const queue = coverage || isOnCitus ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
+  // Coverage is counted by process.
+  const queue = coverage ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
   /** @param {number} worker */
   const work = async (worker) => {
     for (let tests = queue.shift(); tests?.[0] && !stopping.signal.aborted; tests = queue.shift()) {
-      const [{ name }] = tests;
+      const [{ name, env: own }] = tests;
       const env = environment(
-        { ...services, TEST_PORTS: portsOf(worker) },
+        { ...services, ...own, TEST_PORTS: portsOf(worker) },
         takesCoverage(name) ? coverage?.folderOf(name) : undefined,
       );
       const results = await runFiles(tests, { env, signal: stopping.signal, skipsFail, keeper });
@@ -202,7 +197,7 @@ function inProcesses(files) {
   /** @type {Map<string, typeof files>} */
   const groups = new Map();
   for (const test of files.filter(({ sharesProcess }) => sharesProcess)) {
-    const key = test.services.join();
+    const key = [...test.services, ...Object.values(test.env)].join();
     groups.set(key, [...(groups.get(key) ?? []), test]);
   }
   const shared = [...groups].flatMap(([key, group]) =>

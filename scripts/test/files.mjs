@@ -11,9 +11,11 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
  * @property {string} name path below `test`, without the extension: `agent/route`
  * @property {string} file absolute
  * @property {number} deadlineMs
- * @property {('postgres' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
+ * @property {('postgres' | 'citus' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
+ * @property {Readonly<Record<string, string>>} env variables beside those of the services
  * @property {boolean} isLong `npm run test:long` runs it, and `npm test` does not
  * @property {boolean} sharesProcess it can run after others in their process
+ * @property {boolean} hasProjects TEST_SHARD says where its projects are
  * @property {boolean} isUnit it uses no service and starts no gateway
  */
 
@@ -87,10 +89,12 @@ function describe(name, file) {
     file,
     deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds),
     services,
+    env: {},
     isLong: long !== undefined,
     sharesProcess:
       declared === undefined &&
       !/^(e2e|reliability|conformance|plugins|dashboard|hostile)\//.test(name),
+    hasProjects: used.some((place) => place.endsWith('/support/shard.ts')),
     isUnit:
       services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
   };

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { database } from '../support/database.js';
+import { database, isOnCitus } from '../support/database.js';
 import { endpoint } from '../support/endpoint.js';
 import { freePort } from '../support/ports.js';
 import { keepPosting, postNumber, receivedOnce, type Posting } from '../support/posting.js';
@@ -115,8 +115,7 @@ async function addsCitus() {
   }
 }
 
-if (process.env['TEST_CITUS_URL'])
-  guide('docs/guides/shards.md adds two schemas on Citus', addsCitus);
+if (isOnCitus) guide('docs/guides/shards.md adds two schemas on Citus', addsCitus);
 else guide('docs/guides/shards.md leads to two Postgres servers, and loses no event', addsPostgres);
 
 guide.run();

@@ -7,6 +7,7 @@ import { endpoint } from '../support/endpoint.js';
 import { runGateway } from '../support/gateway.js';
 import { production, subscribed } from '../support/production.js';
 import { own, services } from '../support/services.js';
+import { testShard } from '../support/shard.js';
 import { until } from '../support/until.js';
 
 const pooler = suite('e2e/pooler');
@@ -51,7 +52,11 @@ pooler(
       const sessions = await gateway.database.rows<{ statement: string }>(
         `select query as statement from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent' and query like 'listen %'`,
       );
-      assert.is(sessions.length, 2, 'each agent listens, past the pooler');
+      assert.is(
+        sessions.length,
+        testShard ? 4 : 2,
+        'each agent listens per shard, past the pooler',
+      );
       for (const { process } of gateway.agents) {
         const troubles = process.stderr
           .split('\n')

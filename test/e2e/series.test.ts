@@ -1,10 +1,13 @@
 // deadline: 180 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { queueOf } from '#store/kv/kv';
+import { DEFAULT_SHARD } from '#store/shards/shards';
 import { endpoint } from '../support/endpoint.js';
 import { scrape, type Exposition } from '../support/exposition.js';
 import { kafka } from '../support/kafka.js';
 import { kafkaSource, production } from '../support/production.js';
+import { testShard } from '../support/shard.js';
 import { sqs } from '../support/sqs.js';
 import { until } from '../support/until.js';
 import { ELSEWHERE } from './watched.js';
@@ -122,16 +125,18 @@ shows(
 
     // Its signal is lost, so that the reconciler routes it.
     await gateway.api('POST', '/events', { event_type: 'unwanted', data: { way: 'lost signal' } });
-    await until('its signal', () => gateway.kv.client.exists('gateway:create-event'));
+    await until('its signal', () =>
+      gateway.kv.client.exists(`gateway:${queueOf('create-event', testShard ?? DEFAULT_SHARD)}`),
+    );
     await gateway.kv.client.flushdb();
     // Retention needs this table, and runs when the agent starts.
-    await gateway.database.rows('alter table quarantined_messages rename to away');
+    await gateway.shard.rows('alter table quarantined_messages rename to away');
     agent = await gateway.startAgent();
     await until(
       'retention to fail',
       async () => (await look()).sum('gateway_retention_failures_total') === 1,
     );
-    await gateway.database.rows('alter table away rename to quarantined_messages');
+    await gateway.shard.rows('alter table away rename to quarantined_messages');
 
     topic = await kafkaSource(gateway, broker, 2, {
       body_function: 'function transform(payload) { return payload.drop ? null : payload; }',
@@ -254,14 +259,14 @@ shows(
     assert.is(all.sum('gateway_clock_offset_seconds'), 0, 'agent and Postgres share a machine');
 
     // While nothing can be committed, a message remains at its broker.
-    await gateway.database.rows('begin');
-    await gateway.database.rows('lock table events in share mode');
+    await gateway.shard.rows('begin');
+    await gateway.shard.rows('lock table events in share mode');
     await broker.produce(topic, [{ partition: 0, value: message('nobody') }]);
     await until(
       'a lag',
       async () => (await look()).sum('gateway_source_lag_messages', { source: kafkaId }) === 1,
     );
-    await gateway.database.rows('rollback');
+    await gateway.shard.rows('rollback');
 
     const idle = await until('nothing to be held and nothing to be unread', async () => {
       const at = await look();
@@ -361,18 +366,18 @@ shows(
 shows(
   'an agent takes over from one that died, drops old days, and shows how wrong its clock is and that a sample failed',
   async () => {
-    const { database } = gateway;
+    const { shard } = gateway;
     const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
-    await database.rows('select ensure_day($1::date)', [daysAgo(40).toISOString().slice(0, 10)]);
+    await shard.rows('select ensure_day($1::date)', [daysAgo(40).toISOString().slice(0, 10)]);
     const old = [daysAgo(40), daysAgo(400)].map((at) => ({
       value: message('good'),
       timestamp: String(at.getTime()),
     }));
     await broker.produce(topic, old);
     const finished = `select from event_deliveries where occurred_at < now() - interval '39 days' and status = 'success'`;
-    await until('both to be recorded', async () => (await database.rows(finished)).length === 2);
-    await database.rows('update events set accepted_at = occurred_at');
-    await database.rows('update event_deliveries set created_at = occurred_at');
+    await until('both to be recorded', async () => (await shard.rows(finished)).length === 2);
+    await shard.rows('update events set accepted_at = occurred_at');
+    await shard.rows('update event_deliveries set created_at = occurred_at');
 
     holdSlow();
     await queues.send(
@@ -389,7 +394,7 @@ shows(
     });
     await agent.process.kill();
     gateway.agents.splice(gateway.agents.indexOf(agent), 1);
-    await database.rows('update agents set expires_at = now()');
+    await shard.rows('update agents set expires_at = now()');
     const [end = 0] = await broker.ends(topic);
     await broker.produce(
       topic,
@@ -401,13 +406,13 @@ shows(
     agent = await gateway.startAgent([], {
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(behind)}`,
     });
-    await database.rows('alter table metric_samples rename to away');
+    await shard.rows('alter table metric_samples rename to away');
     await until(
       'a failed sample',
       async () =>
         (await look()).sum('gateway_metrics_sample_failures_total', { sample: 'postgres' })! > 0,
     );
-    await database.rows('alter table away rename to metric_samples');
+    await shard.rows('alter table away rename to metric_samples');
     const at = await until('the other series', async () => {
       const at = await look();
       return ELSEWHERE.every((name) => above.has(name)) && at;

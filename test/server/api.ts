@@ -13,9 +13,10 @@ import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
+import { testShard } from '../support/shard.js';
 import { within } from '../support/until.js';
 import { undescribed } from './described.js';
-import { onSecondShard, withQueuesOfShard } from './second-shard.js';
+import { openedOnShard, withQueuesOfShard } from './on-shard.js';
 
 /** The result of `JSON.parse`, which tests access without checks. */
 type Parsed = ReturnType<JSON['parse']>;
@@ -37,8 +38,8 @@ export interface Answer {
 }
 
 /**
- * A control plane on a private database. With TEST_SHARD in the environment, its projects are on a
- * second shard.
+ * A control plane on a private database. With TEST_SHARD in the environment, its projects are on
+ * that shard.
  */
 export interface Api {
   readonly url: string;
@@ -121,7 +122,7 @@ export async function startApi({
   kv?: Kv;
 } = {}): Promise<Api> {
   const control = await migratedDatabase();
-  const db = process.env['TEST_SHARD'] ? await onSecondShard(control) : control;
+  const db = testShard ? await openedOnShard(control, testShard) : control;
   const owner = await bootstrapUser(db.knex, {
     email: 'owner@example.com',
     firstName: 'o',
@@ -135,7 +136,7 @@ export async function startApi({
     url,
     config,
     db,
-    kv: process.env['TEST_SHARD'] ? withQueuesOfShard(kv) : kv,
+    kv: testShard ? withQueuesOfShard(kv, testShard) : kv,
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
       const response = await fetch(

@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { addShard, SECOND, type Shard } from '../support/shard.js';
 import { until } from '../support/until.js';
 import { makeProject, startApi, type Api } from './api.js';
-import { addShard, SECOND, type SecondShard } from './second-shard.js';
 
 const moved = suite('server/moved-project');
 
 let api: Api;
-let shard: SecondShard;
+let shard: Shard;
 
 moved.before(async () => {
   api = await startApi();

@@ -9,6 +9,7 @@ import {
 } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
+import { isOnCitus } from '../support/database.js';
 import { until } from '../support/until.js';
 
 /** Tables of the data plane do not reference projects, so any id will do. */
@@ -242,7 +243,7 @@ export function readWhole(plan: string): string[] {
  * its workers has for itself.
  */
 export function onPostgres<T>(tests: Test<T>): Test<T>['skip'] {
-  return process.env['TEST_CITUS_URL'] ? tests.skip : tests;
+  return isOnCitus ? tests.skip : tests;
 }
 
 export async function lockAwaited(
@@ -250,7 +251,7 @@ export async function lockAwaited(
   what: string,
 ): Promise<void> {
   // On Citus, the worker waits.
-  const waiting = process.env['TEST_CITUS_URL']
+  const waiting = isOnCitus
     ? 'select from citus_lock_waits'
     : `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await until(what, async () => (await db.rows(waiting)).length > 0);

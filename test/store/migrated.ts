@@ -2,16 +2,18 @@ import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
 import { DATA_TABLES } from '#store/postgres/planes';
 import { bothPlanes, type Planes } from '#store/postgres/planes';
-import { connectionOf, database } from '../support/database.js';
+import { connectionOf, database, isOnCitus } from '../support/database.js';
 
-/** With `npm run test:citus`, the data plane is in this schema, which Citus distributes. */
-const SHARD = 's1';
-const isOnCitus = Boolean(process.env['TEST_CITUS_URL']);
+/** The schema of the data plane on Citus, which distributes it. */
+export const SCHEMA = 's1';
 
+/**
+ * @param schema the one that Citus distributes
+ */
 export function openUrl(url: string, poolSize = 4, schema?: string): Database {
   return openDatabase(
     { scheme: 'postgres', ...connectionOf(url) },
-    { poolSize, name: 'test', schema, plans: isOnCitus ? 'custom' : 'generic' },
+    { poolSize, name: 'test', schema, plans: isOnCitus || schema ? 'custom' : 'generic' },
   );
 }
 
@@ -19,25 +21,30 @@ export async function migrate(url: string): Promise<void> {
   const opened = openUrl(url);
   try {
     await migrateUp(opened);
-    if (isOnCitus) await migrateShard(opened, url);
+    if (isOnCitus) await moveToSchema(opened, url);
   } finally {
     await opened.close();
   }
 }
 
 /** Replaces the data plane of the default shard by a distributed schema. */
-async function migrateShard({ pool }: Database, url: string): Promise<void> {
+async function moveToSchema({ pool }: Database, url: string): Promise<void> {
   await pool.query(`drop table ${DATA_TABLES.join()}`);
-  await pool.query(`create schema ${SHARD}`);
-  await pool.query(`select citus_schema_distribute('${SHARD}')`);
-  const shard = openUrl(url, 1, SHARD);
+  await createSchema(url);
+  const name = new URL(url).pathname.slice(1);
+  await pool.query(`alter database ${name} set search_path = ${SCHEMA}, public`);
+}
+
+/** Creates the schema of a shard in a database on Citus, with its tables. */
+export async function createSchema(url: string): Promise<void> {
+  const shard = openUrl(url, 1, SCHEMA);
   try {
-    await migrateUp(shard, { shard: SHARD });
+    await shard.pool.query(`create schema ${SCHEMA}`);
+    await shard.pool.query(`select citus_schema_distribute('${SCHEMA}')`);
+    await migrateUp(shard, { shard: SCHEMA });
   } finally {
     await shard.close();
   }
-  const name = new URL(url).pathname.slice(1);
-  await pool.query(`alter database ${name} set search_path = ${SHARD}, public`);
 }
 
 /** A private, migrated and opened database; `rows` bypasses the store. */

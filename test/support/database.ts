@@ -32,6 +32,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Whether each database of the test has both planes on the Citus cluster. */
+export const isOnCitus = process.env['TEST_DATABASE'] === 'citus';
+
 /** Parses the settings `database.*` from a URL. */
 export function connectionOf(url: string): Database['connection'] {
   const { hostname, port, username, pathname } = new URL(url);
@@ -40,23 +43,28 @@ export function connectionOf(url: string): Database['connection'] {
 
 /**
  * Creates a database in the shared Postgres, empty or cloned from a template that `migrate` has
- * filled; with `npm run test:citus`, on the Citus cluster.
+ * filled, or an empty one on the Citus cluster, which has no templates.
  * @param options.migrate migrates the empty database at a URL; runs once per content of
  * `/migrations` for all test files of a run
  * @param options.postgres another server
+ * @param options.citus whether it is on the Citus cluster
+ * @param options.schema the schema with the tables that `rows` names
  */
 export async function database(
   options: {
     migrate?: (url: string) => Promise<unknown>;
     postgres?: { readonly url: string };
+    citus?: boolean;
+    schema?: string;
   } = {},
 ): Promise<Database> {
   const name = `test_${crypto.randomBytes(8).toString('hex')}`;
-  const citus = options.postgres ? undefined : process.env['TEST_CITUS_URL'];
-  const maintenance = citus ?? (options.postgres ?? (await services.postgres())).url;
+  const isHere = options.citus ?? (isOnCitus && !options.postgres);
+  const server = options.postgres ?? (await (isHere ? services.citus() : services.postgres()));
+  const maintenance = server.url;
   const url = databaseUrl(maintenance, name);
-  if (citus) {
-    await createCitusDatabase(citus, name);
+  if (isHere) {
+    await createCitusDatabase(maintenance, name);
     await options.migrate?.(url);
   } else {
     const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
@@ -69,7 +77,7 @@ export async function database(
     url,
     connection: connectionOf(url),
     rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) => {
-      client ??= connect(url).then((connected) => {
+      client ??= connect(url, options.schema).then((connected) => {
         // The server was stopped; the next statement reconnects.
         connected.once('end', () => (client = undefined));
         return connected;
@@ -92,7 +100,7 @@ export async function database(
             cause: error,
           });
         } finally {
-          if (citus) await dropCitusDatabase(citus, name);
+          if (isHere) await dropCitusDatabase(maintenance, name);
           else await admin.query(`drop database if exists ${name} with (force)`);
         }
       });
@@ -153,8 +161,12 @@ function databaseUrl(maintenance: string, name: string): string {
   return url.href;
 }
 
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, application_name: 'test' });
+async function connect(url: string, schema?: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'test',
+    ...(schema && { options: `-c search_path=${schema}` }),
+  });
   client.on('error', () => undefined); // the server was stopped: the next query reports it
   await client.connect();
   return client;

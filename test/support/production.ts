@@ -6,6 +6,7 @@ import { gateway, runGateway, type GatewayOptions, type GatewayProcess } from '.
 import { randomName, type KafkaBroker } from './kafka.js';
 import { freePort } from './ports.js';
 import { redis, type RedisDatabase } from './redis.js';
+import { onShard, testShard } from './shard.js';
 import { tempFolder, discard } from './start/keep.js';
 
 export interface Created {
@@ -18,7 +19,10 @@ export interface Created {
  * with the built command line.
  */
 export interface Production {
+  /** The control plane; `rows` reads the tables of the data plane from the project's shard. */
   readonly database: Database;
+  /** The database of the project's shard: with TEST_SHARD another one than `database`. */
+  readonly shard: Pick<Database, 'rows'>;
   readonly kv: RedisDatabase;
   readonly server: GatewayProcess;
   readonly serverPort: number;
@@ -52,7 +56,7 @@ export interface Production {
 
 /**
  * Sets up a gateway with its commands: `bootstrap`, `server`, agents; then creates a project over
- * the API. The database is a copy of a migrated one.
+ * the API. The database is a copy of a migrated one. With TEST_SHARD, the project is on that shard.
  * @param options.settings merged over the basic settings; `postgres` and `redis` are other servers;
  * `bin` is another `gateway.js`, which makes the schema with `migratedByBin`; `env` is added to the environment of every process
  * @throws the first failure, after everything started is closed
@@ -75,10 +79,14 @@ export async function production(
     if (failures.length > 0) throw failures[0];
   };
   try {
-    const db = await database({
+    const control = await database({
       ...(options.migratedByBin ? {} : { migrate }),
       ...(options.postgres && { postgres: options.postgres }),
     });
+    const db =
+      testShard && !options.migratedByBin
+        ? await onShard(control, testShard, options.postgres)
+        : { ...control, shard: control };
     closing.push(() => db.close());
     const kv = await redis(options.redis ? { server: options.redis } : {});
     closing.push(() => kv.close());
@@ -122,6 +130,7 @@ export async function production(
     });
     const made: Production = {
       database: db,
+      shard: db.shard,
       kv,
       server,
       serverPort,

@@ -13,7 +13,7 @@ import { Unavailable } from './start/unavailable.js';
 interface Shared {
   /** The maintenance database, as superuser. `database()` creates a private one. */
   postgres: Pick<PostgresServer, 'url'>;
-  /** A cluster for `npm run test:citus`, on which `database()` then creates a private database. */
+  /** A cluster, on which `database({ citus: true })` creates a private database. */
   citus: Pick<CitusCluster, 'url'>;
   /** Database 0. `redis()` allocates a private one. */
   redis: Pick<RedisServer, 'url'>;
@@ -118,6 +118,7 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
  */
 export const services = {
   postgres: once(() => shared('postgres')),
+  citus: once(() => shared('citus')),
   redis: once(() => shared('redis')),
   kafka: once(() => shared('kafka')),
   prometheus: once(() => shared('prometheus')),

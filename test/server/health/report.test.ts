@@ -20,7 +20,7 @@ import { quarantinedMessage } from '../../store/batches.js';
 import { connectionOf } from '../../support/database.js';
 import { freePort } from '../../support/ports.js';
 import { activated, makeProject, startApi, type Api } from '../api.js';
-import { SECOND } from '../second-shard.js';
+import { SECOND } from '../../support/shard.js';
 
 const report = suite('server/health/report');
 

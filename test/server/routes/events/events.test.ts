@@ -127,7 +127,7 @@ events(
     };
     await subscribe(1);
     await until('an event to be routed in its commit', async () => (await deliveries()) === 1);
-    const holder = await api.db.pool.connect();
+    const holder = await api.db.planes.control.connect();
     try {
       // The server cannot read the change meanwhile.
       await holder.query('begin');

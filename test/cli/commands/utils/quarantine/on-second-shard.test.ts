@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { onSecondShard } from '../../../../server/second-shard.js';
+import { openedOnShard } from '../../../../server/on-shard.js';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { quarantined, quarantineHere } from '../../../quarantined.js';
 
 const onShard = suite('cli/commands/utils/quarantine/on-second-shard');
 
-const db = await onSecondShard(await migratedDatabase());
+const db = await openedOnShard(await migratedDatabase());
 onShard.after(() => db.close());
 
 onShard('messages on a second shard are listed, shown and discarded there', async () => {
