@@ -30,6 +30,7 @@ const TOOK_MS = 100;
 
 const produced = Array.from({ length: 10 }, (_, n): Produced => ({
   n,
+  project: 0,
   via: n < 6 ? 'kafka' : 'sqs',
   poisoned: n === 3 || n === 7,
   acknowledgedByBroker: true,

@@ -233,13 +233,20 @@ export async function queue(server: SqsServer): Promise<Queue> {
   };
 }
 
-/** The connection of a source that reads the queue through a proxy on this port. */
-export function queueConnection({ name }: Queue, { region }: SqsServer, port: number): object {
-  return {
+/** A source that reads the topic from a broker, given as `host:port`. */
+export function topicSource({ name, group }: Topic, broker: string): object {
+  const kafka = { brokers: [broker], topic_name: name, consumer_group_id: group };
+  return { name: 'topic', type: 'pub_sub', pub_sub: { type: 'kafka', workers: 1, kafka } };
+}
+
+/** A source that reads the queue through a proxy on this port. */
+export function queueSource({ name }: Queue, { region }: SqsServer, port: number): object {
+  const sqs = {
     access_key_id: credentials.accessKeyId,
     secret_key: credentials.secretAccessKey,
     default_region: region,
     endpoint: `http://127.0.0.1:${port}`,
     queue_name: name,
   };
+  return { name: 'queue', type: 'pub_sub', pub_sub: { type: 'sqs', workers: 2, sqs } };
 }

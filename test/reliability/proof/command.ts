@@ -18,6 +18,7 @@ process.env['CI'] = 'true';
 const asked = read();
 const repeat =
   `npm run reliability -- --faults ${asked.faults} --seed ${asked.seed} --messages ${asked.messages} --form ${asked.form}` +
+  (asked.shards > 1 ? ` --shards ${asked.shards} --workers ${asked.workers}` : '') +
   (asked.build === undefined ? '' : ` --build ${asked.build}`);
 console.error(`${machine()}\nseed ${asked.seed}; to repeat: ${repeat}`);
 try {
@@ -71,8 +72,13 @@ function read() {
   if (build !== undefined && !fs.existsSync(build))
     wrong(`there is no file ${build} to be given with --build`);
   const count = whole('--faults', faults);
+  const shards = whole('--shards', values.shards ?? '1');
+  const workers = whole('--workers', values.workers ?? '0');
+  if (shards < 1) wrong('--shards is at least 1');
   return {
     faults: count,
+    shards,
+    workers,
     seed: whole('--seed', seed),
     messages: whole('--messages', values.messages ?? String(count * MESSAGES_A_FAULT)),
     form: form as keyof typeof forms,
@@ -88,6 +94,8 @@ function readOptions() {
     return parseArgs({
       options: {
         faults: text,
+        shards: text,
+        workers: text,
         seed: text,
         messages: text,
         form: text,
@@ -108,7 +116,7 @@ function whole(name: string, value: string): number {
 
 function wrong(sentence: string): never {
   console.error(
-    `error: ${sentence}\nfix:   npm run reliability -- [--faults ${FAULTS}] [--seed 7] [--messages 50000] [--form long|short] [--build <gateway.js>] [--keep-logs] [--json]`,
+    `error: ${sentence}\nfix:   npm run reliability -- [--faults ${FAULTS}] [--shards 1] [--workers 0] [--seed 7] [--messages 50000] [--form long|short] [--build <gateway.js>] [--keep-logs] [--json]`,
   );
   process.exit(2);
 }

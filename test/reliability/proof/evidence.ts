@@ -16,7 +16,7 @@ const tables: Readonly<Record<string, string>> = {
  * Writes journal and rows next to the logs, one line each, to investigate a report that does not
  * balance.
  */
-export async function keepEvidence({ rows, logs }: TestBed, journal: Journal): Promise<void> {
+export async function keepEvidence({ shards, logs }: TestBed, journal: Journal): Promise<void> {
   const keep = (name: string, list: readonly object[]) =>
     fs.writeFileSync(
       path.join(logs, `${name}.ndjson`),
@@ -25,5 +25,6 @@ export async function keepEvidence({ rows, logs }: TestBed, journal: Journal): P
   const { produced, arrivals, faults, kills } = journal;
   for (const [name, list] of Object.entries({ produced, arrivals, faults, kills }))
     keep(name, list);
-  for (const [name, sql] of Object.entries(tables)) keep(name, await rows(sql));
+  for (const [name, sql] of Object.entries(tables))
+    keep(name, (await Promise.all(shards.map((rows) => rows(sql)))).flat());
 }

@@ -1,4 +1,5 @@
 import type { Change } from './side-endpoints.js';
+import type { StoreServer } from './stores.js';
 import type { TestBed } from './test-bed.js';
 
 export interface Fault {
@@ -27,7 +28,6 @@ export const temporaryAgent = 'agent-3';
 export const otherVersion = ['newer-server', 'newer-agent'] as const;
 /** Services behind a proxy each, by name. */
 const services = ['postgres', 'redis', 'kafka', 'sqs', 'receiver'] as const;
-export type Service = (typeof services)[number];
 
 const links = services.map((name) => `link to ${name}`);
 const nothing = () => undefined;
@@ -311,11 +311,62 @@ export const faults: readonly Fault[] = [
   },
 ];
 
-/** @throws if the table has no such row */
-export function faultOf(kind: string): Fault {
-  const fault = faults.find((row) => row.kind === kind);
-  if (fault) return fault;
-  throw new Error(
-    `there is no fault "${kind}"; there are ${faults.map((row) => row.kind).join(', ')}`,
-  );
+/** The kinds of fault of a test bed: with several shards, also those of shards. */
+export function faultsOf({ shards, stores, links: open, moves }: TestBed): readonly Fault[] {
+  if (shards.length === 1) return faults;
+  const others = stores.servers.filter(({ name }) => name !== 'postgres');
+  const here = faults.filter(({ needs }) => needs !== 'standby' || stores.first?.promoteStandby);
+  return [
+    ...here.map((fault) => (fault.targets === links ? { ...fault, targets: open } : fault)),
+    ...shardFaults(others, moves.names),
+  ];
+}
+
+function shardFaults(servers: readonly StoreServer[], projects: readonly string[]): Fault[] {
+  const serverOf = (target: string) => servers.find(({ name }) => name === target)!;
+  const targets = servers.map(({ name }) => name);
+  return [
+    {
+      kind: 'crash a shard',
+      what: 'immediate shutdown of its Postgres; messages of projects on other shards arrive meanwhile',
+      undone: 'started again; it recovers from its log',
+      targets,
+      lasts: 'outage',
+      begin: (_bed, target) => serverOf(target).process.crash(),
+      end: async (bed, target) => {
+        await bed.othersFlow(target);
+        await serverOf(target).process.start();
+      },
+    },
+    {
+      kind: 'freeze a shard',
+      what: 'SIGSTOP of its Postgres and all sessions; messages of projects on other shards arrive meanwhile',
+      undone: 'SIGCONT',
+      targets,
+      lasts: 'stall',
+      begin: (_bed, target) => serverOf(target).freeze(),
+      end: async (bed, target) => {
+        await bed.othersFlow(target);
+        serverOf(target).thaw();
+      },
+    },
+    {
+      kind: 'move project',
+      what: '`gateway shards move` to the next shard',
+      undone: 'it stays',
+      targets: projects,
+      lasts: 'moment',
+      begin: ({ moves }, target) => moves.move(target),
+      end: nothing,
+    },
+    {
+      kind: 'kill move',
+      what: 'SIGKILL of `gateway shards move` when the former shard refuses events',
+      undone: 'an agent ends the move',
+      targets: projects,
+      lasts: 'moment',
+      begin: ({ moves }, target) => moves.kill(target),
+      end: ({ moves }, target) => moves.settle(target),
+    },
+  ];
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { faultOf } from './faults.js';
+import { faultsOf } from './faults.js';
 import type { Planned } from './schedule.js';
 import type { TestBed } from './test-bed.js';
 
@@ -10,6 +10,7 @@ export async function injectFaults(
   { tell, stopping }: { tell: (line: string) => void; stopping: AbortController },
 ): Promise<void> {
   const { signal } = stopping;
+  const table = faultsOf(bed);
   const beganMs = performance.now();
   const seconds = (ms: number) => (ms / 1000).toFixed(1);
   let done = 0;
@@ -37,7 +38,11 @@ export async function injectFaults(
     before: Promise<void> | undefined,
     { atMs, kind, target, forMs }: Planned,
   ): Promise<void> {
-    const fault = faultOf(kind);
+    const fault = table.find((row) => row.kind === kind);
+    if (!fault)
+      throw new Error(
+        `there is no fault "${kind}"; there are ${table.map((row) => row.kind).join(', ')}`,
+      );
     await sleep(atMs, undefined, { signal });
     await before;
     const from = Date.now();

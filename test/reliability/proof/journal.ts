@@ -2,6 +2,8 @@
 export interface Produced {
   readonly n: number;
   readonly via: 'kafka' | 'sqs';
+  /** The index of the project that reads it. */
+  readonly project: number;
   /** An invalid message, which must end in quarantine. */
   readonly poisoned: boolean;
   /** If false, the broker may have the message zero, one or several times. */

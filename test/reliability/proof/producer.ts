@@ -4,20 +4,25 @@ import type { Produced } from './journal.js';
 import { textOf } from './messages.js';
 import type { Random } from './random.js';
 
+/** A broker and the index of the project that reads it. */
+export interface Lane extends Pick<Produced, 'via' | 'project'> {
+  readonly broker: Broker;
+}
+
 /** The average number of messages per invalid one. */
 const POISONED_EVERY = 100;
 const BATCH_MAX = 200;
 const KAFKA_SHARE = 0.7;
 
 /**
- * Writes numbered messages to both brokers in bursts, spread evenly over `overMs`, and catches up
+ * Writes numbered messages to all brokers in bursts, spread evenly over `overMs`, and catches up
  * as fast as possible after an outage. A message without an acknowledgement is not repeated: the
  * broker may have stored it.
  * @param produced receives each message as it is written
  * @param options.overMs duration without faults
  */
 export async function produce(
-  brokers: Readonly<Record<Produced['via'], Broker>>,
+  lanes: readonly Lane[],
   produced: Produced[],
   {
     messages,
@@ -31,8 +36,7 @@ export async function produce(
   const kafkaMessages = Math.round(messages * KAFKA_SHARE);
   let next = 0;
 
-  const write = async (via: Produced['via'], count: number) => {
-    const broker = brokers[via];
+  const write = async ({ broker, ...lane }: Lane, count: number) => {
     let mayBeAway = false;
     for (let written = 0; written < count && !signal.aborted;) {
       const due =
@@ -50,7 +54,7 @@ export async function produce(
         });
         const taken = await broker.send(batch.map(textOf));
         batch.forEach((message, index) =>
-          produced.push({ ...message, via, acknowledgedByBroker: taken[index] ?? false }),
+          produced.push({ ...message, ...lane, acknowledgedByBroker: taken[index] ?? false }),
         );
         written += size;
         mayBeAway = taken.includes(false);
@@ -58,5 +62,12 @@ export async function produce(
       await sleep(isThere && !mayBeAway ? draw.between(20, 400) : 300);
     }
   };
-  await Promise.all([write('kafka', kafkaMessages), write('sqs', messages - kafkaMessages)]);
+  const counts = { kafka: kafkaMessages, sqs: messages - kafkaMessages };
+  await Promise.all(
+    lanes.map((lane) => {
+      const projects = lanes.filter(({ via }) => via === lane.via).length;
+      const upTo = (k: number) => Math.floor((counts[lane.via] * k) / projects);
+      return write(lane, upTo(lane.project + 1) - upTo(lane.project));
+    }),
+  );
 }

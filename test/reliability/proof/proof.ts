@@ -2,18 +2,20 @@ import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { KAFKA_VERSION } from '../../support/start/kafka-jars.js';
 import { atRest } from './at-rest.js';
-import { reconcile, type Report } from './reconcile.js';
+import { reconcile, type Line, type Report } from './reconcile.js';
 import { keepEvidence } from './evidence.js';
-import { faultOf } from './faults.js';
+import { faults, faultsOf } from './faults.js';
 import { injectFaults } from './inject-faults.js';
 import type { Journal } from './journal.js';
 import { produce } from './producer.js';
+import { listLines } from './projects.js';
 import { random } from './random.js';
 import { noneLine } from './row-lines.js';
 import { endOf, schedule, shortForm, type Form, type Planned } from './schedule.js';
+import type { StoreOptions } from './stores.js';
 import { startTestBed, type TestBed } from './test-bed.js';
 
-export interface ProofOptions {
+export interface ProofOptions extends Partial<Pick<StoreOptions, 'shards' | 'workers'>> {
   readonly seed: number;
   readonly faults: number;
   readonly messages: number;
@@ -49,10 +51,12 @@ export interface Proof {
  */
 export async function runProof(options: ProofOptions): Promise<Proof> {
   const { seed, messages, patienceMs = 60_000, tell = () => undefined } = options;
-  const planned =
-    options.schedule ?? schedule({ seed, count: options.faults, form: options.form ?? shortForm });
-  const standby = planned.some(({ kind }) => faultOf(kind).needs === 'standby');
-  const bed = await startTestBed({ build: options.build, standby });
+  const { faults: count, form = shortForm } = options;
+  const needsStandby = ({ kind }: Planned) =>
+    faults.some((fault) => fault.kind === kind && fault.needs === 'standby');
+  const standby = options.schedule?.some(needsStandby) ?? form.has.includes('standby');
+  const bed = await startTestBed({ ...options, standby });
+  const planned = options.schedule ?? schedule({ seed, count, form, faults: faultsOf(bed) });
   const standstill = monitorEventLoopDelay();
   standstill.enable();
   try {
@@ -62,7 +66,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     );
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal);
-    const producing = produce({ kafka: bed.topic, sqs: bed.queue }, bed.produced, {
+    const producing = produce(bed.lanes, bed.produced, {
       messages,
       overMs: endOf(planned) || 5_000,
       draw: random(seed + 1),
@@ -85,10 +89,13 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     );
 
     const journal = journalOf(seed, bed);
-    const report = withTroubles(
-      await reconcile({ journal, rows: bed.rows, shards: bed.shards, offsets: bed.offsets }),
-      bed,
-    );
+    const lines = [
+      ...(await reconcile({ journal, rows: bed.rows, shards: bed.shards, offsets: bed.offsets }))
+        .lines,
+      ...troubleLines(bed),
+      ...(await shardLines(bed)),
+    ];
+    const report = { lines, isBalanced: lines.every(({ ok }) => ok) };
     const keepLogs = options.keepLogs === true || !report.isBalanced;
     if (keepLogs) await keepEvidence(bed, journal);
     return { journal, report, services, logs: await bed.close({ keepLogs }) };
@@ -98,11 +105,8 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   }
 }
 
-async function versions({ rows, redis }: TestBed): Promise<string> {
-  const [row] = await rows<{ postgres: string }>(
-    `select current_setting('server_version') as postgres`,
-  );
-  return `Postgres ${row!.postgres}, Redis ${await redis.version()}, Kafka ${KAFKA_VERSION}`;
+async function versions({ stores, redis }: TestBed): Promise<string> {
+  return `${await stores.versions()}, Redis ${await redis.version()}, Kafka ${KAFKA_VERSION}`;
 }
 
 function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed): Journal {
@@ -119,13 +123,18 @@ function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed)
  * An unexpected exit is a failure even if nothing was lost, and so is a valid key that a server
  * refuses.
  */
-function withTroubles(report: Report, { unexpectedExits, refusals }: TestBed): Report {
-  const lines = [
+function troubleLines({ unexpectedExits, refusals }: TestBed): Line[] {
+  return [
     noneLine('processes that ended by themselves', unexpectedExits),
     noneLine('valid keys that a server refused', refusals),
   ];
-  return {
-    lines: [...report.lines, ...lines],
-    isBalanced: report.isBalanced && lines.every(({ ok }) => ok),
-  };
+}
+
+/** Checks the projects that moved. */
+async function shardLines({ api, moves, movers, shards }: TestBed): Promise<Line[]> {
+  if (shards.length === 1) return [];
+  return [
+    noneLine('projects whose events not exactly one shard accepts', await moves.unsettled()),
+    ...(await listLines(api, movers, shards)),
+  ];
 }

@@ -11,8 +11,8 @@ export interface Receiver {
   readonly arrivals: readonly Arrival[];
   /** Sets the next responses; `hung` holds requests until the sender gives up. */
   answer(status: Arrival['status']): void;
-  /** Sets the signing secret, once the endpoint exists. */
-  expect(secret: string): void;
+  /** Sets the signing secret of requests to a path, once the endpoint exists. */
+  expect(secret: string, path: string): void;
   close(): Promise<void>;
 }
 
@@ -23,9 +23,10 @@ export async function startReceiver(): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const sockets = new Set<Socket>();
   let answer: Arrival['status'] = 200;
-  let webhook: Webhook | undefined;
+  const webhooks = new Map<string, Webhook>();
 
-  const isSigned = (body: string, headers: http.IncomingHttpHeaders): boolean => {
+  const isSigned = (body: string, { url, headers }: http.IncomingMessage): boolean => {
+    const webhook = webhooks.get(url!);
     try {
       webhook?.verify(body, headers as Record<string, string>);
       return webhook !== undefined;
@@ -44,7 +45,7 @@ export async function startReceiver(): Promise<Receiver> {
       sentAtSeconds: Number(request.headers['webhook-timestamp']),
       atMs: Date.now(),
       status,
-      isSigned: isSigned(body, request.headers),
+      isSigned: isSigned(body, request),
     });
     if (status === 'hung') return;
     await sleep(Math.random() * SLOWNESS_MS);
@@ -62,7 +63,7 @@ export async function startReceiver(): Promise<Receiver> {
     port,
     arrivals,
     answer: (status) => (answer = status),
-    expect: (secret) => (webhook = new Webhook(secret)),
+    expect: (secret, path) => void webhooks.set(path, new Webhook(secret)),
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) socket.destroy();

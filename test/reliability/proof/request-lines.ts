@@ -61,8 +61,7 @@ function recordedLine(
   const deaths = kills.filter(({ kind }) => kind === 'kill');
   const delays = faults
     .filter(
-      ({ kind, target }) =>
-        target === 'postgres' || target === 'link to postgres' || kind === 'freeze agent',
+      ({ kind, target }) => /^(link to )?(postgres|worker)/.test(target) || kind === 'freeze agent',
     )
     .map(({ atMs, untilMs }) => ({ atMs, untilMs: untilMs + RECORDING_MS }))
     .sort((a, b) => a.atMs - b.atMs);

@@ -1,4 +1,4 @@
-import { faults, type Fault } from './faults.js';
+import { faults as table, type Fault } from './faults.js';
 import { random } from './random.js';
 
 export interface Planned {
@@ -44,15 +44,18 @@ const REST_MS = 1_000;
  * Draws a schedule, deterministic for its arguments. Kinds are dealt from a deck that is reshuffled
  * when it is empty, so that each occurs; faults of different targets can overlap.
  * @param options.count number of faults
+ * @param options.faults the kinds; by default those of one shard
  */
 export function schedule({
   seed,
   count,
   form,
+  faults = table,
 }: {
   seed: number;
   count: number;
   form: Form;
+  faults?: readonly Fault[];
 }): Planned[] {
   const draw = random(seed);
   const all = faults.filter(({ needs }) => needs === undefined || form.has.includes(needs));

@@ -36,7 +36,7 @@ const PATIENCE_MS = 600_000;
 export async function startSideEndpoints(
   call: ReturnType<typeof managementApi>,
   projectId: string,
-  rows: Database['rows'],
+  { rows, shard }: { readonly rows: Database['rows']; readonly shard: Database['rows'] },
 ): Promise<SideEndpoints> {
   const server = http.createServer(
     (request, response) => void request.resume().once('end', () => response.end()),
@@ -68,7 +68,7 @@ export async function startSideEndpoints(
         performance.now() < untilMs;
         await sleep(100)
       )
-        if (((await rows<{ n: number }>(held, [uid]).catch(() => []))[0]?.n ?? 0) >= HELD) break;
+        if (((await shard<{ n: number }>(held, [uid]).catch(() => []))[0]?.n ?? 0) >= HELD) break;
       changing.set(target, { uid, subscription, how });
       ask(uid, how).catch(() => undefined); // `confirm` checks the outcome
       await sleep(Math.random() * CHANGING_MS);
@@ -96,7 +96,7 @@ export async function startSideEndpoints(
 }
 
 /** Retries while a service is unreachable. */
-async function insist<T>(work: () => Promise<T>): Promise<T> {
+export async function insist<T>(work: () => Promise<T>): Promise<T> {
   for (const untilMs = performance.now() + PATIENCE_MS; ; await sleep(250)) {
     try {
       return await work();

@@ -3,10 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import pg from 'pg';
-import { database } from '../../support/database.js';
 import { endAll } from '../../support/end-all.js';
-import { replicated, synchronous, type Replicated } from '../../support/failover.js';
 import { freePort, freePorts } from '../../support/ports.js';
 import { managementApi, succeed, type Created } from '../../support/production.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
@@ -15,16 +12,20 @@ import { useKeys } from '../../support/key-use.js';
 import { setClock, type SetClock } from '../../support/start/faketime.js';
 import { discard, spare, tempFolder } from '../../support/start/keep.js';
 import type { KafkaServer } from '../../support/start/kafka.js';
-import type { PostgresServer } from '../../support/start/postgres.js';
 import type { RedisServer } from '../../support/start/redis.js';
 import { startSqs, type SqsServer } from '../../support/start/sqs.js';
+import { until } from '../../support/until.js';
 import type { Witnesses } from './reconcile.js';
-import { queue, queueConnection, topic, type Queue, type Topic } from './brokers.js';
+import { queue, queueSource, topic, topicSource, type Queue, type Topic } from './brokers.js';
 import { newerBuild } from './broken-builds.js';
-import { otherVersion, temporaryAgent, permanentAgents, type Service } from './faults.js';
+import { otherVersion, temporaryAgent, permanentAgents } from './faults.js';
 import type { FaultDone, Kill, Produced } from './journal.js';
+import { startMoves, type Moves } from './moves.js';
+import type { Lane } from './producer.js';
+import { createProject, type Api } from './projects.js';
 import { startReceiver, type Receiver } from './receiver.js';
-import { startSideEndpoints, type SideEndpoints } from './side-endpoints.js';
+import { insist, startSideEndpoints, type SideEndpoints } from './side-endpoints.js';
+import { startStores, type FirstServer, type StoreOptions, type Stores } from './stores.js';
 import { supervised, type Supervised } from './supervised.js';
 
 const PARTITIONS = 4;
@@ -33,16 +34,16 @@ const PARTITIONS = 4;
  * unreachable.
  */
 const DRAIN_SECONDS = 10;
-/** Failed attempts are retried until the receiver recovers: nothing may remain at the end. */
-const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 const ANSWER_SECONDS = 3;
+/** By then other faults have ended and messages flow again. */
+const FLOW_MS = 300_000;
 
 /** The whole setup: private services behind proxies, one server, agents and a receiver. */
 export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> {
   readonly logs: string;
-  /** Can fail over if it has a standby. */
-  readonly postgres: Pick<PostgresServer, 'start' | 'stop' | 'crash'> &
-    Partial<Pick<Replicated, 'killPrimary' | 'promoteStandby'>>;
+  readonly stores: Stores;
+  /** The server of the control plane. */
+  readonly postgres: FirstServer;
   readonly redis: RedisServer & {
     version(): Promise<string>;
     flush(): Promise<void>;
@@ -52,13 +53,20 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> 
   readonly sqs: SqsServer;
   readonly receiver: Receiver;
   readonly sideEndpoints: SideEndpoints;
+  /** The topic of the first project. */
   readonly topic: Topic;
-  readonly queue: Queue;
+  readonly lanes: readonly Lane[];
+  readonly api: Api;
+  readonly moves: Moves;
+  /** Ids of the projects that move: all but the first. */
+  readonly movers: readonly string[];
   /** `server`, `agent-1` */
   process(name: string): Supervised;
   clock(name: string): SetClock;
   /** The proxy between the gateway and a service: `link to kafka`. */
   link(name: string): Proxy;
+  /** The names of the proxies. */
+  readonly links: readonly string[];
   /** Filled during the run; receiver and producer have the rest of the journal. */
   readonly kills: readonly Kill[];
   readonly produced: Produced[];
@@ -67,6 +75,11 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> 
   readonly unexpectedExits: readonly string[];
   /** Refusals of a valid key, a sentence each. */
   readonly refusals: readonly string[];
+  /**
+   * Waits until all messages of the first project that are written by now have arrived, unless its
+   * shard is on the given server.
+   */
+  othersFlow(server: string): Promise<void>;
   /** Waits until the server and the permanent agents are ready. */
   ready(): Promise<void>;
   /**
@@ -77,15 +90,22 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'shards' | 'offsets'> 
 }
 
 /**
- * Starts the test bed. One agent routes inline, the others through the KV queues.
+ * Starts the test bed. One agent routes inline, the others through the KV queues. Each shard has a
+ * project with a topic and a queue of its own; all but the first move between shards.
  * @param options.build the `gateway.js` to run; the repository's by default
- * @param options.standby whether Postgres has a synchronous standby
+ * @param options.shards a Postgres each, or with `workers` a schema each of a Citus cluster
+ * @param options.standby whether the Postgres of the control plane has a synchronous standby; not
+ * on Citus
  * @throws the failure, after everything started is closed
  */
 export async function startTestBed({
   build,
+  shards = 1,
+  workers = 0,
   standby = false,
-}: { build?: string | undefined; standby?: boolean } = {}): Promise<TestBed> {
+}: Partial<Pick<StoreOptions, 'shards' | 'workers' | 'standby'>> & {
+  build?: string;
+}): Promise<TestBed> {
   const closing: (() => unknown)[] = [];
   const logs = tempFolder('proof');
 
@@ -108,16 +128,15 @@ export async function startTestBed({
     const proxiedPort = await freePort();
     const kafkaLink = await proxy({ port: proxiedPort });
     closing.push(() => kafkaLink.close());
-    const startPostgres = async (): Promise<PostgresServer | Replicated> => {
-      const primary = serving('postgres', await own.postgres(standby ? synchronous : {}));
-      if (!standby) return primary;
-      const second = serving('standby', await own.standby(primary, synchronous));
-      const pair = await replicated(primary, second);
-      closing.push(() => pair.close());
-      return pair;
+    const links = new Map<string, Proxy>([['link to kafka', kafkaLink]]);
+    const portTo = async (service: string, port: number) => {
+      const link = await proxy({ port });
+      closing.push(() => link.close());
+      links.set(`link to ${service}`, link);
+      return link.port;
     };
-    const [postgres, redis, kafka, sqs] = await Promise.all([
-      startPostgres(),
+    const [stores, redis, kafka, sqs] = await Promise.all([
+      startStores({ shards, workers, standby, through: portTo }),
       own
         .redis({ appendonly: 'yes', appendfsync: 'always' })
         .then((server) => serving('redis', server)),
@@ -126,30 +145,19 @@ export async function startTestBed({
         .then((server) => serving('kafka', server)),
       startSqs().then((server) => serving('sqs', server)),
     ]);
+    closing.push(() => stores.close());
+    const postgres = stores.first;
+    if (!postgres)
+      throw new Error('set GATEWAY_CITUS to the folder with cluster.sh, to stop the coordinator');
+    for (const [name, log] of Object.entries(stores.logs))
+      closing.push(() => fs.copyFileSync(log, path.join(logs, `${name}.log`)));
     const receiver = await startReceiver();
     closing.push(() => receiver.close());
-    const links = new Map<string, Proxy>([['link to kafka', kafkaLink]]);
-    for (const [name, { port }] of Object.entries({
-      postgres,
-      redis,
-      sqs,
-      receiver,
-    } satisfies Record<Exclude<Service, 'kafka'>, { port: number }>)) {
-      const link = await proxy({ port });
-      links.set(`link to ${name}`, link);
-      closing.push(() => link.close());
-    }
-    const portTo = (service: Service) => links.get(`link to ${service}`)!.port;
-
-    const db = await database({ postgres });
-    const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'proof' });
-    pool.on('error', () => undefined); // Postgres was stopped: the next statement reports it
-    closing.push(() => pool.end());
     const ports = await freePorts(4 + permanentAgents.length);
     const settings = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
-      database: { ...db.connection, port: portTo('postgres') },
-      kv: { host: '127.0.0.1', port: portTo('redis') },
+      database: stores.settings,
+      kv: { host: '127.0.0.1', port: await portTo('redis', redis.port) },
       server: { http: { port: ports[0], bind: '127.0.0.1' } },
       agent: { drain_timeout_seconds: DRAIN_SECONDS },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
@@ -223,6 +231,8 @@ export async function startTestBed({
 
     const run = { folder: folders.atOnce, ...(build ? { bin: build } : {}) };
     await succeed(['migrate', 'up'], run);
+    for (const { name, place } of stores.shards)
+      if (place.length > 0) await succeed(['shards', 'add', name, ...place], run);
     const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as {
       api_key: { key: string };
     };
@@ -233,31 +243,38 @@ export async function startTestBed({
     for (const name of ['server', ...permanentAgents]) processes.get(name)!.start();
     await ready();
 
-    const [made, kept] = await Promise.all([topic(kafka, PARTITIONS), queue(sqs)]);
-    closing.push(() => Promise.all([made.close(), kept.close()]));
-    const call = managementApi(ports[0]!, account.api_key.key);
-    const project = await call<Created>('POST', '/projects', {
-      name: 'proof',
-      type: 'outgoing',
-      config: { strategy },
-    });
+    const api = { port: ports[0]!, key: account.api_key.key };
+    const [sqsPort, receiverPort] = [
+      await portTo('sqs', sqs.port),
+      await portTo('receiver', receiver.port),
+    ];
+    const topics: Topic[] = [];
+    const queues: Queue[] = [];
+    const lanes: Lane[] = [];
+    const projects: string[] = [];
+    for (const [project, { name }] of stores.shards.entries()) {
+      const [made, kept] = await Promise.all([topic(kafka, PARTITIONS), queue(sqs)]);
+      closing.push(() => Promise.all([made.close(), kept.close()]));
+      topics.push(made);
+      queues.push(kept);
+      lanes.push({ via: 'kafka', project, broker: made }, { via: 'sqs', project, broker: kept });
+      projects.push(
+        await createProject(api, {
+          shard: name,
+          receiver,
+          url: `http://127.0.0.1:${receiverPort}/${name}`,
+          timeoutSeconds: ANSWER_SECONDS,
+          sources: [
+            topicSource(made, `127.0.0.1:${kafkaLink.port}`),
+            queueSource(kept, sqs, sqsPort),
+          ],
+        }),
+      );
+    }
+    const [first, ...movers] = projects as [string, ...string[]];
+    const call = managementApi(api.port, api.key);
     const create = <Data = Created>(what: string, fields: object) =>
-      call<Data>('POST', `/projects/${project.uid}/${what}`, fields);
-    const url = `http://127.0.0.1:${portTo('receiver')}`;
-    const { uid, secrets } = await create<{ uid: string; secrets: { value: string }[] }>(
-      'endpoints',
-      {
-        name: 'receiver',
-        url,
-        http_timeout: ANSWER_SECONDS,
-      },
-    );
-    receiver.expect(secrets[0]!.value);
-    await create('subscriptions', {
-      name: 'orders',
-      endpoint_id: uid,
-      filter_config: { event_types: ['order.*'] },
-    });
+      call<Data>('POST', `/projects/${first}/${what}`, fields);
     const owned = await create<{ key: string }>('api-keys', { name: 'proof' });
     const link = await create<{ token: string }>('portal-links', {
       name: 'proof',
@@ -268,7 +285,7 @@ export async function startTestBed({
       what,
       key,
       method: 'GET',
-      path: `/projects/${project.uid}${path}`,
+      path: `/projects/${first}${path}`,
     });
     const keys = useKeys(
       [
@@ -280,25 +297,33 @@ export async function startTestBed({
       250,
     );
     closing.push(() => keys.stop());
-    const brokers = [`127.0.0.1:${kafkaLink.port}`];
-    const kafkaSource = {
-      type: 'kafka',
-      workers: 1,
-      kafka: { brokers, topic_name: made.name, consumer_group_id: made.group },
-    };
-    await create('sources', { name: 'topic', type: 'pub_sub', pub_sub: kafkaSource });
-    const sqsSource = { type: 'sqs', workers: 2, sqs: queueConnection(kept, sqs, portTo('sqs')) };
-    await create('sources', { name: 'queue', type: 'pub_sub', pub_sub: sqsSource });
-
-    const rows = async <Row extends pg.QueryResultRow>(
-      sql: string,
-      values: readonly unknown[] = [],
-    ) => (await pool.query<Row>(sql, [...values])).rows;
-    const sideEndpoints = await startSideEndpoints(call, project.uid, rows);
+    const { rows } = stores;
+    const sideEndpoints = await startSideEndpoints(call, first, {
+      rows,
+      shard: stores.shards[0]!.rows,
+    });
     closing.push(() => sideEndpoints.close());
+    const moves = startMoves(run, new Map(movers.map((id, k) => [`project-${k + 2}`, id])), stores);
+    const produced: Produced[] = [];
+    const othersFlow = async (server: string) => {
+      if ((await insist(() => stores.serverOf(stores.shards[0]!))) === server) return;
+      const written = produced.filter(
+        ({ project, poisoned, acknowledgedByBroker }) =>
+          project === 0 && !poisoned && acknowledgedByBroker,
+      );
+      await until(
+        `messages of projects on other shards to arrive, while ${server} is away`,
+        () => {
+          const arrived = new Set(receiver.arrivals.map(({ n }) => n));
+          return written.every(({ n }) => arrived.has(n));
+        },
+        { withinMs: FLOW_MS, everyMs: 250 },
+      );
+    };
 
     return {
       logs,
+      stores,
       postgres,
       redis: Object.assign(redis, {
         version: async () =>
@@ -315,19 +340,33 @@ export async function startTestBed({
       sqs,
       receiver,
       sideEndpoints,
-      topic: made,
-      queue: kept,
+      topic: topics[0]!,
+      lanes,
+      api,
+      moves,
+      movers,
       process: (name) => processes.get(name)!,
       clock: (name) => clocks.get(name)!,
       link: (name) => links.get(name)!,
+      links: [...links.keys()],
       kills,
-      produced: [],
+      produced,
       faults: [],
       unexpectedExits,
       refusals: keys.refusals,
       rows,
-      shards: [rows],
-      offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
+      shards: stores.shards.map((shard) => shard.rows),
+      offsets: async () => {
+        const depths = await Promise.all(queues.map((one) => one.depth()));
+        return {
+          kafka: (await Promise.all(topics.map((one) => one.offsets()))).flat(),
+          sqs: {
+            ready: depths.reduce((sum, { ready: n }) => sum + n, 0),
+            inFlight: depths.reduce((sum, { inFlight: n }) => sum + n, 0),
+          },
+        };
+      },
+      othersFlow,
       ready,
       close,
     };

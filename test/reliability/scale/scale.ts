@@ -6,15 +6,18 @@ import { endAll } from '../../support/end-all.js';
 import { freePorts } from '../../support/ports.js';
 import { succeed } from '../../support/production.js';
 import { redis } from '../../support/redis.js';
+import { services } from '../../support/services.js';
 import { discard, spare, tempFolder } from '../../support/start/keep.js';
 import { until } from '../../support/until.js';
 import { atRest } from '../proof/at-rest.js';
+import { topic, topicSource, type Topic } from '../proof/brokers.js';
 import type { Journal } from '../proof/journal.js';
+import { createProject, listLines } from '../proof/projects.js';
+import { startReceiver, type Receiver } from '../proof/receiver.js';
 import { reconcile, type Report } from '../proof/reconcile.js';
 import { noneLine } from '../proof/row-lines.js';
+import { restart, startStores, type ShardStore, type StoreOptions } from '../proof/stores.js';
 import { supervised, type Supervised } from '../proof/supervised.js';
-import { createEnds, createProject, listLines, type ScaleProject } from './projects.js';
-import { restart, startStores, type ShardStore, type StoreOptions } from './stores.js';
 
 export type Fault = 'kill an agent' | 'crash a Postgres' | 'move a project' | 'rebalance';
 
@@ -41,7 +44,15 @@ export interface Scale {
   readonly logs: string | undefined;
 }
 
+/** A project with a Kafka topic as its source and an endpoint. */
+interface Project {
+  readonly id: string;
+  readonly topic: Topic;
+  readonly receiver: Receiver;
+}
+
 const PROJECTS_PER_SHARD = 2;
+const PARTITIONS = 2;
 const BATCH = 20;
 /** The share of the messages that have not arrived, at most, and of those kept for after the faults. */
 const SHARE = 0.1;
@@ -111,24 +122,29 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
     AGENTS.forEach((name, k) => start(name, 'agent', '--port', String(agentPorts[k])));
     await Promise.all([...processes.values()].map((process) => process.ready()));
 
-    const api = { port, key: apiKey.key, folder };
-    const ends = [];
+    const api = { port, key: apiKey.key };
+    const kafka = await services.kafka();
+    const projects: Project[] = [];
     for (let k = 0; k < PROJECTS_PER_SHARD * stores.shards.length; k++) {
-      const { topic, receiver } = await createEnds();
-      closing.push(() => Promise.all([topic.close(), receiver.close()]));
-      ends.push({ topic, receiver });
+      const made = await topic(kafka, PARTITIONS);
+      const receiver = await startReceiver();
+      closing.push(() => Promise.all([made.close(), receiver.close()]));
+      const id = await createProject(api, {
+        shard: shardAt(k).name,
+        receiver,
+        url: `http://127.0.0.1:${receiver.port}`,
+        sources: [topicSource(made, kafka.listeners.plaintext)],
+      });
+      projects.push({ id, topic: made, receiver });
     }
-    const projects = await Promise.all(
-      ends.map((those, k) => createProject(api, shardAt(k).name, those)),
-    );
-    const services = await stores.versions();
+    const versions = await stores.versions();
     tell(
-      `${projects.length} projects on ${stores.shards.length} shards, with ${services}; ${messages} messages`,
+      `${projects.length} projects on ${stores.shards.length} shards, with ${versions}; ${messages} messages`,
     );
 
     const produced: Journal['produced'][number][] = [];
     const done: Journal['faults'][number][] = [];
-    const moved = new Set<ScaleProject>();
+    const moved = new Set<string>();
     const received = () => projects.flatMap(({ receiver }) => receiver.arrivals);
     const arrived = () => projects.reduce((sum, { receiver }) => sum + receiver.arrivals.length, 0);
     const stopping = new AbortController();
@@ -167,7 +183,7 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
     );
     return {
       report,
-      services,
+      services: versions,
       seconds: (Math.max(...arrivals.map(({ atMs }) => atMs)) - beganMs) / 1000,
       faults: done.length,
       duplicates: arrivals.length - numbers.size,
@@ -188,12 +204,14 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
           (done.length < faults.length && n >= messages * (1 - SHARE));
         while (mustWait()) await sleep(20, undefined, { signal: stopping.signal });
         stopping.signal.throwIfAborted();
+        const project = turn % projects.length;
         const batch = Array.from({ length: Math.min(BATCH, messages - n) }, (_, k) => n + k);
-        const taken = await projects[turn % projects.length]!.topic.send(batch.map(numbered));
+        const taken = await projects[project]!.topic.send(batch.map(numbered));
         produced.push(
           ...batch.map((number, k) => ({
             n: number,
             via: 'kafka' as const,
+            project,
             poisoned: false,
             acknowledgedByBroker: taken[k]!,
           })),
@@ -234,8 +252,9 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
         case 'move a project': {
           const k = moved.size % projects.length;
           const { name } = shardAt(k + 1);
-          moved.add(projects[k]!);
-          await succeed(['shards', 'move', projects[k]!.id, name], { folder });
+          const { id } = projects[k]!;
+          moved.add(id);
+          await succeed(['shards', 'move', id, name], { folder });
           return `to ${name}`;
         }
         case 'rebalance':
