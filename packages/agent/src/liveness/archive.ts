@@ -12,7 +12,7 @@ interface AgentArchive extends Archive {
 
 /** Returns the archive of the settings, which is opened when it is used. Undefined without one. */
 export function archiveOf(
-  { url, max_delay_days: maxDelayDays, ...place }: Config['archive'],
+  { url, max_delay_days: maxDelayDays, ...options }: Config['archive'],
   {
     shard,
     log,
@@ -28,14 +28,12 @@ export function archiveOf(
     maxDelayDays,
     write: async (day) => {
       const { openObjectStore, writeDay } = await import('@gateway/store/archive');
-      // A project that moves has rows of a day on two shards, and a manifest has one writer.
-      const folder = shard === undefined ? url : `${url.replace(/\/$/, '')}/shard=${shard}`;
-      store ??= await openObjectStore({ url: folder, ...place });
+      store ??= await openObjectStore({ url, ...options });
       const onPart = ({ events, bytes }: { events: number; bytes: number }) => {
         meter.add('gateway_archive_events_total', {}, events);
         meter.add('gateway_archive_bytes_total', {}, bytes);
       };
-      await writeDay(store, day, { onPart, signal });
+      await writeDay(store, { ...day, shard }, { onPart, signal });
     },
     report: ({ waiting, lost, error }) => {
       meter.set('gateway_archive_waiting_days', {}, waiting.length);

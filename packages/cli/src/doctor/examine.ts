@@ -25,6 +25,7 @@ import {
   checkSmtp,
 } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
+import { checkArchive } from './archive.js';
 import { checkProjects } from './projects.js';
 import { checkShards } from './shards.js';
 import { checkSources } from './sources.js';
@@ -74,6 +75,7 @@ const checks = [
   ['replicas', onTables(checkReplicas)],
   ['shards', onTables(checkShards)],
   ['kv', checkKv],
+  ['archive', checkArchive],
   ['plugins', checkPlugins],
   ['sources', onTables(checkSources)],
   ['projects', onTables(checkProjects)],
@@ -88,7 +90,8 @@ const checks = [
 export type CheckName = (typeof checks)[number][0];
 
 /**
- * Runs checks concurrently, and skips checks that depend on a failed check. Changes nothing.
+ * Runs checks concurrently, and skips checks that depend on a failed check. Changes nothing except a
+ * file in the archive.
  *
  * @param options.only runs these checks alone
  * @returns findings in the order of the checks, as soon as they are known

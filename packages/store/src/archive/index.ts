@@ -1,5 +1,5 @@
 export type { ArchivedDelivery, ArchivedEvent } from './event-file.js';
-export type { Manifest, ArchivePart } from './manifest.js';
+export type { ArchivedDay, ArchivePart } from './manifest.js';
 export type { ArchivePlace, ObjectStore } from './object-store.js';
 export { openObjectStore } from './open-store.js';
 export { listArchive, readArchivedDay, type DayRange } from './read-archive.js';

@@ -32,19 +32,38 @@ export interface ArchivePart {
   readonly last_id: string;
 }
 
+/** A manifest, and the shard of its events. Undefined is the default one. */
+export interface ArchivedDay extends Manifest {
+  readonly shard?: string | undefined;
+}
+
 export interface ProjectDay {
+  /**
+   * The shard of the events, undefined for the default one. A project that moves has events of a day
+   * on two shards, and a manifest has one writer.
+   */
+  readonly shard?: string | undefined;
   readonly projectId: string;
   /** A UTC day, such as `2026-01-31`. */
   readonly day: string;
 }
 
 // `name=value` is how DuckDB, Spark and Athena recognise partitions.
+const SHARD = 'shard=';
 const PROJECT = 'project=';
 const DAY = 'day=';
 
 /** Returns the key of an object of a project's day. */
-export function keyOf({ projectId, day }: ProjectDay, file: string): string {
-  return `${PROJECT}${projectId}/${DAY}${day}/${file}`;
+export function keyOf({ day, ...of }: ProjectDay, file: string): string {
+  return `${projectFolder(of)}${DAY}${day}/${file}`;
+}
+
+function projectFolder({ shard, projectId }: Omit<ProjectDay, 'day'>): string {
+  return `${shardFolder(shard)}${PROJECT}${projectId}/`;
+}
+
+function shardFolder(shard: string | undefined): string {
+  return shard === undefined ? '' : `${SHARD}${shard}/`;
 }
 
 /** Returns the name of the file of a part, which counts from 1. */
@@ -52,14 +71,25 @@ export function partFile(number: number): string {
   return `events-${String(number).padStart(4, '0')}.parquet`;
 }
 
-/** Returns the projects with archived events. */
-export async function archivedProjects(store: ObjectStore): Promise<string[]> {
-  return namedIn(await store.folders(''), PROJECT).filter(isId);
+/** Returns the shards with archived events, the default one first. */
+export async function archivedShards(store: ObjectStore): Promise<(string | undefined)[]> {
+  return [undefined, ...namedIn(await store.folders(''), SHARD)];
 }
 
-/** Returns the archived days (`2026-01-31`) of a project. */
-export async function archivedDays(store: ObjectStore, projectId: string): Promise<string[]> {
-  const folders = await store.folders(`${PROJECT}${projectId}/`);
+/** Returns the projects with archived events on a shard. */
+export async function archivedProjects(
+  store: ObjectStore,
+  shard: string | undefined,
+): Promise<string[]> {
+  return namedIn(await store.folders(shardFolder(shard)), PROJECT).filter(isId);
+}
+
+/** Returns the archived days (`2026-01-31`) of a project on a shard. */
+export async function archivedDays(
+  store: ObjectStore,
+  of: Omit<ProjectDay, 'day'>,
+): Promise<string[]> {
+  const folders = await store.folders(projectFolder(of));
   return namedIn(folders, DAY).filter((day) => /^\d{4}-\d\d-\d\d$/.test(day));
 }
 
@@ -74,7 +104,7 @@ function namedIn(folders: readonly string[], prefix: string): string[] {
 export async function readManifest(
   store: ObjectStore,
   of: ProjectDay,
-): Promise<Manifest | undefined> {
+): Promise<ArchivedDay | undefined> {
   const key = keyOf(of, 'manifest.json');
   const bytes = await store.get(key);
   if (!bytes) return undefined;
@@ -88,7 +118,7 @@ export async function readManifest(
     // A name from the manifest becomes part of a path.
     manifest.parts?.every(({ file }) => /^events-\d{4,9}\.parquet$/.test(file));
   if (!isWhole) throw broken(store, key, 'it is not the manifest of this day');
-  return manifest as Manifest;
+  return { ...(manifest as Manifest), ...(of.shard !== undefined && { shard: of.shard }) };
 }
 
 function parsed(text: string): Partial<Manifest> | undefined {

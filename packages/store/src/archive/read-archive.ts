@@ -3,10 +3,11 @@ import { readEventFile, type ArchivedEvent } from './event-file.js';
 import {
   archivedDays,
   archivedProjects,
+  archivedShards,
   broken,
   keyOf,
   readManifest,
-  type Manifest,
+  type ArchivedDay,
 } from './manifest.js';
 import type { ObjectStore } from './object-store.js';
 
@@ -17,18 +18,21 @@ export interface DayRange {
 }
 
 /**
- * Returns the manifests of archived days, by project and day.
+ * Returns the manifests of archived days, by shard, project and day.
  * @throws GatewayError `archive_unavailable` or `archive_broken`
  */
 export async function* listArchive(
   store: ObjectStore,
   { projectId, from = '', to = '9' }: DayRange & { readonly projectId?: string | undefined },
-): AsyncGenerator<Manifest> {
-  for (const id of projectId === undefined ? await archivedProjects(store) : [projectId]) {
-    for (const day of await archivedDays(store, id)) {
-      if (day < from || day > to) continue;
-      const manifest = await readManifest(store, { projectId: id, day });
-      if (manifest) yield manifest;
+): AsyncGenerator<ArchivedDay> {
+  for (const shard of await archivedShards(store)) {
+    const ids = projectId === undefined ? await archivedProjects(store, shard) : [projectId];
+    for (const id of ids) {
+      for (const day of await archivedDays(store, { shard, projectId: id })) {
+        if (day < from || day > to) continue;
+        const manifest = await readManifest(store, { shard, projectId: id, day });
+        if (manifest) yield manifest;
+      }
     }
   }
 }
@@ -40,12 +44,12 @@ export async function* listArchive(
  */
 export async function* readArchivedDay(
   store: ObjectStore,
-  manifest: Manifest,
+  { shard, project_id: projectId, day, parts }: ArchivedDay,
   { firstId, lastId }: { readonly firstId: string; readonly lastId: string },
 ): AsyncGenerator<ArchivedEvent[]> {
-  for (const part of manifest.parts) {
+  for (const part of parts) {
     if (part.first_id > lastId || part.last_id < firstId) continue;
-    const key = keyOf({ projectId: manifest.project_id, day: manifest.day }, part.file);
+    const key = keyOf({ shard, projectId, day }, part.file);
     const bytes = await store.get(key);
     if (!bytes) throw broken(store, key, 'it is missing');
     if (createHash('sha256').update(bytes).digest('hex') !== part.sha256)

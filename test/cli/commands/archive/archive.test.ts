@@ -62,7 +62,7 @@ function archivedEvent(
 }
 
 /** A project with archived events: two on 1 June, one on 2 June. */
-async function archived() {
+async function archived({ shard }: { shard?: string } = {}) {
   const { id: projectId } = await makeProject(db);
   const events = [
     archivedEvent(0, [delivery(SHOP, 'success'), delivery(BANK, 'failure')]),
@@ -75,11 +75,12 @@ async function archived() {
     archivedEvent(24, [], { message_type: 'broadcast' }),
   ];
   const store = await openObjectStore(s3.settings);
-  for (const [day, ofDay] of [
-    ['2025-06-01', events.slice(0, 2)],
-    ['2025-06-02', events.slice(2)],
+  for (const [day, ofDay, on] of [
+    ['2025-06-01', events.slice(0, 2), undefined],
+    ['2025-06-02', events.slice(2), shard],
   ] as const)
     await writeDay(store, {
+      shard: on,
       projectId,
       day,
       writtenBefore: new Date(),
@@ -159,6 +160,27 @@ archive('sends events again as new ones of now, and a second run sends nothing',
     [0, 'sent 0 events\n', '3 events had been sent in the last 7 days\n'],
   );
   assert.is((await stored()).length, 3);
+});
+
+archive('days of all shards are listed and sent again', async () => {
+  const { projectId, replay } = await archived({ shard: 'big' });
+  const list = (...args: readonly string[]) =>
+    runHere('archive:list', ['--project-id', projectId, ...args], config);
+  const { stdout } = await list();
+  assert.match(stdout, /^PROJECT .* SHARD\n\S+ +2025-06-01 .* default\n\S+ +2025-06-02 .* big\n$/);
+  const days = JSON.parse((await list('--json')).stdout) as { day: string; shard?: string }[];
+  assert.equal(
+    days.map(({ day, shard }) => [day, shard]),
+    [
+      ['2025-06-01', undefined],
+      ['2025-06-02', 'big'],
+    ],
+  );
+  const everything = JSON.parse((await runHere('archive:list', ['--json'], config)).stdout) as {
+    project_id: string;
+  }[];
+  assert.is(everything.filter(({ project_id: id }) => id === projectId).length, 2);
+  assert.is((await replay(...JUNE)).stdout, 'sent 3 events\n');
 });
 
 archive('a run that was stopped is continued by the next one', async () => {

@@ -1,4 +1,6 @@
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
@@ -9,7 +11,9 @@ import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
 import { migrateUp } from '#store/postgres/migrate';
 import { insertShard } from '#store/shards/shards';
 import { insertSource, type SourceRow } from '#store/config/sources';
+import { bucket } from '../../../support/bucket.js';
 import { connectionOf, database } from '../../../support/database.js';
+import { endpoint } from '../../../support/endpoint.js';
 import { gateway, runGateway } from '../../../support/gateway.js';
 import { kafka } from '../../../support/kafka.js';
 import { oidcProvider } from '../../../support/oidc-provider.js';
@@ -17,6 +21,7 @@ import { freePort } from '../../../support/ports.js';
 import { redis } from '../../../support/redis.js';
 import { smtp } from '../../../support/smtp.js';
 import { sqs } from '../../../support/sqs.js';
+import { tempFolder } from '../../../support/start/keep.js';
 import { findingLines } from '#cli/doctor/finding';
 import { examine } from '#cli/doctor/examine';
 import { installation } from '#cli/app/installation';
@@ -96,6 +101,7 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
     /^warning +agents +none is running\n +fix: start one with `gateway agent`/m,
     /^ok +kv +Redis [\d.]+ at 127\.0\.0\.1:\d+, noeviction/m,
     /^ok +plugin kafka +source/m,
+    /^skipped +archive +archive\.url is not set/m,
     /^skipped +plugin apm +tracer, inactive: not selected/m,
     /^skipped +sources +there are none/m,
     /^skipped +projects +there are none/m,
@@ -229,6 +235,50 @@ doctor('KV is named as it is looked for: by its Sentinels, or as a Cluster', asy
     );
   } finally {
     await cluster.close();
+  }
+});
+
+doctor('the archive is written, read and listed, and a refusal names the step', async () => {
+  const s3 = await bucket();
+  const denying = await endpoint({
+    answer: ({ url }) =>
+      url.includes('list-type=2')
+        ? { status: 403, body: '<Error><Code>AccessDenied</Code><Message>No.</Message></Error>' }
+        : {},
+  });
+  const found = async (archive: object) => {
+    const { code, found } = await examined({ ...fine, archive: { ...s3.settings, ...archive } });
+    const finding = found('archive');
+    assert.not.match(JSON.stringify(finding), new RegExp(s3.settings.secret_access_key));
+    assert.is(code, finding.state === 'failed' ? 1 : 0);
+    return finding;
+  };
+  try {
+    assert.equal(await found({}), {
+      check: 'archive',
+      state: 'ok',
+      sentence: `${s3.settings.url} can be written, read and listed`,
+    });
+    const missing = await found({ url: 's3://no-such-bucket' });
+    assert.match(missing.sentence, /^writing doctor\.txt: the archive \S+ .*: NoSuchBucket/);
+    assert.match(missing.fix!, /archive\.url, archive\.region/);
+    const unlisted = await found({ endpoint: denying.url });
+    assert.match(unlisted.sentence, /^listing folders: .*: AccessDenied: No\.$/);
+    assert.match(unlisted.fix!, /s3:ListBucket/);
+
+    const folder = tempFolder('archive');
+    assert.is((await found({ url: folder })).state, 'ok');
+    assert.equal(fs.readdirSync(folder), ['doctor.txt']);
+    const absent = path.join(folder, 'absent');
+    assert.is((await found({ url: absent })).state, 'warning');
+    assert.not.ok(fs.existsSync(absent), 'it is not created');
+    assert.match(
+      (await found({ url: path.join(folder, 'doctor.txt') })).sentence,
+      /^writing doctor/,
+    );
+  } finally {
+    await denying.close();
+    await s3.close();
   }
 });
 

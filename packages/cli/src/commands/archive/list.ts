@@ -1,10 +1,13 @@
-import type { Manifest } from '@gateway/store/archive';
+import type { ArchivedDay } from '@gateway/store/archive';
 import { GatewayCommand, idOf, jsonFlag, timeOf, valueFlag } from '../../app/gateway-command.js';
 import { withArchive } from '../../app/stores.js';
 
+/** Shown if there is more than the default shard. */
+const SHARD = ['SHARD', ({ shard = 'default' }: ArchivedDay) => shard] as const;
+
 export default class ArchiveList extends GatewayCommand {
   static override description =
-    'One line per project and UTC day. Reads the manifests, and no database.';
+    'One line per project and UTC day, and per shard of the project. Reads the manifests, and no database.';
   static override examples = [
     '<%= config.bin %> archive list',
     '<%= config.bin %> archive list --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-01 --to 2026-01-31 --json',
@@ -26,7 +29,7 @@ export default class ArchiveList extends GatewayCommand {
     const { config } = this.resolve(flags);
     const days = await withArchive(config, async (store) => {
       const { listArchive } = await import('@gateway/store/archive');
-      const found: Manifest[] = [];
+      const found: ArchivedDay[] = [];
       for await (const manifest of listArchive(store, selection)) found.push(manifest);
       return found;
     });
@@ -44,6 +47,7 @@ export default class ArchiveList extends GatewayCommand {
       ['EVENTS', ({ events }) => String(events)],
       ['BYTES', ({ bytes }) => String(bytes)],
       ['ARCHIVED', ({ archived_at: at }) => at],
+      ...(days.some(({ shard }) => shard !== undefined) ? [SHARD] : []),
     ]);
   }
 }

@@ -7,9 +7,9 @@ import type { DoctorFinding } from '../../doctor/finding.js';
 
 export default class UtilsDoctor extends GatewayCommand {
   static override description =
-    'Checks settings, encryption key, licence, database, shards, migrations, clock, agents, KV, plugins, the broker of each source, the health of each project, ' +
+    'Checks settings, encryption key, licence, database, shards, migrations, clock, agents, KV, archive, plugins, the broker of each source, the health of each project, ' +
     'ports, the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
-    'Changes nothing. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.';
+    'Changes nothing, except that it writes doctor.txt to the archive. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.';
   static override examples = [
     '<%= config.bin %> utils doctor',
     '<%= config.bin %> utils doctor --config ./production.json --json',
