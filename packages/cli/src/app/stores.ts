@@ -9,12 +9,7 @@ import {
 import type { ObjectStore } from '@gateway/store/archive';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type {
-  ProjectShards,
-  Shard,
-  ShardPlanes,
-  Shards as OpenShards,
-} from '@gateway/store/shards';
+import type { Shard, Shards as OpenShards } from '@gateway/store/shards';
 
 // The database and KV drivers are imported on demand: loading one takes longer than running a
 // command that only prints help.
@@ -54,10 +49,11 @@ export async function withDatabase<T>(
 /**
  * Opens all shards for one task and closes them afterwards. The first is the default one, the
  * database of the settings, and the only one before a migration has created the others' table.
+ * After a failure, names the shard that cannot be used, if there is one.
  */
 export async function withShards<T>(
   config: Config,
-  work: (all: readonly Shard[], database: Database, shards: OpenShards) => Promise<T>,
+  work: (shards: OpenShards) => Promise<T>,
   { poolSize = 2, migrated = true, open }: DatabaseWork & { readonly open?: Open } = {},
 ): Promise<T> {
   const [{ Shards, hasShards }, { sealer }] = await Promise.all([
@@ -74,7 +70,9 @@ export async function withShards<T>(
     });
     try {
       if (await hasShards(database.pool)) await shards.refresh();
-      return await work(shards.all, database, shards);
+      return await work(shards);
+    } catch (error) {
+      throw await causeOf(error, shards.all, migrated);
     } finally {
       await shards.close();
     }
@@ -82,22 +80,89 @@ export async function withShards<T>(
   return withDatabase(config, run, { poolSize, migrated });
 }
 
-/** Returns the planes of the shards with rows of a project, as the API reads them. */
-export function planesOf(
-  shards: readonly Shard[],
-  { shard, former_shards: former }: ProjectShards,
-): ShardPlanes[] {
-  return [shard, ...former].flatMap((name) => shards.find((it) => it.name === name)?.planes ?? []);
+/**
+ * Returns the error of the first shard that cannot be used, the default one first. Without any,
+ * returns `error`.
+ */
+async function causeOf(
+  error: unknown,
+  all: readonly Shard[],
+  isMigrated: boolean,
+): Promise<unknown> {
+  if (error instanceof GatewayError || all.length === 1) return error;
+  const [{ requireReady, requireSessions }, { explainShardError, migratedAs }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/shards'),
+  ]);
+  const quiet = { warn: () => undefined };
+  const failures = all.map(async (shard) => {
+    const { database, settings } = shard;
+    try {
+      if (isMigrated) await requireReady(database, settings, quiet, migratedAs(shard));
+      else await requireSessions(database, settings);
+      return undefined;
+    } catch (failure) {
+      return explainShardError(failure, shard);
+    }
+  });
+  return (await Promise.all(failures)).find((it) => it !== undefined) ?? error;
 }
 
-/** Returns the planes of the shards with rows of the project with this id. */
-export async function planesOfProject(
-  shards: readonly Shard[],
-  projectId: string,
-): Promise<ShardPlanes[]> {
+/**
+ * Returns the shards with rows of a project, that of its new events first; all without a project.
+ *
+ * @throws GatewayError `not_found` if there is no such project
+ */
+export async function shardsOf(
+  shards: OpenShards,
+  projectId: string | undefined,
+): Promise<readonly Shard[]> {
+  if (projectId === undefined) return shards.all;
   const { readProjectShards } = await import('@gateway/store/shards');
-  const found = await readProjectShards(shards[0]!.planes.control, projectId);
-  return found ? planesOf(shards, found) : [];
+  const found = await readProjectShards(shards.control.pool, projectId);
+  if (!found) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  return shards.ofProject(found);
+}
+
+/**
+ * Returns what `find` returns first on one of the shards. A shard that cannot be used fails the
+ * search only if no other one has what is searched.
+ */
+export async function searchShards<Found>(
+  all: readonly Shard[],
+  find: (shard: Shard) => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  const { explainShardError } = await import('@gateway/store/shards');
+  let failure: Error | undefined;
+  for (const shard of all) {
+    try {
+      const found = await find(shard);
+      if (found !== undefined) return found;
+    } catch (error) {
+      failure ??= explainShardError(error, shard);
+    }
+  }
+  if (failure) throw failure;
+  return undefined;
+}
+
+/** Collects the failures of shards, so that one does not stop the work on the others. */
+export class ShardFailures {
+  readonly #problems: { readonly sentence: string }[] = [];
+
+  /** Notes a failure. Throws that of the default shard, whose database is the control plane's. */
+  async note({ name, settings }: Shard, error: unknown): Promise<void> {
+    const { DEFAULT_SHARD } = await import('@gateway/store/shards');
+    if (name === DEFAULT_SHARD) throw error;
+    const { message } = explainDatabaseError(error, settings);
+    this.#problems.push({ sentence: `${name}: ${message}` });
+  }
+
+  /** @throws GatewayError `shards_failed`, which names the shards and their failures */
+  end(): void {
+    if (this.#problems.length > 0)
+      throw new GatewayError('shards_failed', { problems: this.#problems });
+  }
 }
 
 /**
@@ -106,27 +171,26 @@ export async function planesOfProject(
  *
  * @param work gets the shard, the name that migrations use for it, and the start of its lines of
  *   output, empty for an only shard
- * @throws GatewayError `shards_failed`, which names the shards and their failures
+ * @throws GatewayError `shards_failed`
  */
 export async function onEachShard(
   all: readonly Shard[],
   work: (shard: Shard, name: string | undefined, prefix: string) => Promise<void>,
 ): Promise<void> {
-  const { requireSessions } = await import('@gateway/store/postgres');
-  const [first, ...others] = all;
-  const prefixOf = ({ name }: Shard) => (others.length > 0 ? `${name}: ` : '');
-  await work(first!, undefined, prefixOf(first!));
-  const problems: { sentence: string }[] = [];
-  for (const shard of others) {
+  const [{ requireSessions }, { migratedAs }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/shards'),
+  ]);
+  const failures = new ShardFailures();
+  for (const shard of all) {
     try {
       await requireSessions(shard.database, shard.settings);
-      await work(shard, shard.name, prefixOf(shard));
+      await work(shard, migratedAs(shard), all.length > 1 ? `${shard.name}: ` : '');
     } catch (error) {
-      const { message } = explainDatabaseError(error, shard.settings);
-      problems.push({ sentence: `${shard.name}: ${message}` });
+      await failures.note(shard, error);
     }
   }
-  if (problems.length > 0) throw new GatewayError('shards_failed', { problems });
+  failures.end();
 }
 
 /**

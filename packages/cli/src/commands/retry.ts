@@ -1,12 +1,13 @@
 import { isGatewayError } from '@gateway/core/errors';
 import type { EventDeliveryStatus, RetryOutcome, RetryProject } from '@gateway/store/deliveries';
-import type { Shard } from '@gateway/store/shards';
+import type { Shards } from '@gateway/store/shards';
 import { breakerLines, findBehindBreakers, probeBreaker } from '../app/breakers.js';
 import {
   Flags,
   GatewayCommand,
   idOf,
   jsonFlag,
+  onEachShard,
   oneOf,
   parseDuration,
   valueFlag,
@@ -14,6 +15,7 @@ import {
   wrongUse,
 } from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
+import { searchShards, shardsOf } from '../app/stores.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
@@ -97,17 +99,21 @@ export default class Retry extends GatewayCommand {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
     };
     const interruption = noteInterruption();
-    await withShards(config, async (shards) => {
+    const failure = await withShards(config, async (shards) => {
       const projects = await findProjects(shards, request);
       const { endpointId } = request;
       const dueInMs =
         dryRun || endpointId === undefined ? 0 : await probeBreaker(config, endpointId);
       const names = new Map(projects.map(({ id, name }) => [id, name]));
-      for (const [k, { name, planes }] of shards.entries()) {
-        const here = projects.filter((it) => [it.shard, ...it.former_shards].includes(name));
+      const on = (name: string) =>
+        projects.filter((it) => [it.shard, ...it.former_shards].includes(name));
+      const needed = shards.all.filter(({ name }) => on(name).length > 0);
+      await onEachShard(needed, async ({ name, planes }) => {
+        if (interruption.status !== 0) return;
+        const k = needed.findIndex((it) => it.name === name);
         for await (const { tallies, done } of retryDeliveries(
           planes,
-          { ...request, projects: here },
+          { ...request, projects: on(name) },
           { dryRun, dueInMs },
         )) {
           for (const {
@@ -127,16 +133,19 @@ export default class Retry extends GatewayCommand {
               deliveries: deliveries + (results.get(key)?.deliveries ?? 0),
             });
           }
-          showProgress(`${Math.floor(((k + done) / shards.length) * 100)} %  ${requeued()}`);
+          showProgress(`${Math.floor(((k + done) / needed.length) * 100)} %  ${requeued()}`);
           if (interruption.status !== 0) return;
         }
-      }
+      });
     })
+      .then(() => undefined)
       .finally(() => {
         interruption.done();
         showProgress('');
       })
       .catch((error: unknown) => {
+        // Shows what was done on the other shards.
+        if (isGatewayError(error, 'shards_failed') && results.size > 0) return error;
         if (!dryRun && count('due', 'held') > 0)
           this.logToStderr(
             `re-queued ${requeued()} before the failure; run the command again to continue with the rest`,
@@ -175,6 +184,7 @@ export default class Retry extends GatewayCommand {
     for (const [outcome, remark] of Object.entries(OUTCOMES) as [RetryOutcome, string][])
       if (outcome !== 'due' && count(outcome) > 0)
         this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);
+    if (failure) throw failure;
     if (!stopped) return;
     const kept = dryRun
       ? 'nothing was changed'
@@ -239,18 +249,23 @@ function requestOf(
  * @throws GatewayError `not_found` if an id is unknown
  */
 async function findProjects(
-  shards: readonly Shard[],
+  shards: Shards,
   ids: Partial<Readonly<Record<'projectId' | 'eventId' | 'endpointId', string | undefined>>>,
 ): Promise<RetryProject[]> {
-  const { findRetryProjects } = await import('@gateway/store/deliveries');
+  const [{ findRetryProjects }, { bothPlanes }] = await Promise.all([
+    import('@gateway/store/deliveries'),
+    import('@gateway/store/postgres'),
+  ]);
+  const { eventId, projectId } = ids;
+  if (eventId === undefined) return findRetryProjects(bothPlanes(shards.control), ids);
   let missing: unknown;
-  for (const { planes } of shards) {
-    try {
-      return await findRetryProjects(planes, ids);
-    } catch (error) {
+  const found = await searchShards(await shardsOf(shards, projectId), ({ planes }) =>
+    findRetryProjects(planes, ids).catch((error: unknown) => {
       if (!isGatewayError(error, 'not_found')) throw error;
       missing = error;
-    }
-  }
-  throw missing;
+      return undefined;
+    }),
+  );
+  if (!found) throw missing;
+  return found;
 }

@@ -3,8 +3,8 @@ import type { HealthReport } from '@gateway/server/health';
 import { findRetryProjects, type RetryProject } from '@gateway/store/deliveries';
 import type { Kv } from '@gateway/store/kv';
 import { bothPlanes, type Database } from '@gateway/store/postgres';
-import type { Shard } from '@gateway/store/shards';
-import { planesOf, withKv, withShards } from '../app/stores.js';
+import type { Shards } from '@gateway/store/shards';
+import { withKv, withShards } from '../app/stores.js';
 import { serverUrl } from '../output/account-text.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import {
@@ -68,7 +68,7 @@ type ReportedProject = RetryProject & Pick<HealthReport, 'findings'>;
 /** Reads the projects at once: they share a probe of Postgres and KV. */
 async function readReports(
   config: Config,
-  { database, shards }: { readonly database: Database; readonly shards: readonly Shard[] },
+  { database, shards }: { readonly database: Database; readonly shards: Shards },
   kv: Kv | undefined,
   projects: readonly RetryProject[],
 ): Promise<ReportedProject[]> {
@@ -76,13 +76,13 @@ async function readReports(
   const probeHealth = healthProbe({
     config,
     database,
-    shards: { all: shards },
+    shards,
     kv,
     billing: undefined,
   });
   return Promise.all(
     projects.map(async (project) => {
-      const history = planesOf(shards, project);
+      const history = (await shards.ofProject(project)).map(({ planes }) => planes);
       const given = { database, planes: history[0]!, history, kv, project, probeHealth };
       return { ...project, ...(await readHealthReport(given)) };
     }),

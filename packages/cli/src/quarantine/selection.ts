@@ -1,7 +1,6 @@
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import { GatewayError } from '@gateway/core/errors';
-import type { Database } from '@gateway/store/postgres';
-import type { Shard, ShardPlanes } from '@gateway/store/shards';
+import type { Shard, ShardPlanes, Shards } from '@gateway/store/shards';
 import type {
   QuarantineEntry,
   QuarantineSelection,
@@ -17,6 +16,7 @@ import {
   valueFlag,
   wrongUse,
 } from '../app/gateway-command.js';
+import { searchShards, ShardFailures, shardsOf } from '../app/stores.js';
 
 export const filterFlags = {
   'project-id': valueFlag('<id>', 'Only messages of this project.'),
@@ -104,14 +104,10 @@ export type EntryPages = AsyncIterable<EntryPage> | Iterable<EntryPage>;
  * Returns the chosen messages in pages. Messages chosen by id form a single page per shard,
  * whatever their status. Throws before the first page if an id or the project is unknown.
  */
-export async function chosenPages(
-  shards: readonly Shard[],
-  database: Database,
-  chosen: Chosen,
-): Promise<EntryPages> {
-  if ('ids' in chosen) return findEntries(shards, chosen.ids);
-  await requireProject(database, chosen.selection);
-  return quarantinedPages(shards, chosen.selection);
+export async function chosenPages(shards: Shards, chosen: Chosen): Promise<EntryPages> {
+  if ('ids' in chosen) return findEntries(shards.all, chosen.ids);
+  const { selection } = chosen;
+  return quarantinedPages(await shardsOf(shards, selection.projectId), selection);
 }
 
 /**
@@ -124,15 +120,15 @@ export async function findEntries(
 ): Promise<EntryPage[]> {
   const { findQuarantine } = await import('@gateway/store/quarantine');
   const pages: EntryPage[] = [];
-  for (const { planes } of shards) {
+  const unknown = new Set(ids);
+  const all = await searchShards(shards, async ({ planes }) => {
     const entries = await findQuarantine(planes, ids);
     if (entries.length > 0) pages.push({ planes, entries });
-  }
-  const unknown = ids.filter(
-    (id) => !pages.some(({ entries }) => entries.some((it) => it.id === id)),
-  );
-  if (unknown.length > 0) throw new GatewayError('quarantined_unknown', { unknown });
-  return pages;
+    for (const { id } of entries) unknown.delete(id);
+    return unknown.size === 0 ? pages : undefined;
+  });
+  if (!all) throw new GatewayError('quarantined_unknown', { unknown: [...unknown] });
+  return all;
 }
 
 /** Returns the message with this id, with its planes. Throws `quarantined_unknown`. */
@@ -144,22 +140,13 @@ export async function findEntry(
   return { planes: page!.planes, entry: page!.entries[0]! };
 }
 
-/** Throws `not_found` if the project is unknown, instead of returning an empty quarantine. */
-export async function requireProject(
-  { knex }: Pick<Database, 'knex'>,
-  { projectId }: QuarantineSelection,
-): Promise<void> {
-  if (projectId === undefined) return;
-  const { findProject } = await import('@gateway/store/config');
-  if (!(await findProject(knex, projectId)))
-    throw new GatewayError('not_found', { thing: 'project', id: projectId });
-}
-
 const PAGE_ENTRIES = 200;
 
 /**
- * Returns the quarantined messages of a selection in pages, oldest first on each shard. Messages quarantined
- * meanwhile are excluded, so that the iteration ends.
+ * Returns the quarantined messages of a selection in pages, oldest first on each shard. Messages
+ * quarantined meanwhile are excluded, so that the iteration ends.
+ *
+ * @throws GatewayError `shards_failed` after the last page if some shards cannot be used
  */
 async function* quarantinedPages(
   shards: readonly Shard[],
@@ -169,18 +156,25 @@ async function* quarantinedPages(
     import('@gateway/store/postgres'),
     import('@gateway/store/quarantine'),
   ]);
-  for (const { planes } of shards) {
-    const wanted = {
-      ...selection,
-      status: 'quarantined',
-      quarantinedUntil: await databaseTime(planes.data),
-    } as const;
-    for (let after: string | undefined, isMore = true; isMore;) {
-      const part = { order: 'asc', after, limit: PAGE_ENTRIES } as const;
-      const entries = await listQuarantine(planes, wanted, part);
-      if (entries.length > 0) yield { planes, entries };
-      isMore = entries.length === PAGE_ENTRIES;
-      after = entries.at(-1)?.id;
+  const failures = new ShardFailures();
+  for (const shard of shards) {
+    const { planes } = shard;
+    try {
+      const wanted = {
+        ...selection,
+        status: 'quarantined',
+        quarantinedUntil: await databaseTime(planes.data),
+      } as const;
+      for (let after: string | undefined, isMore = true; isMore;) {
+        const part = { order: 'asc', after, limit: PAGE_ENTRIES } as const;
+        const entries = await listQuarantine(planes, wanted, part);
+        if (entries.length > 0) yield { planes, entries };
+        isMore = entries.length === PAGE_ENTRIES;
+        after = entries.at(-1)?.id;
+      }
+    } catch (error) {
+      await failures.note(shard, error);
     }
   }
+  failures.end();
 }

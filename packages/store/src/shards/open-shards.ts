@@ -31,13 +31,15 @@ export function migratedAs({ name }: Pick<Shard, 'name'>): string | undefined {
 
 /**
  * Returns `shard_unusable` for an error of a shard's database, whose fix would name the settings of
- * another one. Returns any other error unchanged.
+ * another one. Explains an error of the default shard by these settings, and returns any other error
+ * unchanged.
  */
 export function explainShardError(
   error: unknown,
   { name, settings }: Pick<Shard, 'name' | 'settings'>,
 ): Error {
   const explained = explainDatabaseError(error, settings);
+  if (name === DEFAULT_SHARD) return explained;
   if (!isGatewayError(explained) || !explained.code.startsWith('database_')) return explained;
   return new GatewayError('shard_unusable', { name, reason: explained.message }, { cause: error });
 }
@@ -63,7 +65,7 @@ export class Shards {
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
-    private readonly control: Database,
+    readonly control: Database,
     private readonly options: OpenShardsOptions,
   ) {
     this.#shards.set(DEFAULT_SHARD, this.#shardOf(DEFAULT_SHARD, control, options.settings));

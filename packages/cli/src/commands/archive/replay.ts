@@ -59,14 +59,19 @@ export default class ArchiveReplay extends GatewayCommand {
       outcome: oneOf('--outcome', flags.outcome, OUTCOMES),
     };
     const { config } = this.resolve(flags);
-    const [{ replayArchived }, { openSignals }, { findRetryProjects }, { idBound }] =
-      await Promise.all([
-        import('@gateway/ingest/once/replay-archived'),
-        import('../../quarantine/replay.js'),
-        import('@gateway/store/deliveries'),
-        import('@gateway/store/pagination'),
-        import('@gateway/store/postgres'),
-      ]);
+    const [
+      { replayArchived },
+      { openSignals },
+      { findRetryProjects },
+      { idBound },
+      { bothPlanes },
+    ] = await Promise.all([
+      import('@gateway/ingest/once/replay-archived'),
+      import('../../quarantine/replay.js'),
+      import('@gateway/store/deliveries'),
+      import('@gateway/store/pagination'),
+      import('@gateway/store/postgres'),
+    ]);
     const [firstId, lastId] =
       'id' in range
         ? [range.id, range.id]
@@ -75,10 +80,10 @@ export default class ArchiveReplay extends GatewayCommand {
     const interruption = noteInterruption();
     const replay = () =>
       withArchive(config, (store) =>
-        withShards(config, async (shards, { pool: control }) => {
-          const [project] = await findRetryProjects({ control, data: control }, { projectId });
+        withShards(config, async (shards) => {
+          const [project] = await findRetryProjects(bothPlanes(shards.control), { projectId });
           // The current shard of the project takes new events.
-          const { name, planes } = shards.find((it) => it.name === project!.shard)!;
+          const { name, planes } = shards.of(project!.shard);
           const onKvAway = () =>
             this.logToStderr(
               'warning: KV is unavailable; agents find the events a few seconds later.',

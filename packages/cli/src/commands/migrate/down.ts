@@ -1,4 +1,4 @@
-import type { Shard } from '@gateway/store/shards';
+import type { Shard, Shards } from '@gateway/store/shards';
 import {
   Flags,
   GatewayCommand,
@@ -34,11 +34,11 @@ export default class MigrateDown extends GatewayCommand {
       );
     }
     const { migrateDown } = await import('@gateway/store/postgres');
-    const rollBack = async (shards: readonly Shard[]) => {
-      const applied = await appliedOf(shards);
+    const rollBack = async ({ all }: Shards) => {
+      const applied = await appliedOf(all);
       const newest = [...new Set([...applied.values()].flat())].sort().reverse();
       const undone = newest.slice(0, Number(max));
-      await onEachShard(shards, async ({ name: place, database }, shard, prefix) => {
+      await onEachShard(all, async ({ name: place, database }, shard, prefix) => {
         const here = applied.get(place)!.filter((name) => undone.includes(name));
         const names = await migrateDown(database, {
           max: here.length,

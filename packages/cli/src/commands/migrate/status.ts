@@ -1,5 +1,5 @@
 import type { MigrationStatus } from '@gateway/store/postgres';
-import type { Shard } from '@gateway/store/shards';
+import type { Shards } from '@gateway/store/shards';
 import { GatewayCommand, jsonFlag, onEachShard, withShards } from '../../app/gateway-command.js';
 
 /** Agents and servers do not notice a shorter wait. */
@@ -32,9 +32,9 @@ export default class MigrateStatus extends GatewayCommand {
     const { migrationStatus } = await import('@gateway/store/postgres');
     const states: (MigrationStatus & { readonly shard: string })[] = [];
     let isSharded = false;
-    const read = (shards: readonly Shard[]) => {
-      isSharded = shards.length > 1;
-      return onEachShard(shards, async ({ name: shard, database }, migrated) => {
+    const read = ({ all }: Shards) => {
+      isSharded = all.length > 1;
+      return onEachShard(all, async ({ name: shard, database }, migrated) => {
         const found = await migrationStatus(database, undefined, migrated);
         states.push(...found.map((state) => ({ shard, ...state })));
       });

@@ -1,4 +1,4 @@
-import type { Shard } from '@gateway/store/shards';
+import type { Shards } from '@gateway/store/shards';
 import { GatewayCommand, onEachShard, withShards } from '../../app/gateway-command.js';
 
 export default class MigrateUp extends GatewayCommand {
@@ -14,8 +14,8 @@ export default class MigrateUp extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(MigrateUp);
     const { migrateUp } = await import('@gateway/store/postgres');
-    const migrate = (shards: readonly Shard[]) =>
-      onEachShard(shards, async ({ database }, shard, prefix) => {
+    const migrate = ({ all }: Shards) =>
+      onEachShard(all, async ({ database }, shard, prefix) => {
         const onWait = (why: string) => this.logToStderr(`${prefix}waiting: ${why}`);
         const applied = await migrateUp(database, { shard, onWait });
         for (const name of applied) this.log(`${prefix}applied ${name}`);

@@ -17,8 +17,8 @@ export default class ShardsAssign extends GatewayCommand {
     const { project, shard: to } = args;
     const projectId = idOf('the project', project);
     const { assignProject } = await import('@gateway/store/shards');
-    const from = await withShards(this.resolve(flags).config, (_all, database, shards) =>
-      assignProject(database, shards, { projectId, to }),
+    const from = await withShards(this.resolve(flags).config, (shards) =>
+      assignProject(shards.control, shards, { projectId, to }),
     );
     if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
     else this.log(`the project is on the shard ${to} now, and was on ${from}`);

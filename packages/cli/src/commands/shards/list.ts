@@ -15,8 +15,8 @@ export default class ShardsList extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ShardsList);
     const { readShardStates } = await import('@gateway/store/shards');
-    const states = await withShards(this.resolve(flags).config, (_all, database, shards) =>
-      readShardStates(database, shards),
+    const states = await withShards(this.resolve(flags).config, (shards) =>
+      readShardStates(shards.control, shards),
     );
     this.logTable(states, flags, [
       ['NAME', ({ name }) => name],

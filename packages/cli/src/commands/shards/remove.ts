@@ -10,8 +10,8 @@ export default class ShardsRemove extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsRemove);
     const { name } = args;
     const { removeShard } = await import('@gateway/store/shards');
-    await withShards(this.resolve(flags).config, (_all, database, shards) =>
-      removeShard(database, shards, name),
+    await withShards(this.resolve(flags).config, (shards) =>
+      removeShard(shards.control, shards, name),
     );
     this.log(`removed the shard ${name}`);
   }

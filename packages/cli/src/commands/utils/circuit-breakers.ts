@@ -47,15 +47,15 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       { expediteDeliveries },
       { readBreakerEndpoints },
       { breakerView, readBreakers, resetBreaker },
-      { planesOfProject, withKv },
+      { shardsOf, withKv },
     ] = await Promise.all([
       import('@gateway/store/deliveries'),
       import('@gateway/store/config'),
       import('@gateway/store/kv'),
       import('../../app/stores.js'),
     ]);
-    const shown = await withShards(config, async (shards, database) => {
-      const { pool } = database;
+    const shown = await withShards(config, async (shards) => {
+      const { pool } = shards.control;
       const named =
         endpointId === undefined
           ? undefined
@@ -65,7 +65,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       if (reset) {
         await withKv(config, (kv) => resetBreaker(kv, endpointId!));
         const projectId = named![0]!.project_id;
-        for (const planes of await planesOfProject(shards, projectId))
+        for (const { planes } of await shardsOf(shards, projectId))
           await expediteDeliveries(planes, { projectId, endpointId: endpointId! }, ['breaker']);
       }
       const breakers = await withKv(config, readBreakers);

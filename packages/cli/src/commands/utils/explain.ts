@@ -7,6 +7,7 @@ import {
   withShards,
   wrongUse,
 } from '../../app/gateway-command.js';
+import { searchShards } from '../../app/stores.js';
 
 export default class UtilsExplain extends GatewayCommand {
   static override description =
@@ -37,28 +38,23 @@ export default class UtilsExplain extends GatewayCommand {
       { explainEvent, explanationRecord },
       { explanationText, messageNotKept, unknownEvent },
       { findEventMessage },
-      { findAmong },
     ] = await Promise.all([
       import('@gateway/store/explain'),
       import('../../inspect/explanation.js'),
       import('@gateway/store/events'),
-      import('@gateway/store/shards'),
     ]);
     const { explanation, message } = await withShards(
       this.resolve(flags).config,
       async (shards) => {
         const others: OtherRecord[] = [];
-        const found = await findAmong(
-          shards.map(({ planes }) => planes),
-          async (planes) => {
-            const explained = await explainEvent(planes, id);
-            if ('explanation' in explained) return explained.explanation;
-            others.push(...explained.meanings);
-            return undefined;
-          },
-        );
+        const found = await searchShards(shards.all, async ({ planes }) => {
+          const explained = await explainEvent(planes, id);
+          if ('explanation' in explained) return { planes, ...explained };
+          others.push(...explained.meanings);
+          return undefined;
+        });
         if (!found) throw unknownEvent(id, others);
-        const { row: explanation, planes } = found;
+        const { explanation, planes } = found;
         return {
           explanation,
           message: flags.message

@@ -8,7 +8,7 @@ import {
   jsonFlag,
   withShards,
 } from '../../../app/gateway-command.js';
-import { planesOfProject } from '../../../app/stores.js';
+import { shardsOf } from '../../../app/stores.js';
 import { counted } from '../../../output/table.js';
 
 export default class UtilsIssuesRetry extends GatewayCommand {
@@ -34,8 +34,8 @@ export default class UtilsIssuesRetry extends GatewayCommand {
     ]);
     const sums = { due: 0, held: 0, skipped: 0 };
     const { config } = this.resolve(flags);
-    const behind = await withShards(config, async (shards, database) => {
-      const issue = await findIssue(database.pool, id);
+    const behind = await withShards(config, async (shards) => {
+      const issue = await findIssue(shards.control.pool, id);
       if (!issue) throw new GatewayError('not_found', { thing: 'issue', id });
       const dueInMs = dryRun ? 0 : await probeBreaker(config, issue.endpoint_id);
       const selection = {
@@ -45,7 +45,7 @@ export default class UtilsIssuesRetry extends GatewayCommand {
         endpointId: issue.endpoint_id,
         projects: [{ id: issue.project_id }],
       };
-      for (const planes of await planesOfProject(shards, issue.project_id))
+      for (const { planes } of await shardsOf(shards, issue.project_id))
         for await (const { tallies } of retryDeliveries(planes, selection, { dryRun, dueInMs }))
           for (const { outcome, count } of tallies)
             sums[outcome === 'due' || outcome === 'held' ? outcome : 'skipped'] += count;

@@ -29,8 +29,8 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     }
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const totals = { discarded: 0, others: 0 };
-    await withShards(this.resolve(flags).config, async (shards, database) => {
-      for await (const { planes, entries } of await chosenPages(shards, database, chosen)) {
+    await withShards(this.resolve(flags).config, async (shards) => {
+      for await (const { planes, entries } of await chosenPages(shards, chosen)) {
         const waiting = entries.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
         const done = dryRun

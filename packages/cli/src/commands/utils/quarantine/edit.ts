@@ -39,7 +39,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       ]);
     // Closed before the editor opens, because editing can take an hour.
     const message = await withShards(config, async (shards) => {
-      const { planes, entry } = await findEntry(shards, id);
+      const { planes, entry } = await findEntry(shards.all, id);
       const { project_id: projectId, status } = entry;
       if (status !== 'quarantined')
         throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
@@ -56,7 +56,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       return;
     }
     const editedAt = await withShards(config, async (shards) => {
-      const { planes } = await findEntry(shards, id);
+      const { planes } = await findEntry(shards.all, id);
       const at = await editQuarantinedMessage(planes.data, message, body);
       if (at) return at;
       throw new GatewayError('conflict', {

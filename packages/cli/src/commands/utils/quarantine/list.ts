@@ -1,13 +1,17 @@
+import type { QuarantineEntry } from '@gateway/store/quarantine';
+import type { Shards } from '@gateway/store/shards';
 import {
   GatewayCommand,
   integerOf,
   jsonFlag,
+  onEachShard,
   valueFlag,
   withShards,
 } from '../../../app/gateway-command.js';
+import { shardsOf } from '../../../app/stores.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
 import { entryRecord } from '../../../quarantine/message-text.js';
-import { filterFlags, requireProject, selectionOf } from '../../../quarantine/selection.js';
+import { filterFlags, selectionOf } from '../../../quarantine/selection.js';
 
 const SHOWN = 50;
 const NAME_CHARS = 24;
@@ -34,13 +38,32 @@ export default class UtilsQuarantineList extends GatewayCommand {
     const selection = selectionOf(flags);
     const limit = integerOf('--limit', flags.limit, { max: 10_000, otherwise: SHOWN });
     const { listQuarantine } = await import('@gateway/store/quarantine');
-    const found = await withShards(this.resolve(flags).config, async (shards, database) => {
-      await requireProject(database, selection);
-      const part = { order: 'desc', limit: limit + 1 } as const;
-      const lists = shards.map(({ planes }) => listQuarantine(planes, selection, part));
-      const entries = (await Promise.all(lists)).flat();
-      return shards.length === 1 ? entries : entries.sort((a, b) => (a.id < b.id ? 1 : -1));
-    });
+    const part = { order: 'desc', limit: limit + 1 } as const;
+    const found: QuarantineEntry[] = [];
+    const list = async (shards: Shards) =>
+      onEachShard(await shardsOf(shards, selection.projectId), async ({ planes }) => {
+        found.push(...(await listQuarantine(planes, selection, part)));
+      });
+    let isDone = false;
+    try {
+      await withShards(this.resolve(flags).config, list);
+      isDone = true;
+    } finally {
+      // Lists the shards that answered, also when another one failed.
+      if (isDone || found.length > 0)
+        this.show(
+          found.sort((a, b) => (a.id < b.id ? 1 : -1)),
+          limit,
+          flags,
+        );
+    }
+  }
+
+  private show(
+    found: readonly QuarantineEntry[],
+    limit: number,
+    flags: { readonly json: boolean },
+  ): void {
     if (found.length === 0 && !flags.json)
       return this.logToStderr('No quarantined message matches.');
     this.logTable(found.slice(0, limit).map(entryRecord), flags, [

@@ -42,8 +42,9 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     };
     await withShards(
       config,
-      async (shards, database) => {
-        const pages = await chosenPages(shards, database, chosen);
+      async (shards) => {
+        const pages = await chosenPages(shards, chosen);
+        const database = shards.control;
         await replayAll(pages, { config, database, dryRun, onKvAway, onSkipped, onResult });
       },
       { poolSize: CONCURRENT_MESSAGES },

@@ -31,7 +31,7 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     const id = idOf('the argument', args.id);
     const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
     const { entry, whole } = await withShards(this.resolve(flags).config, async (shards) => {
-      const { planes, entry } = await findEntry(shards, id);
+      const { planes, entry } = await findEntry(shards.all, id);
       const whole = await findQuarantinedMessage(planes.data, entry.project_id, id);
       return { entry, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
     });

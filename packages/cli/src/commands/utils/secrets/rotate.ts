@@ -1,8 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import type { Open, Sealer } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import type { Database } from '@gateway/store/postgres';
-import type { Shard } from '@gateway/store/shards';
+import type { Shards } from '@gateway/store/shards';
 import {
   Flags,
   GatewayCommand,
@@ -143,9 +142,9 @@ export default class UtilsSecretsRotate extends GatewayCommand {
         return to.open(sealed, place);
       }
     };
-    const reseal = (all: readonly Shard[], { knex }: Database) => {
+    const reseal = ({ all, control }: Shards) => {
       const dataPlanes = all.map(({ database }) => database.pool);
-      return resealSecrets(knex, { from, to, dryRun, connectionSchema, dataPlanes });
+      return resealSecrets(control.knex, { from, to, dryRun, connectionSchema, dataPlanes });
     };
     const counts = await withShards(config, reseal, { open });
     this.logTable(counts, { json }, [
