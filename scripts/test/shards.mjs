@@ -12,7 +12,7 @@
 export const kinds = {
   second: {
     all: ['server/routes/', 'server/ingest/', 'e2e/'],
-    share: [],
+    share: ['server/routes/events/', 'e2e/agent-http'],
     not: ['e2e/replicas'],
   },
   citus: {
@@ -22,7 +22,7 @@ export const kinds = {
       'docs/shards-guide',
       'e2e/',
     ],
-    share: [],
+    share: ['e2e/quarantine'],
     not: ['e2e/replicas', 'e2e/failover', 'e2e/logs'],
   },
 };

@@ -250,10 +250,9 @@ export async function lockAwaited(
   db: { rows(sql: string): Promise<readonly unknown[]> },
   what: string,
 ): Promise<void> {
-  // On Citus, the worker waits.
-  const waiting = isOnCitus
-    ? 'select from citus_lock_waits'
-    : `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const here = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  // On Citus, the coordinator waits for a table, and the worker for a row.
+  const waiting = isOnCitus ? `${here} union all select from citus_lock_waits` : here;
   await until(what, async () => (await db.rows(waiting)).length > 0);
 }
 

@@ -23,7 +23,7 @@ const WORKERS = 2;
  * Starts a Citus cluster of a coordinator and workers, or returns that of `GATEWAY_CITUS` if it
  * is a URL. Otherwise `GATEWAY_CITUS` is a folder with the extension and `cluster.sh`, which needs
  * root; the default is `shared/citus` beside the repository.
- * @throws `Unavailable` without such a folder
+ * @throws `Unavailable` without such a folder, or if the script fails there
  */
 export async function startCitus(workers = WORKERS): Promise<CitusCluster> {
   const beside = fileURLToPath(new URL('../../../../shared/citus', import.meta.url));
@@ -36,7 +36,7 @@ export async function startCitus(workers = WORKERS): Promise<CitusCluster> {
     );
   const folder = tempFolder('citus');
   const port = await firstOfFreePorts(workers + 1);
-  const url = run(script, 'up', folder, String(port), String(workers)).trim();
+  const url = up(script, folder, port, workers);
   run(script, 'down', folder);
   const nodes = Array.from({ length: workers + 1 }, (_, k) => node(folder, k, port + k));
   const close = async () => {
@@ -50,6 +50,15 @@ export async function startCitus(workers = WORKERS): Promise<CitusCluster> {
     throw error;
   }
   return { url, nodes, close };
+}
+
+function up(script: string, folder: string, port: number, workers: number): string {
+  try {
+    return run(script, 'up', folder, String(port), String(workers)).trim();
+  } catch (error) {
+    discard(folder);
+    throw new Unavailable(`Citus: ${(error as Error).message}`);
+  }
 }
 
 function node(folder: string, k: number, port: number): ServerProcess {
