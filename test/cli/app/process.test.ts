@@ -5,11 +5,13 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import pg from 'pg';
 import { installation, manifestOf } from '../../core/plugin-packages.js';
 import { database, type Database } from '../../support/database.js';
 import { gateway, runGateway } from '../../support/gateway.js';
 import { freePort } from '../../support/ports.js';
 import { discard, tempFolder } from '../../support/start/keep.js';
+import { until } from '../../support/until.js';
 
 const running = suite('cli/app/process');
 let db: Database;
@@ -191,6 +193,27 @@ running(
       assert.match(traced.stderr, 'flushed');
     } finally {
       close();
+    }
+  },
+);
+
+running(
+  'when Postgres stops during the start, the address and the settings are named',
+  async () => {
+    const config = await settings();
+    const locking = new pg.Client({ connectionString: db.url });
+    await locking.connect();
+    try {
+      await locking.query('begin; lock table agents in access exclusive mode');
+      const it = gateway(['agent'], { config });
+      const end = `select pg_terminate_backend(pid) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock'`;
+      await until('the agent to wait for the table', () => db.rows(end));
+      assert.is((await it.ended).code, 1);
+      assert.match(it.stderr, /^error: Postgres at \S+ cannot be reached: it is stopping$/m);
+      assert.match(it.stderr, /^fix: .*database\.host/m);
+    } finally {
+      await locking.end();
     }
   },
 );

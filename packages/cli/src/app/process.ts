@@ -1,5 +1,5 @@
 import type { Config, Resolved } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
 import { proxyProcess } from '@gateway/core/http';
 import { createLog, type Log } from '@gateway/core/logging';
 import {
@@ -61,7 +61,10 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
     const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());
     reportPlugins(log, plugins, config);
-    const running = await start({ config, plugins, log });
+    const running = await start({ config, plugins, log }).catch((error: unknown) => {
+      // Postgres can also stop or fail over after it was found ready.
+      throw explainDatabaseError(error, config.database);
+    });
     lifecycle.add(name, () => running.close());
     const { port, url } = running;
     log.info(
