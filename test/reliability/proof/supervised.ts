@@ -36,6 +36,8 @@ export interface SupervisedOptions {
   readonly onUnexpectedExit: (sentence: string) => void;
 }
 
+/** By then every service that a process needs at its start is back. */
+const READY_MS = 600_000;
 /** The delay before a restart. */
 const RESTART_MS = 300;
 /**
@@ -117,7 +119,7 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
     },
     ready: async () => {
       await until(`${name} to be ready`, () => running && isReady(running), {
-        withinMs: 120_000,
+        withinMs: READY_MS,
         everyMs: 50,
       });
     },
