@@ -319,8 +319,19 @@ export function faultsOf({ shards, stores, links: open, moves }: TestBed): reado
   return [
     ...here.map((fault) => (fault.targets === links ? { ...fault, targets: open } : fault)),
     ...shardFaults(others, moves.names),
+    ...(stores.rebalance ? [rebalance] : []),
   ];
 }
+
+const rebalance: Fault = {
+  kind: 'rebalance',
+  what: 'Citus moves all schemas away from the last worker',
+  undone: 'it gets its share',
+  targets: ['citus'],
+  lasts: 'moment',
+  begin: (bed) => bed.rebalance('empty'),
+  end: (bed) => bed.rebalance('share'),
+};
 
 function shardFaults(servers: readonly StoreServer[], projects: readonly string[]): Fault[] {
   const serverOf = (target: string) => servers.find(({ name }) => name === target)!;

@@ -36,8 +36,8 @@ export interface Stores {
   readonly logs: Readonly<Record<string, string>>;
   /** The name of the server that has a shard. */
   serverOf(shard: ShardStore): Promise<string>;
-  /** Gives the last worker its share of the schemas. Undefined without Citus. */
-  readonly rebalance: (() => Promise<void>) | undefined;
+  /** Gives the last worker no schemas, or its share of them. Undefined without Citus. */
+  readonly rebalance: ((lastWorker: 'empty' | 'share') => Promise<void>) | undefined;
   versions(): Promise<string>;
   close(): Promise<void>;
 }
@@ -135,7 +135,6 @@ export async function startStores({
     closing.push(() => dropCitusDatabase(cluster.url, name));
     const url = new URL(`/${name}`, cluster.url).href;
     const rows = open(url);
-    await setLastWorker(rows, false);
     const settings = connectionOf(url);
     const servers = cluster.nodes
       .slice(1)
@@ -153,7 +152,7 @@ export async function startStores({
       servers,
       logs: { ...(cluster.nodes[0] && { postgres: cluster.nodes[0].log }), ...logsOf(servers) },
       serverOf: ({ name: schema }) => workerOf(rows, schema),
-      rebalance: () => rebalance(rows),
+      rebalance: (lastWorker) => rebalance(rows, lastWorker),
       versions: () => versions(rows),
       close,
     };
@@ -198,30 +197,25 @@ async function workerOf(rows: Database['rows'], schema: string): Promise<string>
   return `worker-${row!.worker}`;
 }
 
-/** Sets whether Citus places schemas on the last worker: it joins the others in `rebalance`. */
-function setLastWorker(rows: Database['rows'], has: boolean): Promise<unknown> {
-  return rows(
+async function rebalance(rows: Database['rows'], lastWorker: 'empty' | 'share'): Promise<void> {
+  await rows(
     `select citus_set_node_property(nodename, nodeport, 'shouldhaveshards', $1)
      from (select * from pg_dist_node where groupid > 0 order by groupid desc limit 1) n`,
-    [has],
+    [lastWorker === 'share'],
   );
-}
-
-async function rebalance(rows: Database['rows']): Promise<void> {
-  await setLastWorker(rows, true);
   await rows('select citus_rebalance_start()');
-  await until(
+  const { state, details } = await until(
     'Citus to move schemas',
     async () => {
-      const [job] = await rows<{ state: string; details: object }>(
-        'select state, details from citus_rebalance_status()',
-      );
-      if (job && ['failed', 'cancelled'].includes(job.state))
-        throw new Error(`the job ${job.state}: ${JSON.stringify(job.details)}`);
-      return !job || job.state === 'finished';
+      const [job = { state: 'finished', details: {} }] = await rows<{
+        state: string;
+        details: object;
+      }>('select state, details from citus_rebalance_status()');
+      return ['finished', 'failed', 'cancelled'].includes(job.state) && job;
     },
     { withinMs: REBALANCED_WITHIN_MS, everyMs: 500 },
   );
+  if (state !== 'finished') throw new Error(`the job ${state}: ${JSON.stringify(details)}`);
 }
 
 async function versions(rows: Database['rows']): Promise<string> {

@@ -74,6 +74,7 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
     const stores = await startStores(options);
     closing.push(() => stores.close());
     const { servers, rebalance } = stores;
+    await rebalance?.('empty');
     const faults = options.faults.filter(
       (kind) =>
         (kind !== 'crash a Postgres' || servers.length > 0) && (kind !== 'rebalance' || rebalance),
@@ -258,7 +259,7 @@ export async function runScale(options: ScaleOptions): Promise<Scale> {
           return `to ${name}`;
         }
         case 'rebalance':
-          await rebalance!();
+          await rebalance!('share');
           return 'citus';
       }
     }
