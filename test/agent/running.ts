@@ -136,7 +136,6 @@ export async function runAgent(options: {
     health,
     database,
     shard: { name: 'default', database, settings: config.database, planes },
-    planes,
     pace: new ProjectPace(config.limits.events_per_second),
     kv,
     configCache,

@@ -30,7 +30,7 @@ export async function openedOnShard(
   return {
     ...both,
     pool,
-    planes: { control: control.pool, data: data.pool },
+    planes: { shard: kind, control: control.pool, data: data.pool },
     async close() {
       await data.close();
       await both.close();

@@ -1,7 +1,9 @@
 import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
 import { DATA_TABLES } from '#store/postgres/planes';
-import { bothPlanes, type Planes } from '#store/postgres/planes';
+import { bothPlanes } from '#store/postgres/planes';
+import type { ShardPlanes } from '#store/shards/open-shards';
+import { DEFAULT_SHARD } from '#store/shards/shards';
 import { connectionOf, database, isOnCitus } from '../support/database.js';
 
 /** The schema of the data plane on Citus, which distributes it. */
@@ -49,14 +51,18 @@ export async function createSchema(url: string): Promise<void> {
 
 /** A private, migrated and opened database; `rows` bypasses the store. */
 export async function migratedDatabase(): Promise<
-  Database & { url: string; planes: Planes; rows: Awaited<ReturnType<typeof database>>['rows'] }
+  Database & {
+    url: string;
+    planes: ShardPlanes;
+    rows: Awaited<ReturnType<typeof database>>['rows'];
+  }
 > {
   const own = await database({ migrate });
   const opened = openUrl(own.url);
   return {
     ...opened,
     url: own.url,
-    planes: bothPlanes(opened),
+    planes: { ...bothPlanes(opened), shard: DEFAULT_SHARD },
     rows: own.rows,
     close: async () => {
       await opened.close();

@@ -35,7 +35,7 @@ import { migratedDatabase } from './migrated.js';
 const apart = suite('store/planes');
 
 const [control, data] = await Promise.all([migratedDatabase(), migratedDatabase()]);
-const planes = { control: control.pool, data: data.pool };
+const planes = { shard: 'default', control: control.pool, data: data.pool };
 apart.after(async () => void (await Promise.all([control.close(), data.close()])));
 
 const HOUR = 3_600_000;
@@ -159,7 +159,7 @@ apart('no secret is sealed anew while an agent of the data plane is alive', asyn
     `insert into notifications (id, kind, subject, raised_by, facts) values ($1, 'source_failing', $2, $3, '{}')`,
     [newId(), subject, agentId],
   );
-  assert.equal(await readOpenNotifications(planes, 'default'), [
+  assert.equal(await readOpenNotifications(planes), [
     { kind: 'source_failing', subject, raiser_lives: true },
   ]);
   const sealer = { open: (text: string) => text, seal: (text: string) => text };

@@ -42,7 +42,7 @@ export interface AgentParts extends Pick<
 }
 
 type WiringOptions = Omit<AgentParts, 'health'> &
-  Pick<AgentContext, 'health' | 'shard' | 'planes' | 'former' | 'configCache'>;
+  Pick<AgentContext, 'health' | 'shard' | 'former' | 'configCache'>;
 
 export type Wiring = ReturnType<typeof wirePlane>;
 
@@ -54,7 +54,6 @@ export function wirePlane({
   health,
   database,
   shard,
-  planes,
   former,
   kv,
   configCache,
@@ -78,7 +77,6 @@ export function wirePlane({
     health,
     database,
     shard,
-    planes,
     former,
     kv,
     configCache,
@@ -95,7 +93,7 @@ export function wirePlane({
   const notifier = new Notifier({
     config,
     database,
-    planes,
+    shard,
     configCache,
     log,
     health,
@@ -243,7 +241,7 @@ export function wirePlane({
     },
     start() {
       issues.start();
-      stopSweeps = startSweeps({ planes, configCache, log });
+      stopSweeps = startSweeps({ shard, configCache, log });
       if (!readsSources) return;
       sources.start();
       const parts = { kv, shard, log, tracing: traces, router, inFlight, claimer };

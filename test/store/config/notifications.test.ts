@@ -21,6 +21,7 @@ const notifications = suite('store/config/notifications');
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 notifications.before(async () => {
   db = await migratedDatabase();
+  await db.rows(`insert into shards (name, schema_name) values ('other', 'other')`);
 });
 notifications.before.each(async () => void (await db.rows('delete from notifications')));
 notifications.after(() => db.close());
@@ -66,7 +67,7 @@ notifications('it is raised again when it is over, but not within the quiet time
   await endNotifications(db.pool, 'source_failing', [it.subject]);
   assert.is(await raise(it), 'known');
   await endNotifications(db.pool, it.kind, [it.subject, 'another']);
-  assert.equal(await readOpenNotifications(db.planes, 'default'), []);
+  assert.equal(await readOpenNotifications(db.planes), []);
   assert.is(await raise(it, { quietSeconds: 600 }), 'quiet');
   await db.rows(`update notifications set created_at = now() - interval '11 minutes'`);
   assert.is(await raise(it, { quietSeconds: 600 }), 'raised');
@@ -251,14 +252,40 @@ notifications('who has raised what is going on is known to be alive or not', asy
   const agentId = await registerAgent(db.pool, 'one', 60_000);
   const it = failing({ kind: 'source_failing' });
   await raise(it, { agentId });
-  assert.equal(await readOpenNotifications(db.planes, 'default'), [
+  assert.equal(await readOpenNotifications(db.planes), [
     { kind: 'source_failing', subject: it.subject, raiser_lives: true },
   ]);
   await deregisterAgent(db.pool, agentId);
-  assert.equal(await readOpenNotifications(db.planes, 'default'), [
+  assert.equal(await readOpenNotifications(db.planes), [
     { kind: 'source_failing', subject: it.subject, raiser_lives: false },
   ]);
 });
+
+notifications(
+  'after a move, both shards see what is going on, and an agent of the other shard with the same number did not raise it',
+  async () => {
+    const agentId = await registerAgent(db.pool, 'one', 60_000);
+    const project = await makeProject(db);
+    const it = failing({ kind: 'source_failing', projectId: project.id });
+    await raise(it, { agentId });
+    const known = (lives: boolean) => [
+      { kind: 'source_failing', subject: it.subject, raiser_lives: lives },
+    ];
+    assert.equal(await readOpenNotifications(db.planes), known(true));
+    const move = (shard: string, former: string) =>
+      db.rows(
+        `update projects set shard = $2, former_shards = array[$3], moved_at = now() where id = $1`,
+        [project.id, shard, former],
+      );
+    await move('default', 'other');
+    assert.equal(await readOpenNotifications(db.planes), known(false));
+    await move('other', 'default');
+    assert.equal(await readOpenNotifications(db.planes), known(false));
+    await db.rows(`update projects set former_shards = '{}' where id = $1`, [project.id]);
+    assert.equal(await readOpenNotifications(db.planes), []);
+    await deregisterAgent(db.pool, agentId);
+  },
+);
 
 notifications(
   'what waited for too long is given up, and what is long over is forgotten',

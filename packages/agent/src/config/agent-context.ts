@@ -23,7 +23,6 @@ export interface AgentContext {
   readonly database: Database;
   /** The data plane. The default shard has the same database as the control plane. */
   readonly shard: Shard;
-  readonly planes: Shard['planes'];
   readonly former?: FormerShards | undefined;
   readonly kv: Kv;
   readonly configCache: ConfigCache;

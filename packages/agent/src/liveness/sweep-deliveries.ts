@@ -22,10 +22,10 @@ const DELETED_SECONDS = 15 * MINUTE_SECONDS;
  * Returns a function that stops the sweeps.
  */
 export function startSweeps({
-  planes,
+  shard: { planes },
   configCache,
   log,
-}: Pick<AgentContext, 'planes' | 'configCache' | 'log'>): () => Promise<void> {
+}: Pick<AgentContext, 'shard' | 'configCache' | 'log'>): () => Promise<void> {
   const stop = new AbortController();
   let timer: NodeJS.Timeout;
   let running: Promise<void> | undefined;

@@ -20,7 +20,7 @@ import { Tallies } from './tallies.js';
 
 interface NotifierOptions extends Pick<
   AgentContext,
-  'config' | 'database' | 'planes' | 'configCache' | 'log' | 'health' | 'lease'
+  'config' | 'database' | 'shard' | 'configCache' | 'log' | 'health' | 'lease'
 > {
   /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer: Mailer | undefined;
@@ -306,8 +306,7 @@ export class Notifier {
 
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
-    const { planes } = this.options;
-    const open = await readOpenNotifications(planes, planes.shard);
+    const open = await readOpenNotifications(this.options.shard.planes);
     const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
       endpoint_failing: this.#endpoints,
       endpoint_breaker: this.#breakers,

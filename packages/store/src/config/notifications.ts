@@ -1,7 +1,7 @@
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
-import type { Planes } from '../postgres/planes.js';
+import type { ShardPlanes } from '../shards/open-shards.js';
 
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
@@ -154,18 +154,21 @@ export async function endNotifications(
 }
 
 /**
- * Returns the open notifications of a shard's failing endpoints, open circuit breakers and failing
- * sources, and whether the agent that raised each is alive.
+ * Returns the open notifications of failing endpoints, open circuit breakers and failing sources
+ * whose projects are or were on a shard, and whether the agent that raised each is alive there.
  */
-export async function readOpenNotifications({ control, data }: Planes, shard: string) {
+export async function readOpenNotifications({ control, data, shard }: ShardPlanes) {
   const { rows: open } = await control.query<{
     kind: NotificationKind;
     subject: string;
     raised_by: number | null;
   }>({
     name: 'open-notifications',
-    text: `select kind, subject, raised_by from notifications n where ended_at is null and kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
-             and not exists (select from projects p where p.id = n.project_id and p.shard <> $1)`,
+    // Each shard numbers its agents, so before a move the number was that of another agent.
+    text: `select n.kind, n.subject, case when p.moved_at > n.created_at then null else n.raised_by end as raised_by
+           from notifications n left join projects p on p.id = n.project_id
+           where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
+             and (p.id is null or $1 = any (array_prepend(p.shard, p.former_shards)))`,
     values: [shard],
   });
   if (open.length === 0) return [];
