@@ -16,6 +16,7 @@ import { Shards } from '@gateway/store/shards';
 import { WRITERS } from './delivery/wiring.js';
 import { showGauges } from './gauges.js';
 import { serveHttp } from './liveness/http-server.js';
+import { startControlUpkeep } from './liveness/maintenance.js';
 import type { Mailer } from './notifications/mailer.js';
 import { AgentPlanes } from './planes.js';
 import { COMMITTERS } from './sources/wiring.js';
@@ -61,7 +62,6 @@ export async function startAgent({
     const database = openDatabase(config.database, { poolSize, name: 'gateway-agent' });
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
-    lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
     await requireReady(database, config.database, log);
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
@@ -74,6 +74,10 @@ export async function startAgent({
       name: 'gateway-agent',
     });
     lifecycle.add('shards', () => shards.close());
+    lifecycle.add(
+      'pool series',
+      exportPoolMetrics(plugins.meter, () => shards.all),
+    );
     const pace = new ProjectPace(config.limits.events_per_second);
     const planes = new AgentPlanes({
       shards,
@@ -100,11 +104,7 @@ export async function startAgent({
         showGauges(plugins, sandbox, () => planes.running.map(({ wiring }) => wiring)),
       );
     const { config: configCache } = planes;
-    const former = new FormerShards({
-      shards,
-      projects: configCache.projects,
-      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
-    });
+    const former = new FormerShards({ shards, configCache, config });
     const intake =
       config.agent.mode === 'retry'
         ? undefined
@@ -139,6 +139,7 @@ export async function startAgent({
       'sampler',
       startSampler({ config, plugins, database, shards, replicas, kv, log }),
     );
+    lifecycle.add('upkeep', startControlUpkeep(config, { pool: database.sessions, log }));
     lifecycle.add('pipeline', () => planes.drain());
     planes.start();
     const { consumers, lease } = wiring;

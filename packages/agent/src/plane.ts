@@ -3,8 +3,8 @@ import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
-import { exportPoolMetrics, requireReady } from '@gateway/store/postgres';
-import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
+import { requireReady } from '@gateway/store/postgres';
+import { migratedAs, type Shard, type Shards } from '@gateway/store/shards';
 import { requireKey, stopAtWrongKey } from './config/require-key.js';
 import { reportHealth } from './liveness/health.js';
 import { startMaintenance } from './liveness/maintenance.js';
@@ -35,20 +35,12 @@ export async function openPlane(
   shards: Pick<Shards, 'of'>,
   agent: AgentParts,
 ): Promise<Plane> {
-  const parts = {
-    ...agent,
-    shard,
-    health: planeHealth(agent.health, shard.name),
-    planes: shard.planes,
-  };
+  const parts = { ...agent, shard, health: planeHealth(agent.health, shard.name) };
   const { config, log, database, plugins, open } = parts;
   const lifecycle = new Lifecycle(log);
   const close = () => lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 });
   try {
-    const name = shard.name === DEFAULT_SHARD ? undefined : shard.name;
-    if (name !== undefined)
-      lifecycle.add('pool series', exportPoolMetrics(plugins.meter, shard.database));
-    await requireReady(shard.database, shard.settings, log, name);
+    await requireReady(shard.database, shard.settings, log, migratedAs(shard));
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       eventLoopMs: config.limits.event_loop_ms,
@@ -56,11 +48,7 @@ export async function openPlane(
       shard: shard.name,
       log,
     });
-    const former = new FormerShards({
-      shards,
-      projects: configCache.projects,
-      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
-    });
+    const former = new FormerShards({ shards, configCache, config });
     const wiring = wirePlane({ ...parts, configCache, former });
     lifecycle.add('config cache', () => configCache.close());
     await configCache.start();
@@ -83,8 +71,7 @@ export async function openPlane(
     lifecycle.add(
       'maintenance',
       await startMaintenance(config, {
-        planes: { control: database.sessions, data: sessions },
-        shard: name,
+        planes: { shard: shard.name, control: database.sessions, data: sessions },
         log,
         meter: plugins.meter,
         isMailing: wiring.notifier.isMailing,

@@ -71,7 +71,6 @@ export async function startServer({
     const database = openDatabase(config.database, pools);
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
-    lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
     // The server starts and works without KV.
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
@@ -88,6 +87,10 @@ export async function startServer({
     const { open } = seals;
     const shards = await openShards(database, { settings: config.database, open, ...pools }, log);
     lifecycle.add('shards', () => shards.close());
+    lifecycle.add(
+      'pool series',
+      exportPoolMetrics(plugins.meter, () => shards.all.all),
+    );
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
@@ -106,11 +109,7 @@ export async function startServer({
     );
     const pace = new ProjectPace(config.limits.events_per_second);
     const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
-    const former = new FormerShards({
-      shards: shards.all,
-      projects: configCache.projects,
-      idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
-    });
+    const former = new FormerShards({ shards: shards.all, configCache, config });
     const writer = new ShardedWriter({
       shardOf: shardFinder(configCache, database),
       writerOf: async (shard) => {

@@ -119,10 +119,15 @@ meter('series that name nothing of a user are never folded: their label sets are
   const { metrics, of } = backend();
   const it = createMeter(metrics, { labelSetsMax: 1 });
   for (const state of ['busy', 'idle', 'waiting'] as const) {
-    for (const value of [5, 2]) it.set('gateway_pool_connections', { state }, value);
+    for (const value of [5, 2])
+      it.set('gateway_pool_connections', { shard: 'default', state }, value);
   }
   for (const step of ['commit', 'record']) it.observe('gateway_step_duration_seconds', { step }, 1);
-  assert.equal(of('gateway_pool_connections'), { busy: 2, idle: 2, waiting: 2 });
+  assert.equal(of('gateway_pool_connections'), {
+    'default busy': 2,
+    'default idle': 2,
+    'default waiting': 2,
+  });
   assert.equal(of('gateway_step_duration_seconds'), { commit: 1, record: 1 });
   assert.equal(of('gateway_metrics_folded'), {}, 'and nothing says that they were');
 });

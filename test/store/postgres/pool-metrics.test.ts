@@ -37,24 +37,32 @@ uses('connections of both pools are busy or idle, and askers without one wait', 
 });
 
 uses(
-  'parts of the gateway in one process are shown together, and one that has ended is gone',
+  'parts of the gateway in one process are shown together for each shard, and what has ended is gone',
   async () => {
     const kept = keptMetrics();
-    const [one, two] = [0, 1].map(() =>
+    const [one, two, other] = [0, 1, 2].map(() =>
       openDatabase({ scheme: 'postgres', ...connectionOf(db.url) }, { poolSize: 1, name: 'test' }),
     );
     try {
-      const stops = [one!, two!].map((each) => exportPoolMetrics(kept.meter, each));
+      const stops = [one!, two!].map((each) =>
+        exportPoolMetrics(kept.meter, () => [{ name: 'default', database: each }]),
+      );
+      const shards = [{ name: 'other', database: other! }];
+      stops.push(exportPoolMetrics(kept.meter, () => shards));
       await one!.pool.query('select 1');
       await two!.pool.query('select 1');
       await kept.scrape();
-      assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 2);
+      assert.is(kept.value('gateway_pool_connections', { shard: 'default', state: 'idle' }), 2);
+      assert.is(kept.value('gateway_pool_connections', { shard: 'other', state: 'idle' }), 0);
       stops[0]!();
+      shards.pop();
       await kept.scrape();
-      assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 1);
+      const gone = { shard: 'other', state: 'idle' };
+      assert.is(kept.value('gateway_pool_connections', gone), undefined);
+      assert.is(kept.value('gateway_pool_connections', { shard: 'default', state: 'idle' }), 1);
       stops[1]!();
     } finally {
-      await Promise.all([one!.close(), two!.close()]);
+      await Promise.all([one!, two!, other!].map((each) => each.close()));
     }
   },
 );

@@ -122,7 +122,7 @@ export const series = {
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Response time of the management API.' },
   gateway_api_login_failures_total: { type: 'counter', labels: ['credential', 'outcome'],
     help: 'Failed logins to the management API and failed requests to HTTP sources, by credential (basic, bearer: a key of the process, key: a stored API key, session, password, invitation, oidc, source: a password or key of an HTTP source, signature) and outcome: wrong, or locked_out (refused without a check after too many failures).' },
-  gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (callers without one).' },
+  gateway_pool_connections: { type: 'gauge', labels: ['shard', 'state'], help: 'Connections to Postgres of this process by shard: busy, idle, and waiting (callers without one).' },
   gateway_replica_lag_seconds: { type: 'gauge', labels: ['replica'],
     help: 'Age of the data of a read replica, at most. Absent until it is known; grows while the replica is away.' },
   gateway_replica_reads_total: { type: 'counter', labels: ['server'],

@@ -1,3 +1,4 @@
+import type { Config } from '@gateway/core/config';
 import { readArrivals, readKnown, type EventRef, type MaybeKnown } from '@gateway/store/events';
 import type { Shards } from '@gateway/store/shards';
 import type { ReadyMessage } from '../message/ready-message.js';
@@ -13,8 +14,8 @@ const AHEAD_MS = 25 * 3_600_000;
 
 interface FormerShardsOptions {
   readonly shards: Pick<Shards, 'of'>;
-  readonly projects: { get(id: string): Project | undefined };
-  readonly idempotencyWindowSeconds: number;
+  readonly configCache: { readonly projects: { get(id: string): Project | undefined } };
+  readonly config: Pick<Config, 'ingest'>;
 }
 
 /**
@@ -33,7 +34,7 @@ export class FormerShards {
   async known(messages: readonly ReadyMessage[]): Promise<ReadonlySet<string>> {
     const ofShard = new Map<string, MaybeKnown[]>();
     for (const { projectId, events, quarantined } of messages) {
-      const project = this.options.projects.get(projectId);
+      const project = this.#project(projectId);
       if (!project || project.formerShards.length === 0) continue;
       const asked = [
         ...events,
@@ -65,14 +66,18 @@ export class FormerShards {
 
   /** Returns the pools of a project's former shards. */
   pools(projectId: string) {
-    const { formerShards = [] } = this.options.projects.get(projectId) ?? {};
+    const { formerShards = [] } = this.#project(projectId) ?? {};
     return formerShards.map((name) => this.#pool(name));
   }
 
   #maybeKnown({ occurredAtMs, idempotencyKey }: MaybeKnown, movedAtMs: number): boolean {
     if (occurredAtMs <= movedAtMs + AHEAD_MS) return true;
-    const { idempotencyWindowSeconds: seconds } = this.options;
+    const { idempotency_window_seconds: seconds } = this.options.config.ingest;
     return idempotencyKey !== null && Date.now() <= movedAtMs + seconds * 1000 + AHEAD_MS;
+  }
+
+  #project(id: string) {
+    return this.options.configCache.projects.get(id);
   }
 
   #pool(name: string) {

@@ -244,28 +244,37 @@ export function poolUsage({
   };
 }
 
+/** Returns the databases that are open now, with the shards that they are of. */
+type OpenPools = () => readonly { readonly name: string; readonly database: Pools }[];
+
 /**
  * The databases exported to each meter. An agent and a server in one process share the meter, but
  * not the pools.
  */
-const exported = new WeakMap<Meter, Set<Pools>>();
+const exported = new WeakMap<Meter, Set<OpenPools>>();
 
 /**
- * Exports the pool connection counts, read at each exposition. Returns a function that stops the
- * export.
+ * Exports the pool connection counts of each shard, read at each exposition. Returns a function that
+ * stops the export.
  */
-export function exportPoolMetrics(meter: Meter, database: Pools): () => void {
-  const databases = exported.get(meter) ?? new Set();
-  exported.set(meter, databases.add(database));
+export function exportPoolMetrics(meter: Meter, open: OpenPools): () => void {
+  const all = exported.get(meter) ?? new Set();
+  exported.set(meter, all.add(open));
   const stop = meter.collect(() => {
-    const usages = [...databases].map(poolUsage);
-    for (const state of ['busy', 'idle', 'waiting'] as const) {
-      const n = usages.reduce((sum, usage) => sum + usage[state], 0);
-      meter.set('gateway_pool_connections', { state }, n);
+    const databases = [...all].flatMap((each) => each());
+    meter.clear('gateway_pool_connections');
+    for (const shard of new Set(databases.map(({ name }) => name))) {
+      const usages = databases
+        .filter(({ name }) => name === shard)
+        .map(({ database }) => poolUsage(database));
+      for (const state of ['busy', 'idle', 'waiting'] as const) {
+        const n = usages.reduce((sum, usage) => sum + usage[state], 0);
+        meter.set('gateway_pool_connections', { shard, state }, n);
+      }
     }
   });
   return () => {
-    databases.delete(database);
+    all.delete(open);
     stop();
   };
 }

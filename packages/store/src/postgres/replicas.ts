@@ -89,7 +89,10 @@ export class Replicas {
     const { meter } = this.#given;
     const tick = () => this.check().then(() => CHECK_MS);
     this.#stops.push(
-      ...this.#replicas.map(({ database }) => exportPoolMetrics(meter, database)),
+      // Replicas are of the database of the settings, which is the default shard.
+      exportPoolMetrics(meter, () =>
+        this.#replicas.map(({ database }) => ({ name: 'default', database })),
+      ),
       repeat(tick, { afterMs: CHECK_MS, retryMs: CHECK_MS, failed: () => undefined }),
       meter.collect(() => {
         for (const { address: replica, lagSeconds } of this.states)
