@@ -4,7 +4,7 @@ import type { InstanceSetting, Project } from '@gateway/client';
 import { matching, textOf } from '#dashboard/pages/instance/settings';
 import { configOf, draftOf } from '#dashboard/pages/project/project-draft';
 import { until } from '../support/until.js';
-import { press } from './browser.js';
+import { inspect, press } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const instance = suite('dashboard/instance');
@@ -106,6 +106,55 @@ instance('a shard is added, drained and removed, and a wrong one is explained', 
   await page.getByRole('button', { name: 'Remove the shard s2' }).click();
   await page.getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByText('The shard s2 was removed.').waitFor();
+  await close();
+});
+
+instance('a project is moved to a shard that takes projects, or its error is shown', async () => {
+  const { uid: projectId } = await scene.client.projects.create({ name: 'Moving' });
+  const { uid: other } = await scene.client.projects.create({ name: 'Staying' });
+  for (const name of ['s3', 's4']) await scene.client.shards.create({ name, schema: name });
+  await scene.client.shards.update('s4', { is_draining: true });
+  const { page, close } = await scene.open('/overview');
+  await page.goto(`${scene.api.url}/instance?tab=shards`);
+  await page.getByRole('button', { name: 'Move project…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Move project' });
+  const submit = dialog.getByRole('button', { name: 'Move project', exact: true });
+  await dialog.getByText('Nothing is lost or accepted twice.').waitFor();
+  assert.ok(await submit.isDisabled());
+  await dialog.getByLabel('Project', { exact: true }).selectOption('Moving');
+  await dialog.getByText('It is on the shard default.').waitFor();
+  const target = dialog.getByLabel('To the shard');
+  assert.equal(await target.getByRole('option').allInnerTexts(), ['s3', 'Choose a shard']);
+  await target.selectOption('s3');
+  await inspect(page, 'move-project');
+  // The lock that a move needs is held, so that the move is seen under way.
+  const { pool } = scene.api.db;
+  const holder = await pool.connect();
+  await holder.query('begin; lock table moved_projects in access share mode');
+  await submit.click();
+  await dialog.getByText('The project is moving.').waitFor();
+  await holder.query('rollback');
+  holder.release();
+  await page.getByText('New events of Moving go to s3.').waitFor();
+  await page.getByRole('row', { name: /^s3 ready .* schema s3 1 0/ }).waitFor();
+  await page.getByRole('row', { name: /^default ready .* 1 moved away/ }).waitFor();
+  assert.is((await scene.client.projects.get(projectId)).shard, 's3');
+
+  await page.getByRole('button', { name: 'Move project…' }).click();
+  await dialog.getByLabel('Project', { exact: true }).selectOption('Another project, by ID');
+  await dialog
+    .getByLabel('Project ID')
+    .fill(other.replace(/.$/, (last) => (last === '0' ? '1' : '0')));
+  await target.selectOption('s3');
+  await submit.click();
+  await dialog.getByText(/^Project \S+ not found/).waitFor();
+  await dialog.getByLabel('Project ID').fill(other);
+  await submit.click();
+  await page
+    .getByText(/New events of .+ go to s3\./)
+    .nth(1)
+    .waitFor();
+  assert.is((await scene.client.projects.get(other)).shard, 's3');
   await close();
 });
 

@@ -139,6 +139,7 @@ pictures.before(async () => {
     people: '/people',
     audit: '/audit',
     'instance-health': '/instance',
+    'instance-shards': '/instance?tab=shards',
     'instance-settings': '/instance?tab=settings',
     'instance-plugins': '/instance?tab=plugins',
     account: '/account',

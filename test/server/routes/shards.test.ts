@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
 import { registerAgent } from '#store/deliveries/agents';
 import { openUrl } from '../../store/migrated.js';
 import { database } from '../../support/database.js';
@@ -43,7 +44,8 @@ shards('a shard is added, and wrong places are refused', async () => {
   assert.ok(bytes > 0 && created_at);
   assert.equal(shown, {
     ...{ name: 'big', host, port, database: name, schema: null, is_citus: false },
-    ...{ is_draining: false, state: 'ready', reason: null, projects: 0, events_per_day: 0 },
+    ...{ is_draining: false, state: 'ready', reason: null, projects: 0, former_projects: 0 },
+    events_per_day: 0,
   });
   assert.is((await api.call('POST', '/shards', { ...big, name: 'other' })).status, 409);
   assert.is((await api.call('POST', '/shards', { name: 'nowhere' })).status, 400);
@@ -88,6 +90,32 @@ shards('a new project gets the ready shard with the fewest events, then projects
   await api.db.rows('update users set is_instance_admin = false');
   assert.is((await api.call('POST', '/projects', { name: 'new', shard: 'big' })).status, 403);
   await api.db.rows('update users set is_instance_admin = true');
+});
+
+shards('a project is moved, and its former shard still counts it', async () => {
+  const { uid, shard } = (await api.call('POST', '/projects', { name: 'moved' })).body.data;
+  const to = shard === 'big' ? 'default' : 'big';
+  const counts = async (name: string) => {
+    const { projects, former_projects: former } = (await api.call('GET', `/shards/${name}`)).body
+      .data;
+    return [projects as number, former as number];
+  };
+  const [[from = 0], [into = 0]] = [await counts(shard), await counts(to)];
+  const move = (name: string, id: string) => api.call('PUT', `/shards/${name}/projects/${id}`);
+  assert.is((await move('none', uid)).status, 404);
+  assert.is((await move(to, newId())).status, 404);
+  assert.is((await move(to, uid)).body.data.name, to);
+  assert.is((await api.call('GET', `/projects/${uid}`)).body.data.shard, to);
+  assert.equal(
+    [await counts(shard), await counts(to)],
+    [
+      [from - 1, 1],
+      [into + 1, 0],
+    ],
+  );
+  await api.call('DELETE', `/projects/${uid}`);
+  assert.equal(await counts(shard), [from - 1, 0]);
+  await api.db.rows(`update projects set former_shards = '{}' where id = $1`, [uid]);
 });
 
 shards('agents of all shards are listed', async () => {

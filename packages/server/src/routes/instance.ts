@@ -6,7 +6,6 @@ import { listAgents } from '@gateway/store/deliveries';
 import { migratedAs, type Shard } from '@gateway/store/shards';
 import { accountRoute, type Route } from '../api/route.js';
 import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
-import { withShards } from './shards.js';
 
 const AGENTS_MAX = 1_000;
 
@@ -167,9 +166,10 @@ export const instanceRoutes: readonly Route[] = [
     'Shows the health of the server that answers, of its components, and of the agents of the instance.',
     { role: 'instance', data: Health, name: 'getHealth' },
     async (call) => {
+      await call.shards.refresh();
       const [{ state, components }, agents] = await Promise.all([
         call.probeHealth(),
-        withShards(call, ({ all }) => Promise.all(all.map(agentsOf))),
+        Promise.all(call.shards.all.map(agentsOf)),
       ]);
       const data = {
         server: { version: VERSION, state, components },

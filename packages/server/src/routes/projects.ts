@@ -17,7 +17,7 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import { chooseShard, DEFAULT_SHARD, requireTarget } from '@gateway/store/shards';
+import { chooseShard, requireTarget } from '@gateway/store/shards';
 import {
   accountRoute,
   accountList,
@@ -46,7 +46,6 @@ import {
   Timestamp,
 } from '../http/schema.js';
 import { settle } from './settle.js';
-import { withShards } from './shards.js';
 
 const RateLimitSchema = object({
   count: integer(
@@ -267,12 +266,11 @@ export const projectRoutes: readonly Route[] = [
 
 /** Returns the given shard, which must be ready, or the one that a new project gets. */
 async function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
-  if (shard === undefined && call.shards.all.length === 1) return DEFAULT_SHARD;
-  return withShards(call, async (shards) => {
-    if (shard === undefined) return chooseShard(call.database, shards);
-    await requireInstanceAdmin(call.caller, call);
-    return requireTarget(call.database, shards, shard);
-  });
+  const { database, shards } = call;
+  if (shard === undefined) return chooseShard(database, shards);
+  await requireInstanceAdmin(call.caller, call);
+  await shards.refresh();
+  return requireTarget(database, shards, shard);
 }
 
 /** Returns a project for a response. */

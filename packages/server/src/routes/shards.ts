@@ -6,12 +6,10 @@ import {
   readShardStates,
   removeShard,
   requireShard,
-  Shards,
 } from '@gateway/store/shards';
 import { accountRoute, type AccountCall, type Route } from '../api/route.js';
 import { integer, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
 
-const POOL_SIZE = 2;
 const PORT = 5432;
 
 const Shard = named(
@@ -33,6 +31,10 @@ const Shard = named(
     }),
     reason: nullable(Type.String(), 'Why the shard is not ready.'),
     projects: Type.Integer({ description: 'Projects whose new events the shard takes.' }),
+    former_projects: Type.Integer({
+      description:
+        'Projects that moved away. Their earlier events stay until retention deletes them.',
+    }),
     events_per_day: nullable(
       Type.Integer(),
       'Events that ended in the last 24 hours; null if the shard is not ready.',
@@ -82,32 +84,12 @@ const ChangedShard = named(
   }),
 );
 
-type ShardCall = Pick<AccountCall, 'config' | 'database' | 'sealer'>;
+type ShardCall = Pick<AccountCall, 'database' | 'shards'>;
 
-/**
- * Runs `work` with all shards as they are stored now. Requests about shards are rare, so their
- * connections are not kept.
- */
-export async function withShards<T>(
-  { config, database, sealer }: ShardCall,
-  work: (shards: Shards) => Promise<T>,
-): Promise<T> {
-  const shards = new Shards(database, {
-    settings: config.database,
-    open: sealer.open,
-    poolSize: POOL_SIZE,
-    name: 'gateway-server',
-  });
-  try {
-    await shards.refresh();
-    return await work(shards);
-  } finally {
-    await shards.close();
-  }
+async function statesOf({ database, shards }: ShardCall) {
+  await shards.refresh();
+  return readShardStates(database, shards);
 }
-
-const statesOf = (call: ShardCall) =>
-  withShards(call, (shards) => readShardStates(call.database, shards));
 
 async function stateOf(call: ShardCall, name: string) {
   const found = (await statesOf(call)).find((it) => it.name === name);
@@ -141,7 +123,6 @@ export const shardRoutes: readonly Route[] = [
         address: address ? { ...address, port, password, options } : null,
       };
       await addShard(database, given, { settings: config.database, ...sealer });
-      await call.shards.refresh();
       return { message: 'shard added', data: await stateOf(call, name) };
     },
   ),
@@ -161,9 +142,8 @@ export const shardRoutes: readonly Route[] = [
     { role: 'instance', data: Shard, name: 'moveProject' },
     async (call) => {
       const { name, project_id: projectId } = call.params as { name: string; project_id: string };
-      await withShards(call, (shards) =>
-        moveToShard(call.database, shards, { projectId, to: name }),
-      );
+      await call.shards.refresh();
+      await moveToShard(call.database, call.shards, { projectId, to: name });
       return { message: 'project moved', data: await stateOf(call, name) };
     },
   ),
@@ -173,7 +153,9 @@ export const shardRoutes: readonly Route[] = [
     { role: 'instance' },
     async (call) => {
       const name = call.params['name']!;
-      await withShards(call, (shards) => removeShard(call.database, shards, name));
+      await call.shards.refresh();
+      await removeShard(call.database, call.shards, name);
+      await call.shards.refresh();
       return { message: 'shard removed', data: null };
     },
   ),

@@ -61,7 +61,8 @@ export class Shards {
   readonly #shards = new Map<string, Shard>();
   /** The place of each shard but the default one, to notice when it changes. */
   readonly #places = new Map<string, string>();
-  #refreshing: Promise<void> | undefined;
+  #refreshing = Promise.resolve();
+  #next: Promise<void> | undefined;
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
@@ -77,14 +78,19 @@ export class Shards {
   }
 
   /**
-   * Reads the shards, opens the new ones and closes those that were removed or have another
-   * address. Connects to none. Rejects if the control plane is unreachable.
+   * Reads the shards as they are stored now, opens the new ones and closes those that were removed
+   * or have another address. Connects to none. Rejects if the control plane is unreachable.
    *
    * @throws GatewayError `not_unsealable` if a password was sealed with another key
    */
   refresh(): Promise<void> {
-    // One at a time, so that no shard is opened twice.
-    return (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+    // One at a time, so that no shard is opened twice. One that is running may have read before.
+    return (this.#next ??= this.#refreshing
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return (this.#refreshing = this.#refresh());
+      }));
   }
 
   async #refresh(): Promise<void> {

@@ -45,6 +45,8 @@ export interface ShardState {
   readonly reason: string | null;
   /** Projects whose new events it takes. */
   readonly projects: number;
+  /** Projects that moved away and may have events left here. */
+  readonly former_projects: number;
   /** Events that ended in the last 24 hours. Null if the shard is not ready. */
   readonly events_per_day: number | null;
   readonly bytes: number | null;
@@ -62,7 +64,7 @@ export async function readShardStates(control: Database, shards: Shards): Promis
       {
         ...{ name, host, port, database, schema },
         ...{ is_citus: isCitus, is_draining: isDraining, created_at: createdAt },
-        projects: projects.get(name) ?? 0,
+        ...(projects.get(name) ?? { projects: 0, former_projects: 0 }),
         ...(await conditionOf(shard, isCitus)),
       },
     ];
@@ -92,11 +94,16 @@ async function conditionOf(
   });
 }
 
-async function countProjects({ pool }: Pick<Database, 'pool'>): Promise<Map<string, number>> {
-  const { rows } = await pool.query<{ shard: string; n: number }>(
-    'select shard, count(*)::int as n from projects where deleted_at is null group by shard',
+type ProjectCounts = Pick<ShardState, 'projects' | 'former_projects'>;
+
+async function countProjects({
+  pool,
+}: Pick<Database, 'pool'>): Promise<Map<string, ProjectCounts>> {
+  const { rows } = await pool.query<ProjectCounts & { name: string }>(
+    `select s.name, count(*) filter (where s.name = p.shard)::int as projects, count(*) filter (where s.name <> p.shard)::int as former_projects
+     from projects p, unnest(array_prepend(p.shard, p.former_shards)) s(name) where p.deleted_at is null group by s.name`,
   );
-  return new Map(rows.map(({ shard, n }) => [shard, n]));
+  return new Map(rows.map(({ name, ...counts }) => [name, counts]));
 }
 
 /**
@@ -106,6 +113,7 @@ async function countProjects({ pool }: Pick<Database, 'pool'>): Promise<Map<stri
  */
 export async function chooseShard(control: Database, shards: Shards): Promise<string> {
   if (shards.all.length === 1) return DEFAULT_SHARD;
+  await shards.refresh();
   const states = await readShardStates(control, shards);
   const [best] = states
     .filter(({ state, is_draining: isDraining }) => state === 'ready' && !isDraining)

@@ -9,6 +9,7 @@ import { fieldError, TextField } from '../../components/field.js';
 import { ActionButton, ConfirmButton, FormDialog } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
 import { capital } from '../../format/text.js';
+import { MoveProject } from './move-project.js';
 
 type Row = Shard & { readonly uid: string };
 
@@ -16,14 +17,24 @@ const LIVE_MS = 10_000;
 const MIB = 2 ** 20;
 const TONES: Readonly<Record<Shard['state'], Tone>> = { ready: 'ok', behind: 'warn', away: 'bad' };
 
-/** Shows the shards with their load and state. Adds, drains and removes them. */
+/** Shows the shards with their load and state. Adds, drains and removes them, and moves projects. */
 export function Shards() {
-  const [isAdding, setAdding] = useState(false);
+  const [dialog, setDialog] = useState<'add' | 'move'>();
+  const close = () => setDialog(undefined);
   const shards = useResource('instance shards', (signal) => accountApi().shards.list({ signal }), {
     everyMs: LIVE_MS,
   });
+  const all = shards.data?.content ?? [];
   return (
-    <Panel title="Shards" actions={<Button onPress={() => setAdding(true)}>Add shard…</Button>}>
+    <Panel
+      title="Shards"
+      actions={
+        <span class="page-actions">
+          {all.length > 1 && <Button onPress={() => setDialog('move')}>Move project…</Button>}
+          <Button onPress={() => setDialog('add')}>Add shard…</Button>
+        </span>
+      }
+    >
       <p class="muted">
         A shard holds the events and deliveries of some projects. A new project gets the shard with
         the fewest events in the last 24 hours.
@@ -37,7 +48,8 @@ export function Shards() {
           />
         )}
       </Loaded>
-      {isAdding && <AddShard onDone={shards.refresh} onClose={() => setAdding(false)} />}
+      {dialog === 'add' && <AddShard onDone={shards.refresh} onClose={close} />}
+      {dialog === 'move' && <MoveProject shards={all} onDone={shards.refresh} onClose={close} />}
     </Panel>
   );
 }
@@ -62,7 +74,14 @@ const columnsOf = (refresh: () => void): readonly TableColumn<Row>[] => [
       </>
     ),
   },
-  { name: 'Projects', cell: ({ projects }) => projects },
+  {
+    name: 'Projects',
+    cell: ({ projects, former_projects: former }) => (
+      <>
+        {projects} {former > 0 && <span class="muted">{former} moved away</span>}
+      </>
+    ),
+  },
   { name: 'Events in 24 hours', cell: ({ events_per_day: events }) => events ?? '' },
   {
     name: 'Size',

@@ -1,0 +1,89 @@
+import type { Shard } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
+import { api } from '../../api/client.js';
+import { toast } from '../../components/feedback.js';
+import { byName, Select, TextField } from '../../components/field.js';
+import { FormDialog } from '../../components/form.js';
+import { projects, readProjects } from '../../session/session.js';
+
+/** The choice of a project that the session does not list, such as one of another organisation. */
+const BY_ID = 'by ID';
+
+/** Moves a project to a shard that takes new projects, after a description of what happens. */
+export function MoveProject({
+  shards,
+  onDone,
+  onClose,
+}: {
+  shards: readonly Shard[];
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  const [{ chosen, typed, to }, setValues] = useState({ chosen: '', typed: '', to: '' });
+  const set = (field: string) => (value: string) =>
+    setValues((before) => ({ ...before, [field]: value }));
+  const known = projects.value ?? [];
+  const project = known.find(({ uid }) => uid === (chosen === BY_ID ? typed.trim() : chosen));
+  const id = project?.uid ?? typed.trim();
+  const targets = shards.filter(
+    ({ name, state, is_draining: isDraining }) =>
+      state === 'ready' && !isDraining && name !== project?.shard,
+  );
+  const isTarget = targets.some(({ name }) => name === to);
+  const action = useAction(async () => {
+    await api(id).shards.moveProject(to);
+    const name = project?.name ?? 'the project';
+    toast(
+      project
+        ? `New events of ${name} go to ${to}. Earlier ones stay on ${project.shard} until retention deletes them.`
+        : `New events of ${name} go to ${to}.`,
+    );
+    onDone();
+    onClose();
+    await readProjects();
+  });
+  return (
+    <FormDialog
+      title="Move project"
+      verb="Move project"
+      isReady={id !== '' && isTarget}
+      action={action}
+      onClose={onClose}
+    >
+      <Select
+        label="Project"
+        options={[...byName(known), [BY_ID, 'Another project, by ID']]}
+        other="Choose a project"
+        value={chosen}
+        onChange={set('chosen')}
+        hint={project && `It is on the shard ${project.shard}.`}
+      />
+      {chosen === BY_ID && (
+        <TextField label="Project ID" value={typed} onChange={set('typed')} isMono hasFocus />
+      )}
+      <Select
+        label="To the shard"
+        options={targets.map(({ name }) => [name, name])}
+        other={targets.length > 0 ? 'Choose a shard' : 'No other shard is ready'}
+        value={isTarget ? to : ''}
+        onChange={set('to')}
+        hint="Only shards that are ready and not draining take projects."
+      />
+      <p>
+        New events go to the new shard as soon as the move ends, usually within a second. They wait
+        until then.
+      </p>
+      <p>
+        The former shard delivers what it has. Lists, searches and replays keep reading it until
+        retention has deleted its last event of the project. Nothing is lost or accepted twice.
+        Messages that a broker delivers again wait while the former shard is away.
+      </p>
+      {action.isRunning && (
+        <p class="muted" role="status">
+          The project is moving. Its new events wait until the move ends.
+        </p>
+      )}
+    </FormDialog>
+  );
+}
