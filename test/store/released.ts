@@ -230,6 +230,6 @@ async function useAll(db: Database): Promise<void> {
     { projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 },
   ]);
   await applyPendingDeltas(pool);
-  await runMaintenance(bothPlanes({ pool }));
+  await runMaintenance({ ...bothPlanes({ pool }), shard: 'default' });
   await deregisterAgent(pool, agent);
 }

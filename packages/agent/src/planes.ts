@@ -3,7 +3,7 @@ import { backoffMs } from '@gateway/core/process';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import type { ConfigCache, IntakeConfig } from '@gateway/ingest/routing/config-cache';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
-import { finishMoves, forgetFormerShard, type Shard, type Shards } from '@gateway/store/shards';
+import { finishMoves, type Shard, type Shards } from '@gateway/store/shards';
 import { openPlane, type Plane } from './plane.js';
 import type { AgentParts } from './wiring.js';
 
@@ -185,18 +185,16 @@ export class AgentPlanes {
     if (!this.#isClosed) slot.plane.start();
   }
 
-  /** Ends moves of projects that another process has begun, and forgets those that are over. */
-  async #finishMoves({ name, database }: Shard): Promise<void> {
+  /** Ends moves of projects that another process has begun. */
+  async #finishMoves({ name, planes }: Shard): Promise<void> {
     const { shards, parts } = this.options;
-    const planes = { control: parts.database.pool, data: database.pool };
     try {
-      const moved = await finishMoves(planes, name, (to) => shards.of(to).database.pool);
+      const moved = await finishMoves(planes, (to) => shards.of(to).database.pool);
       if (moved > 0)
         parts.log.info(
           { shard: name, projects: moved },
           'The move of projects to other shards is ended.',
         );
-      await forgetFormerShard(planes, name);
     } catch (error) {
       parts.log.debug({ shard: name, error }, 'Moves of projects could not be looked for.');
     }

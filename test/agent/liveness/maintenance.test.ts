@@ -4,8 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { createMeter } from '#core/metrics/meter';
-import { startMaintenance } from '#agent/liveness/maintenance';
-import { bothPlanes } from '#store/postgres/planes';
+import { startControlUpkeep, startMaintenance } from '#agent/liveness/maintenance';
 import { acceptEvents } from '#store/events/events';
 import { batch, newEvent, pendingEvent } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
@@ -42,7 +41,7 @@ maintenance(
     const { log, lines } = keptLog();
     const kept = keptMetrics();
     const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-      planes: bothPlanes(db),
+      planes: db.planes,
       log,
       meter: kept.meter,
       isMailing: false,
@@ -87,7 +86,7 @@ maintenance(
     const { log, lines } = keptLog();
     const kept = keptMetrics();
     const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-      planes: bothPlanes(db),
+      planes: db.planes,
       log,
       meter: kept.meter,
       isMailing: false,
@@ -122,7 +121,7 @@ maintenance('a retention that fails is counted, and told with its reason', async
   const { log, lines } = keptLog();
   const kept = keptMetrics();
   const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
-    planes: bothPlanes(db),
+    planes: db.planes,
     log,
     meter: kept.meter,
     isMailing: false,
@@ -147,7 +146,7 @@ maintenance(
       const kept = keptMetrics();
       const settings = { retention: { days: 7 }, archive };
       const stop = await startMaintenance(agentConfig(db.url, settings), {
-        planes: bothPlanes(db),
+        planes: db.planes,
         log,
         meter: kept.meter,
         isMailing: false,
@@ -180,6 +179,21 @@ maintenance(
   },
 );
 
+maintenance('what is old in the control plane is deleted once for all shards', async () => {
+  await db.rows(
+    `insert into idempotent_requests (caller_id, key, request_hash, created_at) values ('old', 'a', '', now() - interval '9 days'), ('new', 'a', '', now())`,
+  );
+  const { log, lines } = keptLog();
+  const config = agentConfig(db.url);
+  const stop = startControlUpkeep(config, { pool: db.sessions, log });
+  await until('the old one to be deleted', async () => {
+    const rows = await db.rows<{ caller_id: string }>('select caller_id from idempotent_requests');
+    return rows.length === 1 && rows[0]!.caller_id === 'new';
+  });
+  await stop();
+  assert.equal(lines, []);
+});
+
 maintenance('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
@@ -187,7 +201,7 @@ maintenance('with retention.enabled off nothing is dropped', async () => {
   const stop = await startMaintenance(
     agentConfig(db.url, { retention: { days: 1, enabled: false } }),
     {
-      planes: bothPlanes(db),
+      planes: db.planes,
       log,
       meter: createMeter(undefined),
       isMailing: false,

@@ -9,6 +9,7 @@ const outages = suite('store/deliveries/endpoint-outages');
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 outages.before(async () => {
   db = await migratedDatabase();
+  await db.rows(`insert into shards (name, schema_name) values ('other', 'other')`);
 });
 outages.before.each(
   async () =>
@@ -111,6 +112,18 @@ outages(
     ]);
   },
 );
+
+outages('only a shard that has attempts of the project looks at its endpoints', async () => {
+  const { projectId, attempts, run } = await made(3);
+  await attempts('failure', 1);
+  const outage = () => db.rows('select from endpoint_outages');
+  await db.rows(`update projects set shard = 'other' where id = $1`, [projectId]);
+  await run();
+  assert.is((await outage()).length, 0);
+  await db.rows(`update projects set former_shards = '{default}' where id = $1`, [projectId]);
+  await run();
+  assert.is((await outage()).length, 1);
+});
 
 outages('a project that asks for it later is warned first', async () => {
   const { attempts, pass, run } = await made(3);

@@ -5,7 +5,7 @@ import { deleteEndedKeys, findApiKey, insertApiKey, recordKeyUse } from '#store/
 import { insertAuditEntries, listAuditLog } from '#store/people/audit-log';
 import { insertOrganisation } from '#store/people/organisations';
 import { insertUser } from '#store/people/users';
-import { runMaintenance } from '#store/retention/maintenance';
+import { maintainControlPlane } from '#store/retention/maintenance';
 import { migratedDatabase } from '../migrated.js';
 
 const auditLog = suite('store/people/audit-log');
@@ -54,9 +54,9 @@ auditLog('entries older than retention.audit_days are deleted, the others stay',
         { perPage: 10, direction: 'next', sort: 'ASC' },
       )
     ).content.map(({ action }) => action);
-  await runMaintenance(db.planes, 7, 36_500);
+  await maintainControlPlane(db.pool, 36_500);
   assert.equal(await actions(), ['endpoints.create', 'endpoints.update']);
-  await runMaintenance(db.planes, 7, 1);
+  await maintainControlPlane(db.pool, 1);
   assert.equal(await actions(), ['endpoints.update']);
 });
 

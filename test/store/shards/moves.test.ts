@@ -131,9 +131,9 @@ moves('a move whose process ended in between is ended by another', async () => {
   const { projectId, shards } = await project();
   await control.rows(`insert into moved_projects values ($1, 'other')`, [projectId]);
   await empty.rows(`insert into moved_projects values ($1, 'default')`, [projectId]);
-  const planes = { control: control.pool, data: control.pool };
-  assert.ok((await finishMoves(planes, 'default', poolOf)) > 0);
-  assert.is(await finishMoves(planes, 'default', poolOf), 0);
+  const { planes } = control;
+  assert.ok((await finishMoves(planes, poolOf)) > 0);
+  assert.is(await finishMoves(planes, poolOf), 0);
   assert.equal(await shards(), { shard: 'other', former_shards: ['default'] });
   assert.is(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), 'all');
 });
@@ -143,13 +143,13 @@ moves('a former shard is forgotten when retention has left nothing there', async
   const [event] = newEvents(1, { projectId, idempotencyKey: newId() });
   await acceptEvents(control.pool, batch([event!]));
   await move('default', 'other');
-  const planes = { control: control.pool, data: control.pool };
+  const { planes } = control;
   await control.rows(`update projects set moved_at = now() - interval '3 days' where id = $1`, [
     projectId,
   ]);
-  assert.is(await forgetFormerShard(planes, 'default'), 0);
+  assert.is(await forgetFormerShard(planes), 0);
   await control.rows('delete from events where project_id = $1', [projectId]);
-  assert.is(await forgetFormerShard(planes, 'default'), 1);
+  assert.is(await forgetFormerShard(planes), 1);
   assert.equal(await shards(), { shard: 'other', former_shards: [] });
   assert.equal(
     await control.rows('select from idempotency_keys where project_id = $1', [projectId]),

@@ -1,35 +1,48 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
+import { repeat } from '@gateway/core/process';
 import { disableFailingEndpoints } from '@gateway/store/deliveries';
-import type { Planes } from '@gateway/store/postgres';
-import { runMaintenance } from '@gateway/store/retention/maintenance';
+import type { Database } from '@gateway/store/postgres';
+import { maintainControlPlane, runMaintenance } from '@gateway/store/retention/maintenance';
 import { applyRetention } from '@gateway/store/retention/retention';
+import { migratedAs, type ShardPlanes } from '@gateway/store/shards';
 import { archiveOf } from './archive.js';
 
 const INTERVAL_MS = 3_600_000;
 
 /**
- * Runs maintenance now and every hour: creates partitions and, with `retention.enabled`, deletes
+ * Deletes what is old in the control plane, now and every hour. Returns a function that stops it.
+ */
+export function startControlUpkeep(
+  { retention: { audit_days: auditDays } }: Pick<Config, 'retention'>,
+  { pool, log }: { readonly pool: Database['sessions']; readonly log: Log },
+): () => Promise<void> {
+  return repeat(() => maintainControlPlane(pool, auditDays).then(() => INTERVAL_MS), {
+    retryMs: INTERVAL_MS,
+    failed: (error) =>
+      log.warn(
+        { error },
+        'Old sessions, issues and audit entries could not be deleted; the next try is in an hour.',
+      ),
+  });
+}
+
+/**
+ * Runs the maintenance of a shard now and every hour: creates partitions and, with `retention.enabled`, deletes
  * old days in the background. Rejects if the first run cannot create partitions. Returns a function
  * that stops the maintenance. Also disables the endpoints of projects that ask for it
  * (`disable_after_days`).
  */
 export async function startMaintenance(
-  {
-    archive: archiveSettings,
-    retention: { enabled, days, audit_days },
-  }: Pick<Config, 'archive' | 'retention'>,
+  { archive: archiveSettings, retention: { enabled, days } }: Pick<Config, 'archive' | 'retention'>,
   {
     planes,
-    shard,
     log,
     meter,
     isMailing,
   }: {
-    planes: Planes;
-    /** The name of the shard; undefined for the default one. */
-    shard?: string | undefined;
+    planes: ShardPlanes;
     log: Log;
     meter: Meter;
     isMailing: boolean;
@@ -38,7 +51,7 @@ export async function startMaintenance(
   const stop = new AbortController();
   const { signal } = stop;
   const maintain = async () => {
-    const { missing } = await runMaintenance(planes, undefined, audit_days);
+    const { missing } = await runMaintenance(planes);
     if (missing.length > 0)
       log.warn(
         { days: missing },
@@ -61,7 +74,9 @@ export async function startMaintenance(
   // The counters start at zero, so that the first increase is visible.
   const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
-  const archive = enabled ? archiveOf(archiveSettings, { shard, log, meter, signal }) : undefined;
+  const archive = enabled
+    ? archiveOf(archiveSettings, { shard: migratedAs({ name: planes.shard }), log, meter, signal })
+    : undefined;
   const retain = async () => {
     try {
       const { dropped, unfinished, kept, locked, rowsDeleted, notArchived } = await applyRetention(

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
+import type { Querier } from '../postgres/connection.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
@@ -301,7 +302,7 @@ export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date
 }
 
 /** Deletes sessions one day, and portal links one week, after they expire or are revoked. */
-export async function deleteEndedKeys(pool: pg.Pool): Promise<void> {
+export async function deleteEndedKeys(pool: Querier): Promise<void> {
   for (const [type, age] of [
     ['session', '1 day'],
     ['portal', '7 days'],

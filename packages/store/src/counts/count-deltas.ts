@@ -5,7 +5,8 @@ import { repeat } from '@gateway/core/process';
 import { ADD_ACTIVITY, PROJECT } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
-import { controlBeside, type Planes } from '../postgres/planes.js';
+import { controlBeside } from '../postgres/planes.js';
+import type { ShardPlanes } from '../shards/open-shards.js';
 
 /*
  * The statement that finishes rows also counts them: it inserts a row of count_changes per project,
@@ -227,14 +228,14 @@ const OF_ENDPOINTS = ['event_delivery_counts', 'delivery_attempt_counts', 'activ
 const OF_PROJECTS = [...OF_ENDPOINTS, 'event_counts', 'backlog_samples'];
 
 /**
- * Deletes the counts of endpoints and projects deleted over an hour ago. Does nothing while another
- * process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
+ * Deletes the counts, on a shard, of endpoints and projects deleted over an hour ago. Does nothing
+ * while another process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
  */
-export async function deleteOldCounts(planes: Planes): Promise<void> {
+export async function deleteOldCounts(planes: ShardPlanes): Promise<void> {
   await withAdvisoryLock(planes.data, COUNTS_LOCK, async (client) => {
     const control = controlBeside(planes, client);
     for (let [project, endpoint, more] = [PROJECT, PROJECT, true]; more;) {
-      const deleted = await readDeleted(control, [project, endpoint]);
+      const deleted = await readDeleted(control, planes.shard, [project, endpoint]);
       const projects = deleted.flatMap((it) => (it.endpoint === PROJECT ? it.project : []));
       const endpoints = deleted.filter((it) => it.endpoint !== PROJECT);
       for (const table of OF_PROJECTS)
@@ -250,16 +251,21 @@ export async function deleteOldCounts(planes: Planes): Promise<void> {
   });
 }
 
-/** Returns the next deleted projects, with the endpoint `PROJECT`, and endpoints. No lock. */
+/**
+ * Returns the next deleted projects that are or were on a shard, with the endpoint `PROJECT`, and
+ * endpoints. Takes no lock.
+ */
 async function readDeleted(
   control: Querier,
+  shard: string,
   after: readonly [project: string, endpoint: string],
 ): Promise<{ project: string; endpoint: string }[]> {
   const { rows } = await control.query<{ project: string; endpoint: string }>(
-    `select * from (
-       select id as project, '${PROJECT}'::uuid as endpoint, deleted_at from projects union all select project_id, id, deleted_at from endpoints
+    `with p as (select id, deleted_at from projects where $3 = any (array_prepend(shard, former_shards)))
+     select * from (
+       select id as project, '${PROJECT}'::uuid as endpoint, deleted_at from p union all select p.id, e.id, e.deleted_at from p join endpoints e on e.project_id = p.id
      ) d where deleted_at < now() - interval '1 hour' and (project, endpoint) > ($1, $2) order by project, endpoint limit ${DELETED}`,
-    [...after],
+    [...after, shard],
   );
   return rows;
 }

@@ -7,6 +7,7 @@ import {
   type PageResult,
 } from '../pagination/page.js';
 import { batchRows, batchTexts, timeAt } from '../postgres/columns.js';
+import type { Querier } from '../postgres/connection.js';
 
 /**
  * The maximum number of kinds of error of an endpoint that are issues of their own. Endpoints choose
@@ -229,7 +230,7 @@ export async function muteIssue(
  * Deletes the issues of deleted endpoints and projects, those resolved 30 days ago, and those that
  * were muted and not seen for a year.
  */
-export async function deleteOldIssues(pool: Pool): Promise<void> {
+export async function deleteOldIssues(pool: Querier): Promise<void> {
   await pool.query(
     `delete from issues i where (muted_at is null and resolved_at < now() - interval '${RESOLVED_DAYS} days') or last_seen_at < now() - interval '${MUTED_DAYS} days'
        or not exists (select from endpoints n join projects p on p.id = n.project_id where n.id = i.endpoint_id and n.deleted_at is null and p.deleted_at is null)`,

@@ -3,7 +3,7 @@ import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
 import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 import type { Querier } from '../postgres/connection.js';
-import type { Planes } from '../postgres/planes.js';
+import { controlBeside, type Planes } from '../postgres/planes.js';
 import type { Replicas } from '../postgres/replicas.js';
 
 export interface SampleTime {
@@ -76,8 +76,7 @@ export async function takeSample(
     await client.query(
       `begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`,
     );
-    // The pool may have no further connection.
-    const control = planes.control === data ? client : planes.control;
+    const control = controlBeside(planes, client);
     const read = (beside: pg.PoolClient) =>
       readQueueSample(client, beside, { control, timeoutMs, countsMax });
     const onPrimary = async () => {

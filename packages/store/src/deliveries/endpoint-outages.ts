@@ -3,6 +3,7 @@ import { newId } from '@gateway/core/events';
 import { deactivateEndpoint, heard, waiting } from '../config/index.js';
 import { PROJECT } from '../counts/activity.js';
 import type { Planes } from '../postgres/planes.js';
+import type { ShardPlanes } from '../shards/open-shards.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
 /** The failed attempts of the last week, below which an endpoint is not disabled. */
@@ -21,12 +22,15 @@ const CHANGED = `
     where e.project_id = o.project_id and e.id = o.endpoint_id and e.status = 'active' and e.updated_at <= o.since
       and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`;
 
-/** Reads the next active endpoints of projects with `disable_after_days`, with their known outages. */
+/**
+ * Reads the next active endpoints of projects with `disable_after_days` that are or were on a shard,
+ * with their known outages.
+ */
 const ENDPOINTS = `
   select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
   from projects p join endpoints e on e.project_id = p.id left join endpoint_outages o on o.project_id = e.project_id and o.endpoint_id = e.id
   where p.config ->> 'disable_after_days' is not null and p.deleted_at is null and e.status = 'active' and e.deleted_at is null
-    and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
+    and $3 = any (array_prepend(p.shard, p.former_shards)) and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
 
 /*
  * Finds since when endpoints have only failed: since their known outage, unless an attempt has
@@ -64,20 +68,21 @@ export interface DisabledEndpoint {
 /**
  * Disables the endpoints of projects with `disable_after_days` that have only failed for so long,
  * and warns before. Counts from the first failure after the last success or change of the endpoint,
- * by the activity of each endpoint, not by its deliveries. Returns the disabled ones. Safe to run
- * in several agents at once.
+ * by the activity of each endpoint on the shard, not by its deliveries. Returns the disabled ones.
+ * Safe to run in several agents at once.
  */
 export async function disableFailingEndpoints(
-  planes: Planes,
+  planes: ShardPlanes,
   isMailed: boolean,
 ): Promise<DisabledEndpoint[]> {
-  const { control } = planes;
+  const { control, shard } = planes;
   await control.query(CHANGED);
   const disabled = [];
   for (let after: EndpointKey | undefined = FIRST; after;) {
     const { rows }: { rows: ActiveEndpoint[] } = await control.query<ActiveEndpoint>(ENDPOINTS, [
       after.project_id,
       after.endpoint_id,
+      shard,
     ]);
     const lasting = await recordOutages(planes, rows);
     if (lasting.length > 0) {

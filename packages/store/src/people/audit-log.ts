@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { idBound } from '../pagination/log-page.js';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
+import type { Querier } from '../postgres/connection.js';
 
 const BATCH = 5_000;
 
@@ -77,7 +77,7 @@ export function listAuditLog(
 }
 
 /** Deletes entries older than `days`, in batches to keep locks short. */
-export async function deleteOldAuditEntries(pool: pg.Pool, days: number): Promise<void> {
+export async function deleteOldAuditEntries(pool: Querier, days: number): Promise<void> {
   const before = idBound(Math.max(0, Date.now() - days * 86_400_000), '0');
   for (;;) {
     const { rowCount } = await pool.query(

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Querier } from '../postgres/connection.js';
 
 /** The maximum duration of a request. An older request without an answer was interrupted. */
 const RUN_SECONDS = 60;
@@ -84,7 +85,7 @@ export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKe
 }
 
 /** Deletes requests older than 24 hours, in batches to keep locks short. */
-export async function deleteOldRequests(pool: pg.Pool): Promise<void> {
+export async function deleteOldRequests(pool: Querier): Promise<void> {
   for (;;) {
     const { rowCount } = await pool.query(
       `with old as materialized (select caller_id, key from idempotent_requests where created_at < now() - ${KEPT} limit ${BATCH} for update skip locked)

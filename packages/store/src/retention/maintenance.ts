@@ -9,7 +9,8 @@ import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { PARENTS } from './retention.js';
 import type { Querier } from '../postgres/connection.js';
-import type { Planes } from '../postgres/planes.js';
+import { forgetFormerShard } from '../shards/moves.js';
+import type { ShardPlanes } from '../shards/open-shards.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
@@ -25,16 +26,12 @@ export interface Maintained {
 }
 
 /**
- * Creates upcoming partitions. Deletes expired idempotency keys, ended sessions and portal links,
- * old activity, issues, audit entries and stored answers, and the counts of deleted endpoints and projects.
- * Runs in one agent at a time.
+ * Maintains the data plane of a shard: creates upcoming partitions, deletes expired idempotency keys,
+ * old activity and the counts of deleted endpoints and projects, and forgets the shard where
+ * projects that moved away have nothing left. Runs in one agent at a time.
  */
-export async function runMaintenance(
-  planes: Planes,
-  daysAhead = 7,
-  auditDays = 365,
-): Promise<Maintained> {
-  const { control, data } = planes;
+export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<Maintained> {
+  const { data } = planes;
   const done = await withAdvisoryLock(data, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
@@ -55,11 +52,21 @@ export async function runMaintenance(
   await deleteOldCounts(planes);
   await deleteOldActivity(data);
   await deleteOldBacklog(data);
-  await deleteOldIssues(control);
-  await deleteEndedKeys(control);
-  await deleteOldAuditEntries(control, auditDays);
-  await deleteOldRequests(control);
+  await forgetFormerShard(planes);
   return done;
+}
+
+/**
+ * Maintains the control plane: deletes ended sessions and portal links, and old issues, audit
+ * entries and stored answers. Runs in one agent at a time.
+ */
+export async function maintainControlPlane(control: pg.Pool, auditDays: number): Promise<void> {
+  await withAdvisoryLock(control, 'gateway.control_upkeep', async (client) => {
+    await deleteOldIssues(client);
+    await deleteEndedKeys(client);
+    await deleteOldAuditEntries(client, auditDays);
+    await deleteOldRequests(client);
+  });
 }
 
 /**

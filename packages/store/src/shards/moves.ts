@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { withConnection } from '../postgres/advisory-lock.js';
-import type { Planes } from '../postgres/planes.js';
 import { LOCK_NOT_AVAILABLE, sqlState } from '../postgres/sqlstate.js';
+import type { ShardPlanes } from './open-shards.js';
 
 /** The maximum wait for the statements that accept events now, which last milliseconds. */
 const LOCK_TIMEOUT_MS = 500;
@@ -37,12 +37,10 @@ export async function moveProject(
 /**
  * Ends moves that a process has begun and not ended. Returns the number of moved projects.
  *
- * @param shard the name of the shard in `data`
  * @param poolOf returns the pool of a shard
  */
 export async function finishMoves(
-  { control, data }: Planes,
-  shard: string,
+  { control, data, shard }: ShardPlanes,
   poolOf: (name: string) => Pool,
 ): Promise<number> {
   const { rows } = await data.query<Move>({
@@ -117,7 +115,7 @@ const FORGET_AFTER = '2 days';
  * Forgets a shard as a former one of projects of which retention has left nothing there. Returns the
  * number of projects.
  */
-export async function forgetFormerShard({ control, data }: Planes, shard: string): Promise<number> {
+export async function forgetFormerShard({ control, data, shard }: ShardPlanes): Promise<number> {
   const { rows: moved } = await control.query<{ id: string }>(
     `select id from projects where shard <> $1 and $1 = any (former_shards) and moved_at < now() - interval '${FORGET_AFTER}'`,
     [shard],
