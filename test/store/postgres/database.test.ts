@@ -359,6 +359,21 @@ database(
   },
 );
 
+database('a connection that ends while it is taken and idle does not end the process', () =>
+  on('', async ({ pool }) => {
+    const client = await pool.connect();
+    try {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+      const ended = new Promise((resolve) => client.once('end', resolve));
+      await pool.query('select pg_terminate_backend($1)', [rows[0]!.pid]);
+      await within(ended, 10_000, 'the connection to end');
+      assert.instance(await client.query('select').catch((error: unknown) => error), Error);
+    } finally {
+      client.release(true);
+    }
+  }),
+);
+
 database('an error of a statement names its columns and none of its values', () =>
   on('', async ({ knex }) => {
     for (const wrong of [

@@ -14,10 +14,6 @@ export async function withConnection<T>(
   const client = await pool.connect();
   const end = () => void client.end().catch(() => undefined);
   signal?.addEventListener('abort', end);
-  // Ignore error events, which would end the process without a listener. A broken connection fails
-  // its query anyway.
-  const ignore = () => undefined;
-  client.on('error', ignore);
   let failed = true;
   try {
     signal?.throwIfAborted();
@@ -26,7 +22,6 @@ export async function withConnection<T>(
     return result;
   } finally {
     signal?.removeEventListener('abort', end);
-    client.off('error', ignore);
     client.release(failed);
   }
 }

@@ -119,9 +119,12 @@ export function openDatabase(
       ...more,
     });
     // Ignore error events, which would end the process without a listener. A connection closed by
-    // the server is replaced on next use.
+    // the server is replaced on next use. The pool listens only while a connection is idle in it.
     opened.on('error', () => undefined);
-    opened.on('connect', (client) => watch.watch(client));
+    opened.on('connect', (client) => {
+      client.on('error', () => undefined);
+      watch.watch(client);
+    });
     return opened;
   };
   const openSessions = (max: number) => {
