@@ -1,6 +1,4 @@
 // deadline: 240 s
-import fs from 'node:fs';
-import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { database, isOnCitus } from '../support/database.js';
@@ -8,6 +6,7 @@ import { endpoint } from '../support/endpoint.js';
 import { freePort } from '../support/ports.js';
 import { keepPosting, postNumber, receivedOnce, type Posting } from '../support/posting.js';
 import { managementApi, production, subscribed, type Created } from '../support/production.js';
+import { requirePasswords } from '../support/passwords.js';
 import { own, services } from '../support/services.js';
 import { installed } from '../support/start/packages.js';
 import { until } from '../support/until.js';
@@ -25,7 +24,7 @@ async function addsPostgres() {
   const gateway = await production({ postgres: await services.postgres() });
   let posting: Posting | undefined;
   try {
-    await requirePasswords(postgres);
+    await requirePasswords(postgres, 'gateway');
     const { projectId, serverPort, apiKey } = gateway;
     await subscribed(gateway, inbox.url);
     const api = managementApi(serverPort, apiKey);
@@ -43,6 +42,7 @@ async function addsPostgres() {
         env: {
           ADMIN_URL: postgres.url,
           PASSWORD: 'correct horse',
+          NEW_PASSWORD: 'battery staple',
           PROJECT_ID: projectId,
           NEW_PROJECT_ID: newProject,
           AGENT_PORT: String(agentPort),
@@ -78,7 +78,12 @@ async function addsPostgres() {
     assert.is(((await refused.json()) as { code: string }).code, 'shard_away');
     assert.is((await postNumber(gateway, other, 0)).status, 201);
     await postgres.start();
-    await run('Agents of one shard', 'Upgrade', 'Remove a shard');
+    await run(
+      'Change the password or the address',
+      'Agents of one shard',
+      'Upgrade',
+      'Remove a shard',
+    );
     await until(
       'posts to be accepted',
       async () => (await postNumber(gateway, projectId, posts)).ok,
@@ -119,12 +124,3 @@ if (isOnCitus) guide('docs/guides/shards.md adds two schemas on Citus', addsCitu
 else guide('docs/guides/shards.md leads to two Postgres servers, and loses no event', addsPostgres);
 
 guide.run();
-
-/** Makes a server ask the role `gateway` for its password. */
-async function requirePasswords({ folder, url }: { folder: string; url: string }): Promise<void> {
-  const lines = ['host all gateway 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust'];
-  fs.writeFileSync(path.join(folder, 'data', 'pg_hba.conf'), `${lines.join('\n')}\n`);
-  const admin = await database({ postgres: { url } });
-  await admin.rows('select pg_reload_conf()');
-  await admin.close();
-}

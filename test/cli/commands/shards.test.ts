@@ -111,6 +111,20 @@ shards('add continues after a stop at any step', async () => {
   assert.is(await ok('add', 'big', ...place), 'added the shard big\n');
 });
 
+shards('an address changes only to one with the tables of the shard', async () => {
+  await refused(/needs something to change/, 'set', 'big');
+  await refused(/shard nowhere not found/, 'set', 'nowhere', '--port', '1');
+  await refused(/is in the database of the settings/, 'set', 'default', '--port', '1');
+  await refused(/is in the database of the settings/, 'set', 's2', '--port', '1');
+  const unusable = /the shard big cannot be used: Postgres at .*:1 cannot be reached/;
+  await refused(unusable, 'set', 'big', '--port', '1');
+  const { database: elsewhere } = config.database;
+  await refused(/does not have the tables of the shard big/, 'set', 'big', '--database', elsewhere);
+  assert.equal((await states()).map(({ name, state }) => [name, state])[1], ['big', 'ready']);
+  const same = ['--database', second.connection.database];
+  assert.match(await ok('set', 'big', ...same), /^changed the shard big;/);
+});
+
 shards('a project without events is assigned to a shard, and one with events is not', async () => {
   const project = await makeProject(db);
   const shardOf = async () =>

@@ -37,6 +37,7 @@ export const summaries = {
   'shards:list': 'List the shards with their load and state.',
   'shards:move': 'Move a project to another shard while it runs.',
   'shards:remove': 'Remove a shard that no project uses.',
+  'shards:set': 'Change the address or the password of a shard.',
   'utils:circuit-breakers': 'List the circuit breakers that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway depends on.',
   'utils:explain': 'Explain how an event was routed and delivered.',

@@ -134,3 +134,14 @@ export function formatDuration(ms: number): string {
     ) || '0ms'
   );
 }
+
+/**
+ * Reads a password from a file, or from standard input for `-`, without the end of its line.
+ *
+ * @throws GatewayError `wrong_use` if the file cannot be read or is empty
+ */
+export async function readPassword(flag: string, file: string): Promise<string> {
+  const text = (await readInput(flag, file)).toString('utf8').replace(/\r?\n$/, '');
+  if (text !== '') return text;
+  throw wrongUse(`the file of ${flag} is empty`, 'omit the flag if no password is needed');
+}

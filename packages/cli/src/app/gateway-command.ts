@@ -19,6 +19,7 @@ export {
   integerOf,
   oneOf,
   readInput,
+  readPassword,
   timeOf,
   wrongUse,
 } from './flag-values.js';

@@ -134,7 +134,7 @@ export const errors = {
   shard_schema: row(503, 'the sessions of the shard {name} use the schema {found} instead of {schema}',
     'create the schema if it is missing; a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
   shard_unusable: row(409, 'the shard {name} cannot be used: {reason}',
-    'check that its database runs, and the address, user and password of the shard'),
+    'check that its database runs, and the address, user and password of the shard; `gateway shards set` changes those of one that was added'),
   shards_failed: row(503,
     ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
       `${problems.length === 1 ? 'a shard' : `${problems.length} shards`} failed, and the others are done:\n${listed(problems)}`,

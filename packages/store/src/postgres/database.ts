@@ -71,6 +71,8 @@ interface OpenOptions {
   readonly poolSize: number;
   /** The application name of the sessions. */
   readonly name: string;
+  /** Returns the password for the next connection. By default, that of the settings. */
+  readonly password?: () => string;
   readonly answerMs?: number;
   /** The only schema of the `search_path`. By default, the role's. */
   readonly schema?: string | undefined;
@@ -86,9 +88,9 @@ interface OpenOptions {
  */
 export function openDatabase(
   settings: DatabaseSettings,
-  { poolSize, name, answerMs = 30_000, schema, plans = 'generic' }: OpenOptions,
+  { poolSize, name, password, answerMs = 30_000, schema, plans = 'generic' }: OpenOptions,
 ): Database {
-  const connection = databaseConnection(settings, name);
+  const connection = { ...databaseConnection(settings, name), ...(password && { password }) };
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } =
     settings;
   const direct = directConnection(settings, connection);

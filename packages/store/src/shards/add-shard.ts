@@ -13,7 +13,7 @@ const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 /** A name that needs no quotes, because startup options take the `search_path` as it is. */
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 
-interface AddOptions {
+export interface AddOptions {
   /** The settings `database.*`. */
   readonly settings: DatabaseSettings;
   readonly seal: (text: string, place: SecretPlace) => string;
@@ -140,6 +140,41 @@ async function makeMovable({ pool }: Database): Promise<void> {
 }
 
 /**
+ * Returns the identity of the gateway: when its default shard was inserted, which happens once. A
+ * restored dump keeps the time.
+ */
+function gatewayOf(known: readonly ShardRow[]): string {
+  return String(known.find((it) => it.name === DEFAULT_SHARD)!.createdAt.getTime());
+}
+
+/** Returns the gateway and the name of the shard in a database, if it has one. */
+async function readMark({ pool }: Database): Promise<string[] | undefined> {
+  const { rows } = await pool.query<{ mark: string | null }>(
+    `select obj_description(to_regclass('gateway_migrations'), 'pg_class') as mark`,
+  );
+  return /^gateway (\d+), shard (\S+)$/.exec(rows[0]!.mark ?? '')?.slice(1);
+}
+
+/**
+ * Checks that the tables of a shard are in a database, under whatever address.
+ *
+ * @throws GatewayError `conflict` if they are not
+ */
+export async function requireTables(
+  database: Database,
+  known: readonly ShardRow[],
+  { name, settings }: { readonly name: string; readonly settings: DatabaseSettings },
+): Promise<void> {
+  const [owner, shard] = (await readMark(database)) ?? [];
+  if (owner === gatewayOf(known) && shard === name) return;
+  const { host, port, database: found } = settings;
+  throw conflict(
+    `the database ${found} at ${host}:${port} does not have the tables of the shard ${name}`,
+    'name the database in which the shard was added, or a copy of it',
+  );
+}
+
+/**
  * Creates the tables and marks them with this gateway and the shard. The mark reveals the same place
  * under another address.
  */
@@ -151,16 +186,9 @@ async function createTables(
 ): Promise<void> {
   const { name } = shard;
   const database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(shard) });
-  // The default shard is inserted once, when its gateway migrates. A restored dump keeps the time.
-  const gateway = String(known.find((it) => it.name === DEFAULT_SHARD)!.createdAt.getTime());
-  const readMark = async () => {
-    const { rows } = await database.pool.query<{ mark: string | null }>(
-      `select obj_description(to_regclass('gateway_migrations'), 'pg_class') as mark`,
-    );
-    return /^gateway (\d+), shard (\S+)$/.exec(rows[0]!.mark ?? '')?.slice(1);
-  };
+  const gateway = gatewayOf(known);
   try {
-    const [owner, other] = (await readMark()) ?? [gateway, name];
+    const [owner, other] = (await readMark(database)) ?? [gateway, name];
     if (owner !== gateway)
       throw conflict(
         `the place has the shard ${other} of another gateway`,

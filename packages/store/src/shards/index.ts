@@ -4,5 +4,6 @@ export * from './history.js';
 export * from './moves.js';
 export * from './open-shards.js';
 export * from './remove-shard.js';
+export * from './set-shard.js';
 export * from './shard-states.js';
 export * from './shards.js';

@@ -61,6 +61,8 @@ export class Shards {
   readonly #shards = new Map<string, Shard>();
   /** The place of each shard but the default one, to notice when it changes. */
   readonly #places = new Map<string, string>();
+  /** Read for each connection, so that a new password needs no new pools. */
+  readonly #passwords = new Map<string, string>();
   #refreshing = Promise.resolve();
   #next: Promise<void> | undefined;
 
@@ -94,29 +96,23 @@ export class Shards {
   }
 
   async #refresh(): Promise<void> {
-    const rows = await listShards(this.control.pool);
-    const places = new Map(
-      rows
-        .filter(({ name }) => name !== DEFAULT_SHARD)
-        .map(({ name, address, schema, isCitus }) => [
-          name,
-          {
-            row: { name, address, schema, isCitus },
-            text: JSON.stringify([address, schema, isCitus]),
-          },
-        ]),
-    );
-    for (const [name, text] of this.#places) {
-      if (places.get(name)?.text === text) continue;
+    const rows = (await listShards(this.control.pool)).filter(({ name }) => name !== DEFAULT_SHARD);
+    // Read before anything changes: a password that was sealed with another key fails here.
+    const found = rows.map((row) => ({ row, settings: shardSettings(row, this.options) }));
+    const places = new Map(rows.map((row) => [row.name, placeOf(row)]));
+    for (const [name, place] of this.#places) {
+      if (places.get(name) === place) continue;
       this.#places.delete(name);
       const { database } = this.#shards.get(name)!;
       this.#shards.delete(name);
       await database.close();
     }
-    for (const [name, { row, text }] of places) {
+    for (const { row, settings } of found) {
+      const { name } = row;
+      this.#passwords.set(name, settings.password ?? '');
       if (this.#places.has(name)) continue;
-      this.#shards.set(name, this.#open(row));
-      this.#places.set(name, text);
+      this.#shards.set(name, this.#open(row, settings));
+      this.#places.set(name, places.get(name)!);
     }
   }
 
@@ -160,10 +156,14 @@ export class Shards {
     );
   }
 
-  #open(row: ShardPlace): Shard {
+  #open(row: ShardPlace, settings: DatabaseSettings): Shard {
     const { poolSize, name } = this.options;
-    const settings = shardSettings(row, this.options);
-    const database = openDatabase(settings, { poolSize, name, ...sessionOf(row) });
+    const database = openDatabase(settings, {
+      poolSize,
+      name,
+      ...(row.address?.password && { password: () => this.#passwords.get(row.name) ?? '' }),
+      ...sessionOf(row),
+    });
     return this.#shardOf(row.name, database, settings);
   }
 
@@ -171,6 +171,15 @@ export class Shards {
     const planes = { shard: name, control: this.control.pool, data: database.pool };
     return { name, planes, database, settings };
   }
+}
+
+/** Returns where a shard is. The password is not part of it, only whether there is one. */
+function placeOf({ address, schema, isCitus }: ShardPlace): string {
+  return JSON.stringify([
+    address && { ...address, password: address.password !== null },
+    schema,
+    isCitus,
+  ]);
 }
 
 /** Returns the settings of a shard's database: those of `database.*`, with its own address. */

@@ -82,6 +82,18 @@ export async function insertShard(
   return rowCount === 1;
 }
 
+/** Sets the address of a shard. The password is sealed. */
+export async function setAddress(
+  pool: Querier,
+  name: string,
+  { host, port, username, password, database, options }: ShardAddress,
+): Promise<void> {
+  await pool.query(
+    `update shards set host = $2, port = $3, username = $4, password = $5, database = $6, options = $7 where name = $1`,
+    [name, host, port, username, password, database, options],
+  );
+}
+
 /** Sets whether new projects may be assigned to a shard. Returns false if it does not exist. */
 export async function setDraining(
   pool: Querier,

@@ -2,7 +2,7 @@ import {
   GatewayCommand,
   argument,
   integerOf,
-  readInput,
+  readPassword,
   valueFlag,
   withDatabase,
   wrongUse,
@@ -59,7 +59,7 @@ export default class ShardsAdd extends GatewayCommand {
     } else if (username === undefined || databaseName === undefined)
       throw wrongUse('--host needs --username and --database', 'set both');
     const port = integerOf('--port', flags.port, { max: 65_535, otherwise: PORT });
-    const password = file === undefined ? null : await passwordIn(file);
+    const password = file === undefined ? null : await readPassword('--password-file', file);
     const address =
       host === undefined
         ? null
@@ -84,10 +84,4 @@ export default class ShardsAdd extends GatewayCommand {
     if (added) this.log(`added the shard ${name}`);
     else this.logToStderr(`there is already the shard ${name}; nothing was changed`);
   }
-}
-
-async function passwordIn(file: string): Promise<string> {
-  const text = (await readInput('--password-file', file)).toString('utf8').replace(/\r?\n$/, '');
-  if (text !== '') return text;
-  throw wrongUse('the file of --password-file is empty', 'omit the flag if no password is needed');
 }
