@@ -74,8 +74,9 @@ export class BatchCommitter {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    const { former } = this.options;
-    const known = former ? await former.known(messages) : NOTHING_KNOWN;
+    // Without an await: the next commit must see the capacity that this one reserves.
+    const asked = this.options.former?.known(messages);
+    const known = asked ? await asked : NOTHING_KNOWN;
     const batch = await inSlices(this.#prepare(messages, hasRoom, known));
     try {
       return await this.#write(messages, batch, { hasRoom, routingSinceMs, known });

@@ -27,11 +27,12 @@ export class FormerShards {
   constructor(private readonly options: FormerShardsOptions) {}
 
   /**
-   * Returns the ids of known events and quarantined messages. Asks a former shard only for messages
-   * dated before the move, and for keys within their window after it. Rejects if one is away: the
-   * messages wait, because they could be accepted twice.
+   * Returns the ids of known events and quarantined messages, or undefined if no former shard can
+   * have any. Asks a former shard only for messages dated before the move, and for keys within their
+   * window after it. Rejects if one is away: the messages wait, because they could be accepted
+   * twice.
    */
-  async known(messages: readonly ReadyMessage[]): Promise<ReadonlySet<string>> {
+  known(messages: readonly ReadyMessage[]): Promise<ReadonlySet<string>> | undefined {
     const ofShard = new Map<string, MaybeKnown[]>();
     for (const { projectId, events, quarantined } of messages) {
       const project = this.#project(projectId);
@@ -43,11 +44,9 @@ export class FormerShards {
       for (const name of asked.length > 0 ? project.formerShards : [])
         ofShard.set(name, [...(ofShard.get(name) ?? []), ...asked]);
     }
-    if (ofShard.size === 0) return NOTHING_KNOWN;
-    const known = await Promise.all(
-      [...ofShard].map(([name, asked]) => readKnown(this.#pool(name), asked)),
-    );
-    return new Set(known.flatMap((ids) => [...ids]));
+    if (ofShard.size === 0) return undefined;
+    const reading = [...ofShard].map(([name, asked]) => readKnown(this.#pool(name), asked));
+    return Promise.all(reading).then((known) => new Set(known.flatMap((ids) => [...ids])));
   }
 
   /**

@@ -1,0 +1,44 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
+import { BatchCommitter, type BatchCommitterOptions } from '#ingest/commit/batch-committer';
+import { FormerShards } from '#ingest/commit/former-shards';
+import { Messages } from '../../agent/ready.js';
+
+const commit = suite('ingest/commit/batch-committer');
+
+commit('a commit reserves its capacity before the next one looks at it', async () => {
+  const projectId = newId();
+  let routed = 0;
+  const pool = { query: () => Promise.reject(new Error('away')) };
+  const plan: ReturnType<BatchCommitterOptions['router']['plan']> = {
+    agentId: 1,
+    deliveries: [],
+    route: () => {
+      routed++;
+      return null;
+    },
+    handOver: () => undefined,
+    drop: () => undefined,
+  };
+  const committer = new BatchCommitter({
+    config: { ingest: {} },
+    shard: 'default',
+    database: { pool },
+    log: silentLog,
+    router: { plan: () => plan },
+    former: new FormerShards({
+      shards: { of: () => assert.unreachable('no shard is asked') },
+      configCache: { projects: new Map([[projectId, { formerShards: [] }]]) },
+    } as unknown as ConstructorParameters<typeof FormerShards>[0]),
+  } as unknown as BatchCommitterOptions);
+  const committing = committer.commit([new Messages(projectId).ready({})], true);
+  assert.is(routed, 1);
+  await committing.then(
+    () => assert.unreachable('the commit fails'),
+    ({ message }: Error) => assert.is(message, 'away'),
+  );
+});
+
+commit.run();
