@@ -550,7 +550,7 @@ memory(
       await db.rows(`update projects set config = 'null' where id = $1`, [invalid]);
       await db.rows(
         `insert into subscriptions (project_id, id, name, endpoint_id, filter)
-       select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', repeat('x', 1000000))) from generate_series(1, 17)`,
+       select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', repeat('x', 1000000))) from generate_series(1, 68)`,
         [large, endpoints[2]],
       );
       const broken = [unreadable];
@@ -561,7 +561,7 @@ memory(
       assert.is(configCache.skipped.get(unreadable), 'invalid page in block 7');
       assert.match(
         configCache.skipped.get(large)!,
-        /^it has 17\d+ bytes of JSON, more than 16777216$/,
+        /^it has 68\d+ bytes of JSON, more than 67108864$/,
       );
       for (const id of [unreadable, invalid, large])
         assert.ok(

@@ -17,10 +17,10 @@ import { projectOf, type Endpoint, type Project } from './project.js';
 /** The maximum number of changed projects per statement. */
 const PAGE = 200;
 /**
- * The maximum JSON bytes of one project, and of all projects in a statement. Limits the delay
- * caused by parsing.
+ * The maximum JSON bytes of one project, and of all projects in a statement: what the process holds
+ * at once. A project with 100,000 subscriptions has half as much.
  */
-export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
+export const PROJECT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * The part of a project's event-loop share available for reading it, because its configuration may
