@@ -15,6 +15,7 @@ const known = [
   'metrics',
   'transform',
   'neighbours',
+  'growth',
   'dashboard',
   'pages',
   'soak',

@@ -4,7 +4,7 @@ import { kafka, type KafkaBroker } from '../support/kafka.js';
 import { heldBy } from '../support/memory.js';
 import { own } from '../support/services.js';
 import { KAFKA_VERSION } from '../support/start/kafka-jars.js';
-import { costOf, Meter, type Cost } from './measure.js';
+import { costOf, Meter, type Cost, type Sample } from './measure.js';
 import { produce, startReceiver, type Receiver, type Report, type System } from './systems.js';
 
 export interface Measured extends Report {
@@ -20,6 +20,13 @@ export interface Ground {
   readonly topics: KafkaBroker;
   readonly receiver: Receiver;
   readonly meter: Meter;
+  /** The counters now, and the CPU of the services and of these processes. */
+  sample(pids: Readonly<Record<string, number>>): Promise<Sample>;
+  /**
+   * Waits until the receiver has `count` requests, or as many distinct events. Throws if none
+   * arrives for 30 seconds.
+   */
+  arrived(count: number, of?: 'count' | 'unique'): Promise<Report>;
   /**
    * Preloads messages while the system is stopped, starts it, and measures the middle 80 % at the
    * receiver.
@@ -54,22 +61,21 @@ export async function openGround(): Promise<Ground> {
     await produce(topics, topic, { count, rate, from: made });
     made += count;
   };
-  const sampled = async (pid: number) =>
-    meter.sample({ postgres: postgres.pid, redis: redis.pid, kafka: broker.pid, system: pid });
+  const sample: Ground['sample'] = (pids) =>
+    meter.sample({ postgres: postgres.pid, redis: redis.pid, kafka: broker.pid, ...pids });
+  const sampled = (pid: number) => sample({ system: pid });
 
-  /**
-   * Waits until the receiver has `count` distinct events. Throws if none arrives for 30 seconds.
-   */
-  async function arrived(count: number): Promise<Report> {
+  async function arrived(count: number, of: 'count' | 'unique' = 'unique'): Promise<Report> {
     let last = -1;
     let lastMs = performance.now();
     for (;;) {
       const report = await receiver.report();
-      if (report.unique >= count) return report;
-      if (report.unique !== last) lastMs = performance.now();
-      last = report.unique;
+      const there = report[of];
+      if (there >= count) return report;
+      if (there !== last) lastMs = performance.now();
+      last = there;
       if (performance.now() - lastMs > 30_000)
-        throw new Error(`${report.unique} of ${count} events arrived, and none for 30 s`);
+        throw new Error(`${there} of ${count} events arrived, and none for 30 s`);
       await sleep(100);
     }
   }
@@ -79,6 +85,8 @@ export async function openGround(): Promise<Ground> {
     topics,
     receiver,
     meter,
+    sample,
+    arrived,
     async drain(system, count) {
       await send(system.topic, count, 0);
       await receiver.reset();

@@ -1,12 +1,26 @@
 // @ts-check
-// Posts events to a URL: node poster.mjs '{"url","headers","connections","seconds","rate"}'. Rate 0
-// is as fast as responses arrive; otherwise posts are scheduled individually and timestamped.
-// Prints { posted, rate, p50, p95, p99, statuses } (milliseconds) as JSON.
+// Posts events to a URL, or to several in turn: node poster.mjs OPTIONS, or with - as the argument
+// and the options on the standard input. Options, as JSON: { url or urls, headers, connections,
+// seconds or count, rate, batch }. Rate 0 is as fast as responses arrive; otherwise posts are
+// scheduled individually and timestamped. Prints { posted, rate, p50, p95, p99, statuses }
+// (milliseconds) as JSON.
+import fs from 'node:fs';
 import { Pool } from 'undici';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const { url, headers, connections, seconds, rate, batch = 0 } = JSON.parse(process.argv[2] ?? '{}');
-const { origin, pathname: path } = new URL(url);
+const [, , given = '{}'] = process.argv;
+const {
+  url,
+  urls = [url],
+  headers,
+  connections,
+  seconds = Infinity,
+  count = Infinity,
+  rate,
+  batch = 0,
+} = JSON.parse(given === '-' ? fs.readFileSync(0, 'utf8') : given);
+const { origin } = new URL(urls[0]);
+const paths = urls.map((/** @type {string} */ one) => new URL(one).pathname);
 const pool = new Pool(origin, { connections, pipelining: 1 });
 const padding = 'x'.repeat(820);
 /** @type {number[]} */
@@ -21,6 +35,7 @@ const event = () => {
 };
 
 async function post() {
+  const path = paths[made % paths.length];
   const body =
     batch > 0 ? `{"events":[${Array.from({ length: batch }, event).join(',')}]}` : event();
   const beganMs = performance.now();
@@ -35,7 +50,7 @@ const endMs = beganMs + seconds * 1000;
 if (rate === 0) {
   await Promise.all(
     Array.from({ length: connections }, async () => {
-      while (performance.now() < endMs) await post();
+      while (performance.now() < endMs && made < count) await post();
     }),
   );
 } else {

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { heldBy } from '../../support/memory.js';
+import { median } from '../figures.js';
+import type { Ground } from '../ground.js';
+import { costOf } from '../measure.js';
+
+/** A gateway that is ready, and a way to send it events. */
+export interface Load {
+  /** The processes of the gateway. */
+  readonly pids: readonly number[];
+  /** Sends events as fast as possible that lead to this number of requests. Returns the number. */
+  send(requests: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Amounts per request: CPU milliseconds, statements, KV commands, kB of WAL. */
+export interface Figures {
+  readonly perSecond: number;
+  readonly gatewayMs: number;
+  readonly postgresMs: number;
+  readonly statements: number;
+  readonly kvCommands: number;
+  readonly walKb: number;
+  /** The largest process. */
+  readonly peakMb: number;
+  /** The CPU of the idle gateway and its Postgres, in percent of a core. Not part of the others. */
+  readonly idleCpu: number;
+}
+
+const IDLE_SECONDS = 5;
+/** Attempts are recorded and queues are empty. */
+const REST_MS = 1_500;
+
+/**
+ * Measures bursts: events that a running and warm gateway gets faster than it sends them. Returns
+ * the medians, without what the gateway takes idle.
+ */
+export async function measureBursts(
+  ground: Ground,
+  load: Load,
+  { requests, warm, rounds }: { requests: number; warm: number; rounds: number },
+): Promise<Figures> {
+  const roots = Object.fromEntries(load.pids.map((pid) => [`gateway ${pid}`, pid]));
+  const burst = async (wanted: number) => {
+    await ground.receiver.reset();
+    await sleep(REST_MS);
+    const before = await ground.sample(roots);
+    const sent = await load.send(wanted);
+    const report = await ground.arrived(sent, 'count');
+    return { report, sent, cost: costOf(before, await ground.sample(roots)) };
+  };
+  const gatewayOf = (cpu: Readonly<Record<string, number>>) =>
+    Object.keys(roots).reduce((sum, name) => sum + (cpu[name] ?? 0), 0);
+
+  for (let left = warm; left > 0; left -= requests) await burst(Math.min(left, requests));
+  await sleep(REST_MS);
+  const before = await ground.sample(roots);
+  await sleep(IDLE_SECONDS * 1000);
+  const idle = costOf(before, await ground.sample(roots));
+
+  const all: Figures[] = [];
+  for (let k = 0; k < rounds; k++) {
+    const { report, sent, cost } = await burst(requests);
+    const perRequest = (used: number, usedIdle: number) =>
+      Math.max(0, used - (usedIdle * cost.seconds) / idle.seconds) / sent;
+    all.push({
+      perSecond: report.rate ?? 0,
+      gatewayMs: 1000 * perRequest(gatewayOf(cost.cpu), gatewayOf(idle.cpu)),
+      postgresMs: 1000 * perRequest(cost.cpu['postgres'] ?? 0, idle.cpu['postgres'] ?? 0),
+      statements: perRequest(cost.statements, idle.statements),
+      kvCommands: perRequest(cost.kvCommands, idle.kvCommands),
+      walKb: perRequest(cost.walBytes, idle.walBytes) / 1024,
+      peakMb: Math.max(...load.pids.map((pid) => heldBy(pid)?.peakMb ?? 0)),
+      idleCpu: (100 * (gatewayOf(idle.cpu) + (idle.cpu['postgres'] ?? 0))) / idle.seconds,
+    });
+  }
+  const middle = (by: keyof Figures) => median(all, (one) => one[by])[by];
+  return {
+    perSecond: middle('perSecond'),
+    gatewayMs: middle('gatewayMs'),
+    postgresMs: middle('postgresMs'),
+    statements: middle('statements'),
+    kvCommands: middle('kvCommands'),
+    walKb: middle('walKb'),
+    peakMb: middle('peakMb'),
+    idleCpu: middle('idleCpu'),
+  };
+}
