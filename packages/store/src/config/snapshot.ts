@@ -78,13 +78,15 @@ export async function readProjects(
   shard: string | null = null,
 ): Promise<ReadProject[]> {
   const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
-    `select u.n, '${part}', row_to_json(r)::text
+    `select u.id, u.n, '${part}', row_to_json(r)::text
      from live u join lateral (select ${columns} from ${part} where project_id = u.id and deleted_at is null and ${condition}) r on true`;
   type Row = Pick<ReadProject, 'id' | 'bytes'> & {
     fits: boolean;
     part: keyof ProjectTexts | null;
     text: string;
   };
+  // Window functions instead of joins, which would be nested loops on these connections, quadratic
+  // in the records. Each project asked for has a row without a part, even if it is deleted.
   const { rows } = await pool.query<Row>({
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
@@ -92,35 +94,38 @@ export async function readProjects(
              select asked.n, p.id, p.name, p.type, p.config, p.shard, p.former_shards, p.moved_at from asked join projects p on p.id = asked.id and p.deleted_at is null
              where $3::text is null or p.shard = $3 or $3 = any (p.former_shards)
            ),
-           records(n, part, text) as materialized (
-             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard, 'former_shards', former_shards, 'moved_at_ms', (extract(epoch from moved_at) * 1000)::float8)::text from live
+           records(id, n, part, text) as (
+             select id, n, null, null from asked
+             union all select id, n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard, 'former_shards', former_shards, 'moved_at_ms', (extract(epoch from moved_at) * 1000)::float8)::text from live
              union all ${records('endpoints', columnsOf(endpointRecord))}
              union all ${records('subscriptions', `${columnsOf(subscriptionRecord)}, case when function is not null then updated_at end as function_version`, 'not is_disabled')}
              union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text is null or u.shard = $3)')}
-             union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
+             union all select u.id, u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),
-           sized as (select n, sum(octet_length(text)) as bytes from records group by n),
-           measured as (select id, n, coalesce(bytes, 0)::float8 as bytes, coalesce(sum(bytes) over (order by n), 0) <= $2::bigint as fits from asked left join sized using (n))
-           select m.id, m.bytes, m.fits, r.part, r.text from measured m left join records r on r.n = m.n and m.fits order by m.n`,
+           measured as (
+             select *, coalesce(sum(octet_length(text)) over (partition by n), 0)::float8 as bytes, coalesce(sum(octet_length(text)) over (order by n), 0) <= $2::bigint as fits from records
+           )
+           select id, bytes, fits, part, text from measured where fits or part is null order by n, part nulls first`,
     values: [ids, maxBytes, shard],
   });
-  const read: (ReadProject & { texts: Record<keyof ProjectTexts, string[]> | null })[] = [];
+  const read: (Omit<ReadProject, 'texts'> & {
+    texts: Record<keyof ProjectTexts, string[]> | null;
+  })[] = [];
   for (const { id, bytes, fits, part, text } of rows) {
-    if (read.at(-1)?.id !== id) {
+    if (part === null) {
       if (!fits && read.length > 0) break;
-      read.push({
-        id,
-        bytes,
-        texts: part && {
-          project: [],
-          endpoints: [],
-          subscriptions: [],
-          sources: [],
-          event_types: [],
-        },
-      });
+      read.push({ id, bytes, texts: null });
+    } else {
+      const project = read.at(-1)!;
+      project.texts ??= {
+        project: [],
+        endpoints: [],
+        subscriptions: [],
+        sources: [],
+        event_types: [],
+      };
+      project.texts[part].push(text);
     }
-    if (part) read.at(-1)!.texts![part].push(text);
   }
   return read;
 }
