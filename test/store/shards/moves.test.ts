@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
@@ -121,7 +122,7 @@ moves('a commit that waited for the lock of a move sees the move', async () => {
     );
     return rows.length === 1;
   });
-  await client.query(`insert into moved_projects values ($1, 'other')`, [projectId]);
+  await client.query(`insert into moved_projects values ($1, 'other', 1)`, [projectId]);
   await client.query('commit');
   client.release();
   assert.equal(await waiting, new Set());
@@ -129,13 +130,57 @@ moves('a commit that waited for the lock of a move sees the move', async () => {
 
 moves('a move whose process ended in between is ended by another', async () => {
   const { projectId, shards } = await project();
-  await control.rows(`insert into moved_projects values ($1, 'other')`, [projectId]);
-  await empty.rows(`insert into moved_projects values ($1, 'default')`, [projectId]);
+  await control.rows(`insert into moved_projects values ($1, 'other', 1)`, [projectId]);
+  await empty.rows(`insert into moved_projects values ($1, 'default', 0)`, [projectId]);
   const { planes } = control;
   assert.ok((await finishMoves(planes, poolOf)) > 0);
   assert.is(await finishMoves(planes, poolOf), 0);
   assert.equal(await shards(), { shard: 'other', former_shards: ['default'] });
   assert.is(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), 'all');
+});
+
+moves('a move that hung until later ones ended changes nothing', async () => {
+  for (const [hang, release] of [
+    ['before it refuses', 0],
+    ['before it accepts', 1],
+    ['before it switches', 2],
+  ] as const) {
+    const { projectId, move, shards } = await project();
+    let step = 0;
+    let goOn = (): void => {};
+    const hung = new Promise<void>((resolve) => (goOn = resolve));
+    let isHanging = false;
+    /** Waits before the statement or the connection of the step, counted over all three pools. */
+    const slow = (pool: Pool): Pool =>
+      new Proxy(pool, {
+        get: (it, name) => {
+          const member: unknown = Reflect.get(it, name);
+          if (name !== 'query' && name !== 'connect') return member;
+          const call = (member as (...args: unknown[]) => unknown).bind(it);
+          return async (...args: unknown[]) => {
+            const isRead = /^select/.test(String(args[0]));
+            if (!isRead && step++ === release) {
+              isHanging = true;
+              await hung;
+            }
+            return call(...args);
+          };
+        },
+      });
+    const moving = moveProject(
+      { control: slow(control.pool), from: slow(control.pool), into: slow(other.pool) },
+      { projectId, from: 'default', to: 'other' },
+    );
+    await until('the move to hang', () => isHanging);
+    await move('default', 'other');
+    await move('other', 'default');
+    goOn();
+    assert.not(await moving, hang);
+    await finishMoves(control.planes, poolOf);
+    assert.is((await shards())?.shard, 'default', hang);
+    assert.is(await acceptEvents(control.pool, batch(newEvents(1, { projectId }))), 'all', hang);
+    assert.equal(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), new Set());
+  }
 });
 
 moves('a former shard is forgotten when retention has left nothing there', async () => {

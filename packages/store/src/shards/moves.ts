@@ -11,6 +11,8 @@ const TRIES = 20;
 interface Move {
   readonly projectId: string;
   readonly to: string;
+  /** Higher than that of every earlier move of the project. */
+  readonly number: string;
 }
 
 /**
@@ -19,23 +21,48 @@ interface Move {
  *
  * Three commits in two databases. First the former shard refuses new events of the project, then
  * the new one accepts them, and then the configuration names it. A process that ends in between
- * leaves a project whose events wait: an agent or another call (`finishMoves`) ends the move.
+ * leaves a project whose events wait: an agent or another call (`finishMoves`) ends the move. Moves
+ * are numbered, because a process may hang between two commits: when it goes on, it cannot change
+ * what a later move has done.
  *
  * @param pools.from the former shard
  * @param pools.into the new shard
  */
 export async function moveProject(
   pools: { readonly control: Pool; readonly from: Pool; readonly into: Pool },
-  { projectId, from, to }: Move & { readonly from: string },
+  { projectId, from, to }: Omit<Move, 'number'> & { readonly from: string },
 ): Promise<boolean> {
   if (from === to) return false;
-  await refuseEvents(pools.from, { projectId, to });
-  await acceptAgain(pools.into, [projectId]);
-  return (await switchShard(pools.control, from, [{ projectId, to }])) > 0;
+  const move = { projectId, to, number: await nextNumber(pools, projectId) };
+  await refuseEvents(pools.from, move);
+  await acceptAgain(pools.into, move);
+  return (await switchShard(pools.control, from, [move])) > 0;
+}
+
+/** Returns a number higher than those of the moves that ended, or began on these shards. */
+async function nextNumber(
+  { control, from, into }: { readonly control: Pool; readonly from: Pool; readonly into: Pool },
+  projectId: string,
+): Promise<string> {
+  const numbers = await Promise.all([
+    numberIn(control, 'projects where id = $1', projectId),
+    numberIn(from, 'moved_projects where project_id = $1', projectId),
+    numberIn(into, 'moved_projects where project_id = $1', projectId),
+  ]);
+  return String(1n + numbers.reduce((most, it) => (it > most ? it : most)));
+}
+
+async function numberIn(pool: Pool, rowsOf: string, projectId: string): Promise<bigint> {
+  const { rows } = await pool.query<{ number: string }>(
+    `select move_number as number from ${rowsOf}`,
+    [projectId],
+  );
+  return BigInt(rows[0]?.number ?? 0);
 }
 
 /**
- * Ends moves that a process has begun and not ended. Returns the number of moved projects.
+ * Ends moves away from a shard that a process has begun and not ended, and undoes what a process did
+ * that hung until a later move had ended. Returns the number of moved projects.
  *
  * @param poolOf returns the pool of a shard
  */
@@ -45,16 +72,27 @@ export async function finishMoves(
 ): Promise<number> {
   const { rows } = await data.query<Move>({
     name: 'all-moved',
-    text: 'select project_id as "projectId", to_shard as "to" from moved_projects',
+    text: 'select project_id as "projectId", to_shard as "to", move_number as number from moved_projects',
   });
   if (rows.length === 0) return 0;
-  const { rows: left } = await control.query<{ id: string }>({
+  const { rows: here } = await control.query<{ id: string; last: string }>({
     name: 'moves-left',
-    text: 'select id from projects where id = any ($1::uuid[]) and shard = $2',
+    text: 'select id, move_number as last from projects where id = any ($1::uuid[]) and shard = $2',
     values: [rows.map(({ projectId }) => projectId), shard],
   });
-  const moves = rows.filter(({ projectId }) => left.some(({ id }) => id === projectId));
-  for (const { projectId, to } of moves) await acceptAgain(poolOf(to), [projectId]);
+  const lastOf = new Map(here.map(({ id, last }) => [id, BigInt(last)]));
+  const moves: Move[] = [];
+  for (const move of rows) {
+    const last = lastOf.get(move.projectId);
+    if (last === undefined) continue;
+    if (BigInt(move.number) > last) moves.push(move);
+    else
+      await data.query('delete from moved_projects where project_id = $1 and move_number = $2', [
+        move.projectId,
+        move.number,
+      ]);
+  }
+  for (const move of moves) await acceptAgain(poolOf(move.to), move);
   return moves.length === 0 ? 0 : switchShard(control, shard, moves);
 }
 
@@ -62,16 +100,17 @@ export async function finishMoves(
  * Makes a shard refuse new events of a project. When it resolves, all that the shard has accepted of
  * the project is committed, because statements that accept events read this table.
  */
-async function refuseEvents(pool: Pool, { projectId, to }: Move): Promise<void> {
+async function refuseEvents(pool: Pool, { projectId, to, number }: Move): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await withConnection(pool, async (client) => {
         await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
         await client.query('lock table moved_projects in access exclusive mode');
         await client.query(
-          `insert into moved_projects (project_id, to_shard) values ($1, $2)
-           on conflict (project_id) do update set to_shard = excluded.to_shard`,
-          [projectId, to],
+          `insert into moved_projects as known (project_id, to_shard, move_number) values ($1, $2, $3)
+           on conflict (project_id) do update set to_shard = excluded.to_shard, move_number = excluded.move_number
+             where known.move_number < excluded.move_number`,
+          [projectId, to, number],
         );
         await client.query('commit');
       });
@@ -82,16 +121,24 @@ async function refuseEvents(pool: Pool, { projectId, to }: Move): Promise<void> 
   }
 }
 
-/** Makes a shard accept new events of projects that had moved away. */
-async function acceptAgain(pool: Pool, projectIds: readonly string[]): Promise<void> {
-  await pool.query('delete from moved_projects where project_id = any ($1::uuid[])', [projectIds]);
+/** Makes a shard accept new events of a project that moved away before this move. */
+async function acceptAgain(pool: Pool, { projectId, number }: Move): Promise<void> {
+  await pool.query('delete from moved_projects where project_id = $1 and move_number < $2', [
+    projectId,
+    number,
+  ]);
 }
 
 async function switchShard(control: Pool, from: string, moves: readonly Move[]): Promise<number> {
   const { rowCount } = await control.query(
-    `update projects p set shard = m.shard, former_shards = array_prepend($1, array_remove(p.former_shards, m.shard)), moved_at = now()
-     from unnest($2::uuid[], $3::text[]) m(id, shard) where p.id = m.id and p.shard = $1`,
-    [from, moves.map(({ projectId }) => projectId), moves.map(({ to }) => to)],
+    `update projects p set shard = m.shard, former_shards = array_prepend($1, array_remove(p.former_shards, m.shard)), moved_at = now(), move_number = m.number
+     from unnest($2::uuid[], $3::text[], $4::bigint[]) m(id, shard, number) where p.id = m.id and p.shard = $1 and p.move_number < m.number`,
+    [
+      from,
+      moves.map(({ projectId }) => projectId),
+      moves.map(({ to }) => to),
+      moves.map(({ number }) => number),
+    ],
   );
   return rowCount ?? 0;
 }

@@ -1,0 +1,1 @@
+alter table moved_projects drop column move_number;

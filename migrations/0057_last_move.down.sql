@@ -1,0 +1,1 @@
+alter table projects drop column move_number;
