@@ -14,8 +14,10 @@ import type { Database } from '@gateway/store/postgres';
 import { ConfigNotifications } from './config-notifications.js';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
-/** The maximum number of changed projects per statement. */
-const PAGE = 200;
+/** The maximum number of changed projects that are read together. */
+const PAGE = 400;
+/** The statements that read them: Postgres works on one while this process parses another. */
+const READERS = 2;
 /**
  * The maximum JSON bytes of one project, and of all projects in a statement: what the process holds
  * at once. A project with 100,000 subscriptions has half as much.
@@ -300,7 +302,9 @@ export class ConfigCache {
   async #loadChanged(ids: readonly string[]): Promise<void> {
     const due = ids.filter((id) => !this.#readPace.isOver(id));
     for (const id of ids) this.#postponed.add(id);
-    await this.#load(due);
+    const share = Math.ceil(due.length / READERS);
+    const shares = Array.from({ length: READERS }, (_, k) => due.slice(k * share, (k + 1) * share));
+    await Promise.all(shares.map((some) => this.#load(some)));
     for (const id of due) this.#postponed.delete(id);
     clearTimeout(this.#postponedTimer);
     if (this.#postponed.size > 0 && !this.#closed) {
