@@ -32,15 +32,16 @@ const ground = await openGround();
 try {
   console.log(`${ground.banner}\n${requests} requests in a burst, medians of ${rounds} bursts`);
   const all = new Map<string, readonly Measured[]>();
-  for (const { name, sizes: usual, warm = () => 1, open } of dimensions) {
-    if (!only.some((part) => name.startsWith(part))) continue;
+  for (const { name, sizes: usual, warm = () => 1, requests: own, open } of dimensions) {
+    if (!only.includes(name)) continue;
     const measured: Measured[] = [];
     for (const size of sizes.length > 0 ? sizes : usual) {
       const load = await open(ground, size);
       try {
+        const each = own?.(size) ?? requests;
         const figures = await measureBursts(ground, load, {
-          requests,
-          warm: requests * warm(size),
+          requests: each,
+          warm: each * warm(size),
           rounds,
         });
         measured.push({ size, figures });

@@ -24,6 +24,8 @@ export interface Dimension {
   readonly sizes: readonly number[];
   /** The factor of the warm-up, by default 1: each of several agents compiles its own code. */
   readonly warm?: (size: number) => number;
+  /** The requests of a burst, instead of those of the command line. */
+  readonly requests?: (size: number) => number;
   open(ground: Ground, size: number): Promise<Load>;
 }
 
@@ -33,12 +35,12 @@ const SETTINGS = { limits: { routing_work: 0 }, api_rate_limit: 0 };
 
 let made = 0;
 
-/** Returns a load that writes messages to topics, an equal part to each. */
+/** Returns a load that writes messages to topics, an equal part to each, as fast as possible or at a rate. */
 function topicLoad(
   broker: KafkaBroker,
   gateway: Production,
   topics: readonly string[],
-  requestsPerMessage = 1,
+  { requestsPerMessage = 1, rate = 0 } = {},
 ): Load {
   return {
     pids: gateway.agents.map(({ process }) => process.pid),
@@ -47,7 +49,7 @@ function topicLoad(
       const sending = topics.map((topic) => {
         const from = made;
         made += count;
-        return produce(broker, topic, { count, rate: 0, from });
+        return produce(broker, topic, { count, rate, from });
       });
       await Promise.all(sending);
       return count * topics.length * requestsPerMessage;
@@ -60,17 +62,20 @@ function topicLoad(
 async function withTopic(
   { topics, receiver }: Ground,
   prepare: (gateway: Production, endpointId: string) => Promise<void> = () => Promise.resolve(),
-  { agents = 1, partitions = PARTITIONS } = {},
+  { agents = 1, partitions = PARTITIONS, rate = 0 } = {},
 ): Promise<Load> {
   const gateway = await production({ agents: 0, settings: SETTINGS });
   const { uid } = await subscribed(gateway, receiver.url, [EVENT_TYPE]);
   await prepare(gateway, uid);
   const topic = await kafkaSource(gateway, topics, partitions);
   for (let k = 0; k < agents; k++) await gateway.startAgent();
-  return topicLoad(topics, gateway, [topic]);
+  return topicLoad(topics, gateway, [topic], { rate });
 }
 
 const PROJECTS_OF_SHARDS = 4;
+/** In events per second: sixteen agents with it do not fill two cores. */
+const RATE_PER_AGENT = 150;
+const STEADY_SECONDS = 15;
 
 export const dimensions: readonly Dimension[] = [
   {
@@ -110,6 +115,13 @@ export const dimensions: readonly Dimension[] = [
     sizes: [1, 4, 16],
     warm: (size) => size,
     open: (ground, size) => withTopic(ground, undefined, { agents: size, partitions: 16 }),
+  },
+  {
+    name: 'agents with the same load each',
+    sizes: [1, 4, 16],
+    requests: (size) => size * RATE_PER_AGENT * STEADY_SECONDS,
+    open: (ground, size) =>
+      withTopic(ground, undefined, { agents: size, partitions: 16, rate: size * RATE_PER_AGENT }),
   },
   {
     name: 'partitions',
@@ -171,7 +183,7 @@ export const dimensions: readonly Dimension[] = [
       );
       const topic = await kafkaSource(gateway, topics, PARTITIONS);
       await gateway.startAgent();
-      return topicLoad(topics, gateway, [topic], size);
+      return topicLoad(topics, gateway, [topic], { requestsPerMessage: size });
     },
   },
 ];

@@ -134,10 +134,16 @@ deliveries(
     const second = await claimEvents(db.pool, 1, { ...of, limit: 1 });
     assert.equal(
       [idsOf(second.claimed), second.isMore, second.claimed[0]!.data],
-      [[due.id], true, events[0]!.data],
+      [[due.id], false, events[0]!.data],
     );
     assert.equal((await claimEvents(db.pool, 2, of)).claimed, [], 'nothing is claimed twice');
     assert.equal(idsOf(await claim(2, 10)), [unasked.id]);
+
+    const two = newEvents(2);
+    const theirs = two.map((event) => newDelivery(event, scheduled));
+    await acceptEvents(db.pool, batch(two, { deliveries: theirs, agentId: 1 }));
+    const next = () => claimEvents(db.pool, 1, { ...of, refs: two, limit: 1 });
+    assert.equal([(await next()).isMore, (await next()).isMore], [true, false]);
   },
 );
 

@@ -26,15 +26,17 @@ export interface ClaimedDelivery extends EventRef {
 
 /*
  * Claims rows of `due` for the agent $1. Locks them, skipping rows being claimed, then claims the
- * first that fit in `bytes`; Postgres knows the length of a large body without reading it.
+ * first that fit in `limit` and `bytes`; Postgres knows the length of a large body without reading
+ * it. One row beyond the limit tells whether there are more.
  */
 const claiming = (
   due: string,
   { limit, bytes }: { readonly limit: string; readonly bytes: string },
 ) => `
-  with due as (${due} limit ${limit} for update of d skip locked),
+  with due as (${due} limit ${limit}::int + 1 for update of d skip locked),
   sized as (
-    select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < ${bytes}::float8 as fits
+    select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < ${bytes}::float8
+             and row_number() over (order by next_attempt_at, id) <= ${limit}::int as fits
     from due d left join lateral (
       select event_type, source_id, headers, data, octet_length(headers) as header_bytes from events e
       where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at = d.occurred_at limit 1
@@ -50,7 +52,7 @@ const claiming = (
          s.headers, coalesce(s.transformed_data, s.data) as data, s.transformed_data is not null as "isTransformed"
   from (
     select (case when is_more then last else now() end - interval '1 second')::text as scanned_to, is_more
-    from (select count(*) filter (where fits) = ${limit} or not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f
+    from (select not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f
   ) w
   left join (claimed c join sized s on s.id = c.id and s.data is not null) on true`;
 
@@ -94,7 +96,7 @@ interface Claim {
 
 /**
  * Claims due deliveries of a project, oldest first. Any due deliveries left before `scannedTo`
- * belong to excluded endpoints. If `isMore`, later ones may be due too.
+ * belong to excluded endpoints. If `isMore`, later ones are due too.
  */
 export async function claimDue(
   pool: pg.Pool,
@@ -112,7 +114,7 @@ export async function claimDue(
   });
 }
 
-/** Claims the due first attempts of these events. If `isMore`, more may be due. */
+/** Claims the due first attempts of these events. If `isMore`, more are due. */
 export async function claimEvents(
   pool: pg.Pool,
   agentId: number,
