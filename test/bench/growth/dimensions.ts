@@ -73,8 +73,8 @@ async function withTopic(
 }
 
 const PROJECTS_OF_SHARDS = 4;
-/** In events per second: sixteen agents with it do not fill two cores. */
-const RATE_PER_AGENT = 150;
+/** In events per second. Sixteen agents with it do not fill two cores, as small batches cost most. */
+const RATE_PER_AGENT = 25;
 const STEADY_SECONDS = 15;
 
 export const dimensions: readonly Dimension[] = [

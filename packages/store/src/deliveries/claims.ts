@@ -27,19 +27,21 @@ export interface ClaimedDelivery extends EventRef {
 /*
  * Claims rows of `due` for the agent $1. Locks them, skipping rows being claimed, then claims the
  * first that fit in `limit` and `bytes`; Postgres knows the length of a large body without reading
- * it. One row beyond the limit tells whether there are more.
+ * it. One row beyond the limit tells whether there are more. Only the primary key of events has the
+ * order of the range: on a new day, without statistics, another index of the project would seem as
+ * good, and each lookup would read all events of the project.
  */
 const claiming = (
-  due: string,
+  due: (limit: string) => string,
   { limit, bytes }: { readonly limit: string; readonly bytes: string },
 ) => `
-  with due as (${due} limit ${limit}::int + 1 for update of d skip locked),
+  with due as (${due(`limit ${limit}::int + 1`)}),
   sized as (
     select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < ${bytes}::float8
              and row_number() over (order by next_attempt_at, id) <= ${limit}::int as fits
     from due d left join lateral (
       select event_type, source_id, headers, data, octet_length(headers) as header_bytes from events e
-      where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at = d.occurred_at limit 1
+      where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at >= d.occurred_at and e.occurred_at <= d.occurred_at order by e.occurred_at limit 1
     ) e on true
   ),
   claimed as (
@@ -64,23 +66,30 @@ const DUE = `d.project_id, d.id, d.occurred_at, d.next_attempt_at, d.event_id, d
  * one second early: writers set next_attempt_at before their commit.
  */
 const CLAIM = claiming(
-  `select ${DUE} from event_deliveries d
+  (limit) => `select ${DUE} from event_deliveries d
     where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
       and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
-    order by next_attempt_at`,
+    order by next_attempt_at ${limit} for update of d skip locked`,
   { limit: '$5', bytes: '$7' },
 );
 
 /*
  * The deliveries of an event share its millisecond, with which ids begin: a short range of the
- * primary key.
+ * primary key. The inner limit makes the planner read this range for each event. Without it, the
+ * plan of a new day, which has no statistics, reads the whole day for each claim. Rows are locked
+ * one by one until the outer limit, in the order of the events.
  */
 const CLAIM_EVENTS = claiming(
-  `select ${DUE} from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF, 5)}) u
-    join event_deliveries d on d.project_id = u.project and d.occurred_at = u.occurred_at and d.event_id = u.event
-      and d.id between (left(u.event::text, 13) || '-0000-0000-000000000000')::uuid and (left(u.event::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
-    where d.status::text = 'scheduled' and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
-    order by d.next_attempt_at`,
+  (
+    limit,
+  ) => `select d.* from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF, 5)}) u
+    cross join lateral (
+      select ${DUE} from event_deliveries d
+      where d.project_id = u.project and d.occurred_at = u.occurred_at and d.event_id = u.event
+        and d.id between (left(u.event::text, 13) || '-0000-0000-000000000000')::uuid and (left(u.event::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
+        and d.status::text = 'scheduled' and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
+      ${limit} for update skip locked
+    ) d ${limit}`,
   { limit: '$3', bytes: '$4' },
 );
 
