@@ -33,7 +33,7 @@ interface Scene {
 /** Runs a test with a config cache on a private database behind a proxy. */
 async function scene(
   test: (scene: Scene) => Promise<void>,
-  { intervalMs = 60_000, pooled = false } = {},
+  { pooled = false, ...options }: { intervalMs?: number; verifyMs?: number; pooled?: boolean } = {},
 ): Promise<void> {
   const db = await migratedDatabase();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
@@ -45,7 +45,12 @@ async function scene(
     },
   );
   const { log, lines } = keptLog();
-  const configCache = new ConfigCache(database, { intervalMs, eventLoopMs: 40, log });
+  const configCache = new ConfigCache(database, {
+    intervalMs: 60_000,
+    eventLoopMs: 40,
+    log,
+    ...options,
+  });
   try {
     await within(test({ db, configCache, postgres, database, lines }), 70_000, 'the test');
   } finally {
@@ -437,6 +442,38 @@ memory('a change compiles no filters but its own', () =>
     assert.is.not(find(changed), before[1]);
     assert.ok(find(changed).body!({ a: 2 }, new FilterBudget()));
   }),
+);
+
+memory(
+  'a slow read of one project makes no other outdated, also if it changed during the read',
+  () =>
+    scene(
+      async ({ db, configCache, database }) => {
+        const projectId = await makeProject(db);
+        await configCache.start();
+        let go = (): void => {};
+        const held = new Promise<void>((resolve) => (go = resolve));
+        let change: Promise<unknown> | undefined;
+        const query = database.pool.query.bind(database.pool) as (
+          config: unknown,
+        ) => Promise<unknown>;
+        database.pool.query = (async (config: { name?: string }) => {
+          if (config.name === 'read-changes')
+            await (change ??= makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT }));
+          if (config.name === 'read-projects') await held;
+          return query(config);
+        }) as typeof database.pool.query;
+        try {
+          void configCache.refresh();
+          await until('the change to be outdated', () => configCache.outdated.length > 0);
+          assert.equal([configCache.outdated, configCache.isCurrent()], [[projectId], true]);
+        } finally {
+          go();
+        }
+        await until('the change', () => configCache.projects.get(projectId)?.endpoints.size === 1);
+      },
+      { verifyMs: 100 },
+    ),
 );
 
 memory(

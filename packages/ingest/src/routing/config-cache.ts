@@ -284,7 +284,12 @@ export class ConfigCache {
       const last = changes.at(-1);
       for (const { id } of changes)
         if (!this.#changedSinceMs.has(id)) this.#changedSinceMs.set(id, this.#currentAtMs);
-      if (changes.length < PAGE) [this.#currentAtMs, this.#version] = [askedAtMs, version];
+      if (changes.length < PAGE) {
+        this.#currentAtMs = askedAtMs;
+        // The changes can be newer than the version, which was read before them.
+        const newest = BigInt((last ?? place).version);
+        this.#version = newest > version ? newest : version;
+      }
       if (!last) break;
       await this.#loadChanged(changes.map(({ id }) => id));
       place = last;
