@@ -135,4 +135,31 @@ moved('a shard that is away fails only the requests of its projects', async () =
   );
 });
 
+moved('a former shard that is away fails only posts of projects that left it', async () => {
+  const [stays, left] = [await makeProject(api), await makeProject(api)];
+  await api.db.rows(`update projects set former_shards = $2, moved_at = now() where id = $1`, [
+    left.id,
+    [SECOND],
+  ]);
+  await api.db.rows(`update shards set port = 1 where name = $1`, [SECOND]);
+  const event = { event_type: 'order.paid', data: {} };
+  const posted = (path: string) => api.call('POST', `${path}/events`, event);
+  await until(
+    'the server to follow the address',
+    async () => (await posted(left.path)).body.code === 'shard_away',
+  );
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => posted(n % 2 === 0 ? stays.path : left.path)),
+  );
+  for (const [n, { status, body }] of answers.entries()) {
+    assert.is(status, n % 2 === 0 ? 201 : 503, JSON.stringify(body));
+    if (status === 503) assert.match(body.message, 'the database of the shard second does not say');
+  }
+  await api.db.rows(`update shards set port = $2 where name = $1`, [
+    SECOND,
+    Number(new URL(shard.url).port),
+  ]);
+  await until('the former shard to answer', async () => (await posted(left.path)).status === 201);
+});
+
 moved.run();

@@ -18,7 +18,7 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
-import { NOTHING_KNOWN, type FormerShards } from './former-shards.js';
+import type { FormerShards } from './former-shards.js';
 import { type Committed, distinguish } from './distinguish.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
@@ -61,29 +61,46 @@ export class BatchCommitter {
   }
 
   /**
-   * Commits messages and settles each one that is decided. Returns the others, which have new ids
-   * or a rejection and must be committed again.
+   * Commits messages and settles each one that is decided. Returns the others, which must be
+   * committed again: they have new ids or a rejection, or their former shards must be asked first.
    *
    * @param hasRoom whether the events are routed in the commit; otherwise they are left to the
    *   queues
    */
   async commit(
-    messages: readonly ReadyMessage[],
+    given: readonly ReadyMessage[],
     hasRoom: boolean,
   ): Promise<ReadonlySet<ReadyMessage>> {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
+    // Without an await, unless there are undated messages: the next commit must see the capacity
+    // that this one reserves.
+    const { messages, known, unasked } = this.#known(given);
+    if (messages.length === 0) return unasked;
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    // Without an await: the next commit must see the capacity that this one reserves.
-    const asked = this.options.former?.known(messages);
-    const known = asked ? await asked : NOTHING_KNOWN;
     const batch = await inSlices(this.#prepare(messages, hasRoom, known));
     try {
-      return await this.#write(messages, batch, { hasRoom, routingSinceMs, known });
+      const again = await this.#write(messages, batch, { hasRoom, routingSinceMs, known });
+      return unasked.size === 0 ? again : new Set([...again, ...unasked]);
     } catch (error) {
       batch.plan.drop();
       throw error;
     }
+  }
+
+  /** Returns what former shards know of the messages, and those about which they must be asked. */
+  #known(given: readonly ReadyMessage[]) {
+    const { former } = this.options;
+    const answers = new Set<ReadonlySet<string>>();
+    const unasked = new Set<ReadyMessage>();
+    for (const message of former ? given : []) {
+      const ids = former!.knownOf(message);
+      if (ids) answers.add(ids);
+      else unasked.add(message);
+    }
+    const known: ReadonlySet<string> = new Set([...answers].flatMap((ids) => [...ids]));
+    const messages = unasked.size === 0 ? given : given.filter((message) => !unasked.has(message));
+    return { messages, known, unasked };
   }
 
   /**
@@ -93,15 +110,10 @@ export class BatchCommitter {
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
     const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
       quarantined ? [quarantined] : events;
-    const refs = messages.flatMap(refsOf);
-    const before = await this.options.former?.arrivals(refs);
-    const arrivals = await firstArrivals(
-      this.options.database.pool,
-      before ? refs.filter(({ id }) => !before.has(id)) : refs,
-    );
+    const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
     for (const message of messages) {
       const [{ id }] = refsOf(message) as [EventRef];
-      message.date?.(before?.get(id) ?? arrivals.get(id));
+      message.date?.(arrivals.get(id));
     }
   }
 

@@ -10,6 +10,7 @@ import type { ReadyMessage } from '../message/ready-message.js';
 import { databaseRefused } from '../message/reject-codes.js';
 import { BatchCommitter, type BatchCommitterOptions } from './batch-committer.js';
 import { quarantineFields } from './debug-log.js';
+import { FormerCheck } from './former-check.js';
 
 export interface EventWriterOptions extends BatchCommitterOptions {
   readonly pace: ProjectPace;
@@ -68,13 +69,21 @@ interface WaitingMessage {
 export class EventWriter {
   readonly #stage: Stage<WaitingMessage>;
   readonly #committer: BatchCommitter;
+  readonly #formerCheck: FormerCheck;
   /** When each busy project began to wait for a commit, on the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   readonly #failed = new WeakSet<ReadyMessage>();
 
   constructor(private readonly options: EventWriterOptions) {
-    const { config, committers, router, log } = options;
+    const { config, committers, router, log, former } = options;
     this.#committer = new BatchCommitter(options);
+    this.#formerCheck = new FormerCheck({
+      former,
+      batchSize: config.ingest.batch_size,
+      concurrency: committers,
+      log,
+      checked: (message) => this.#enqueue(message),
+    });
     this.#stage = new Stage<WaitingMessage>({
       concurrency: committers,
       capacity: config.ingest.batch_size,
@@ -113,6 +122,16 @@ export class EventWriter {
    * caller must not wait for Postgres.
    */
   push(message: ReadyMessage): void {
+    this.#formerCheck.push(message);
+  }
+
+  /** Stops committing and settles uncommitted messages as `later`: the broker keeps them. */
+  stop(): void {
+    this.#formerCheck.stop();
+    this.#stage.stop();
+  }
+
+  #enqueue(message: ReadyMessage): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
     const { projectId, events } = message;
     const batchSize = this.options.config.ingest.batch_size;
@@ -126,11 +145,6 @@ export class EventWriter {
     // The pace has already admitted a message whose caller waits.
     const dueAtMs = waitMs > 0 && !message.failed ? performance.now() + waitMs : 0;
     this.#stage.push({ message, size, isLarge, dueAtMs, hasRoom: undefined });
-  }
-
-  /** Stops committing and settles uncommitted messages as `later`: the broker keeps them. */
-  stop(): void {
-    this.#stage.stop();
   }
 
   /** Returns the delay before a message may be committed. Reserves a committer for small ones. */

@@ -1,10 +1,10 @@
 import type { Config } from '@gateway/core/config';
-import { readArrivals, readKnown, type EventRef, type MaybeKnown } from '@gateway/store/events';
+import { type MaybeKnown, readArrivals, readKnown } from '@gateway/store/events';
 import type { Shards } from '@gateway/store/shards';
 import type { ReadyMessage } from '../message/ready-message.js';
 import type { Project } from '../routing/project.js';
 
-export const NOTHING_KNOWN: ReadonlySet<string> = new Set();
+const NOTHING_KNOWN: ReadonlySet<string> = new Set();
 
 /**
  * A message dated later than this after a move cannot be in a former shard: broker times are at most
@@ -18,49 +18,72 @@ interface FormerShardsOptions {
   readonly config: Pick<Config, 'ingest'>;
 }
 
+/** The answer of a message's former shards, for the place and the form that it was asked about. */
+interface Answer {
+  readonly known: ReadonlySet<string>;
+  readonly movedAtMs: number;
+  readonly isQuarantined: boolean;
+}
+
 /**
  * Finds messages that a former shard of their project has accepted, so that a message delivered
  * again after a move is a duplicate. The former shard accepts nothing any more, so its answer stays
  * true.
  */
 export class FormerShards {
+  readonly #answers = new WeakMap<ReadyMessage, Answer>();
+
   constructor(private readonly options: FormerShardsOptions) {}
 
   /**
-   * Returns the ids of known events and quarantined messages, or undefined if no former shard can
-   * have any. Asks a former shard only for messages dated before the move, and for keys within their
-   * window after it. Rejects if one is away: the messages wait, because they could be accepted
-   * twice.
+   * Returns the names of the former shards that may have the message: those of its project if it is
+   * undated, dated before the move, or has a key within its window after it.
    */
-  known(messages: readonly ReadyMessage[]): Promise<ReadonlySet<string>> | undefined {
-    const ofShard = new Map<string, MaybeKnown[]>();
-    for (const { projectId, events, quarantined } of messages) {
-      const project = this.#project(projectId);
-      if (!project || project.formerShards.length === 0) continue;
-      const asked = [
-        ...events,
-        ...(quarantined ? [{ ...quarantined, idempotencyKey: null }] : []),
-      ].filter((one) => this.#maybeKnown(one, project.movedAtMs));
-      for (const name of asked.length > 0 ? project.formerShards : [])
-        ofShard.set(name, [...(ofShard.get(name) ?? []), ...asked]);
-    }
-    if (ofShard.size === 0) return undefined;
-    const reading = [...ofShard].map(([name, asked]) => readKnown(this.#pool(name), asked));
-    return Promise.all(reading).then((known) => new Set(known.flatMap((ids) => [...ids])));
+  mayHave(message: ReadyMessage): readonly string[] {
+    const project = this.#project(message.projectId);
+    if (!project || project.formerShards.length === 0) return [];
+    const isAsked =
+      message.isUndated || refsOf(message).some((ref) => this.#maybeKnown(ref, project.movedAtMs));
+    return isAsked ? project.formerShards : [];
   }
 
   /**
-   * Returns when former shards dated messages by their arrival, by message id, in epoch
-   * milliseconds.
+   * Asks the shards, dates undated messages as they did, and keeps the answer for `knownOf`. Rejects
+   * if one is away: the messages wait, because they could be accepted twice.
    */
-  async arrivals(refs: readonly EventRef[]): Promise<ReadonlyMap<string, number>> {
-    const found = new Map<string, number>();
-    for (const projectId of new Set(refs.map((ref) => ref.projectId))) {
-      const own = refs.filter((ref) => ref.projectId === projectId);
-      for (const pool of this.pools(projectId))
-        for (const [id, ms] of await readArrivals(pool, own)) found.set(id, ms);
+  async ask(names: readonly string[], messages: readonly ReadyMessage[]): Promise<void> {
+    const asked = messages.map((message) => ({
+      message,
+      movedAtMs: this.#project(message.projectId)?.movedAtMs ?? 0,
+      isQuarantined: message.quarantined !== null,
+    }));
+    const pools = names.map((name) => this.#pool(name));
+    const undated = messages.filter(({ isUndated }) => isUndated);
+    for (const pool of undated.length > 0 ? pools : []) {
+      const arrivals = await readArrivals(pool, undated.flatMap(refsOf));
+      for (const message of undated) {
+        const arrivedAtMs = arrivals.get(refsOf(message)[0]!.id);
+        if (message.isUndated && arrivedAtMs !== undefined) message.date?.(arrivedAtMs);
+      }
     }
-    return found;
+    const refs = messages.flatMap(refsOf);
+    const answers = await Promise.all(pools.map((pool) => readKnown(pool, refs)));
+    const known = new Set(answers.flatMap((ids) => [...ids]));
+    for (const { message, ...askedAs } of asked) this.#answers.set(message, { known, ...askedAs });
+  }
+
+  /**
+   * Returns the ids that former shards know, of this message and others, or undefined if they must
+   * be asked first: also after another move, and after a rejection, which gives the message another
+   * id.
+   */
+  knownOf(message: ReadyMessage): ReadonlySet<string> | undefined {
+    if (this.mayHave(message).length === 0) return NOTHING_KNOWN;
+    const answer = this.#answers.get(message);
+    const isCurrent =
+      answer?.movedAtMs === this.#project(message.projectId)?.movedAtMs &&
+      answer?.isQuarantined === (message.quarantined !== null);
+    return isCurrent ? answer?.known : undefined;
   }
 
   /** Returns the pools of a project's former shards. */
@@ -82,4 +105,8 @@ export class FormerShards {
   #pool(name: string) {
     return this.options.shards.of(name).database.pool;
   }
+}
+
+function refsOf({ events, quarantined }: ReadyMessage): readonly MaybeKnown[] {
+  return quarantined ? [{ ...quarantined, idempotencyKey: null }] : events;
 }
