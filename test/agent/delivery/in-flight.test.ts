@@ -103,7 +103,11 @@ queue('what is reserved takes room until it is held and recorded, or cancelled',
   inFlight.reserve(again);
   inFlight.cancel([again]);
   assert.ok(inFlight.has(one.id), 'a repeat of what is held frees nothing');
-  inFlight.recorded([one]);
+  // Claimed again before the answer about its first attempt arrived.
+  inFlight.hold([{ ...one, attempts: 1 }]);
+  inFlight.recorded([{ id: one.id, number: 1 }]);
+  assert.ok(inFlight.has(one.id));
+  inFlight.recorded([{ id: one.id, number: 2 }]);
   assert.is(inFlight.room, 10);
 });
 
@@ -134,9 +138,9 @@ queue(
       { ...delivery(4), endpointId: 'c' },
     ]);
     inFlight.awaitRoom('p');
-    inFlight.recorded([delivery(3)]);
+    inFlight.recorded([{ id: '3', number: 1 }]);
     assert.equal(told, []);
-    inFlight.recorded([delivery(1), delivery(2)]);
+    inFlight.recorded(['1', '2'].map((id) => ({ id, number: 1 })));
     assert.equal(told, ['p']);
     inFlight.awaitRoom('c');
     inFlight.release([delivery(4)]);

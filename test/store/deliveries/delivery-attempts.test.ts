@@ -220,31 +220,37 @@ attempts('a batch may be recorded again, as after an answer that was lost', asyn
   );
 });
 
-attempts('recording again does not undo what happened since', async () => {
-  const [delivery] = await held(1);
-  const first = attempt(delivery!, { status: 'retry', dueInMs: 0 });
-  await recordAttempts(db.pool, [first]);
-  await db.rows(
-    `update event_deliveries set status = 'processing', claimed_by = 2, next_attempt_at = null`,
-  );
-  await recordAttempts(db.pool, [first]);
-  assert.equal(await stateOf(delivery!), {
-    status: 'processing',
-    attempts: 1,
-    claimed_by: 2,
-    reason: null,
-    due: null,
-  });
-  await recordAttempts(db.pool, [attempt(delivery!, { agentId: 2, number: 2 })]);
-  await recordAttempts(db.pool, [first]);
-  assert.equal(await stateOf(delivery!), {
-    status: 'success',
-    attempts: 2,
-    claimed_by: null,
-    reason: null,
-    due: null,
-  });
-});
+attempts(
+  'recording again does not undo what happened since, also at the agent that has claimed it again',
+  async () => {
+    for (const agentId of [2, 1]) {
+      const [delivery] = await held(1, 1);
+      const first = attempt(delivery!, { agentId: 1, status: 'retry', dueInMs: 0 });
+      await recordAttempts(db.pool, [first]);
+      await db.rows(
+        `update event_deliveries set status = 'processing', claimed_by = $2, next_attempt_at = null where id = $1`,
+        [delivery!.id, agentId],
+      );
+      await recordAttempts(db.pool, [first]);
+      assert.equal(await stateOf(delivery!), {
+        status: 'processing',
+        attempts: 1,
+        claimed_by: agentId,
+        reason: null,
+        due: null,
+      });
+      await recordAttempts(db.pool, [attempt(delivery!, { agentId, number: 2 })]);
+      await recordAttempts(db.pool, [first]);
+      assert.equal(await stateOf(delivery!), {
+        status: 'success',
+        attempts: 2,
+        claimed_by: null,
+        reason: null,
+        due: null,
+      });
+    }
+  },
+);
 
 attempts(
   'an agent that lost its delivery to another changes nothing of it, and its attempt is on record',

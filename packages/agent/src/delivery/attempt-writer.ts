@@ -1,6 +1,6 @@
 import { backoffMs, type OngoingFailure } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import { type AttemptRecord, recordAttempts } from '@gateway/store/deliveries';
+import { ATTEMPT_NUMBER_MAX, type AttemptRecord, recordAttempts } from '@gateway/store/deliveries';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
@@ -137,7 +137,7 @@ function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
   const delivered = attempt.status === 'success';
   return {
     ...attempt,
-    number: Math.min(attempt.number, 32_767),
+    number: Math.min(attempt.number, ATTEMPT_NUMBER_MAX),
     error: null,
     responseHeaders: null,
     responseBody: null,

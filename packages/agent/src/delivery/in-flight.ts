@@ -169,9 +169,12 @@ export class DeliveriesInFlight {
       for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
-  /** Frees the capacity of recorded deliveries and restarts the timeout of `waitForRoom`. */
-  recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
-    this.release(attempts);
+  /**
+   * Frees the capacity of recorded deliveries and restarts the timeout of `waitForRoom`. A delivery
+   * stays if it was claimed again before the answer about its attempt.
+   */
+  recorded(attempts: readonly Pick<AttemptRecord, 'id' | 'number'>[]): void {
+    this.release(attempts.filter(({ id, number }) => (this.#room.get(id)?.attempts ?? 0) < number));
     this.#recordedAtMs = performance.now();
     this.#onRecorded();
   }

@@ -34,6 +34,9 @@ export interface AttemptRecord extends EventRef {
   readonly isOperational: boolean;
 }
 
+/** The number of all later attempts of a delivery, which its column cannot hold. */
+export const ATTEMPT_NUMBER_MAX = 32_767;
+
 const ATTEMPT = membersOf<AttemptRecord>(
   'projectId id attemptId occurredAtMs requestedAtMs endpointId number durationMs httpStatus errorClass error url responseHeaders responseBody status dueInMs reason agentId traceparent',
 );
@@ -41,7 +44,8 @@ const ATTEMPT = membersOf<AttemptRecord>(
 /*
  * Attempts, delivery states and counts in one commit. Locks: the deliveries' rows, by primary key.
  * A delivery that this agent no longer holds (it lost its lease) keeps its status; the attempt is
- * recorded. The join names the endpoint, so either index leads to one row: in a new partition
+ * recorded. So does one that has the attempt already and was claimed again by this agent: the answer
+ * to the first try was lost. The join names the endpoint, so either index leads to one row: in a new partition
  * without statistics, the planner can choose either.
  */
 const record = (members: readonly string[], { transformed }: { readonly transformed: boolean }) => `
@@ -62,7 +66,7 @@ const record = (members: readonly string[], { transformed }: { readonly transfor
     update event_deliveries d set status = u.status, attempts = u.number, claimed_by = null, next_attempt_at = u.due_at, reason = u.reason,
       traceparent = u.traceparent, updated_at = now()${transformed ? ', transformed_data = coalesce(u.transformed_data, d.transformed_data)' : ''}
     from u where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint
-      and d.claimed_by = u.agent
+      and d.claimed_by = u.agent and (d.attempts < u.number or d.attempts = ${ATTEMPT_NUMBER_MAX})
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
   )
   ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;

@@ -4,6 +4,7 @@ import { deactivateEndpoint, heard, waiting } from '../config/index.js';
 import { PROJECT } from '../counts/activity.js';
 import type { Planes } from '../postgres/planes.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
+import { shardsOf } from '../shards/shards.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
 /** The failed attempts of the last week, below which an endpoint is not disabled. */
@@ -30,7 +31,7 @@ const ENDPOINTS = `
   select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
   from projects p join endpoints e on e.project_id = p.id left join endpoint_outages o on o.project_id = e.project_id and o.endpoint_id = e.id
   where p.config ->> 'disable_after_days' is not null and p.deleted_at is null and e.status = 'active' and e.deleted_at is null
-    and $3 = any (array_prepend(p.shard, p.former_shards)) and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
+    and $3 = any (${shardsOf('p')}) and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
 
 /*
  * Finds since when endpoints have only failed: since their known outage, unless an attempt has
