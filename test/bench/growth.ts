@@ -1,6 +1,6 @@
 // Measures how the cost of an event grows with shards, agents, partitions, history, subscriptions,
 // projects and endpoints, and how soon an agent starts and follows a change. Run: npm run bench --
-// growth [--only shards,agents] [--requests 20000] [--rounds 5] [--starts 5] [--changes 10]
+// growth [--only shards,agents] [--sizes 1,4] [--requests 20000] [--rounds 5] [--starts 5] [--changes 10]
 import { parseArgs } from 'node:util';
 import { measureBursts } from './growth/burst.js';
 import { dimensions } from './growth/dimensions.js';

@@ -75,6 +75,7 @@ function read() {
   const shards = whole('--shards', values.shards ?? '1');
   const workers = whole('--workers', values.workers ?? '0');
   if (shards < 1) wrong('--shards is at least 1');
+  if (workers > 0 && shards === 1) wrong('--workers needs --shards, which the cluster has');
   return {
     faults: count,
     shards,

@@ -140,7 +140,7 @@ export async function startTestBed({
     // The script of Citus blocks this process for longer than the others have to start.
     const stores = await startStores({ shards, workers, standby, through: portTo });
     closing.push(() => stores.close());
-    const [redis, kafka, sqs] = await Promise.all([
+    const starting = [
       own
         .redis({ appendonly: 'yes', appendfsync: 'always' })
         .then((server) => serving('redis', server)),
@@ -148,7 +148,10 @@ export async function startTestBed({
         .kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaLink.port } })
         .then((server) => serving('kafka', server)),
       startSqs().then((server) => serving('sqs', server)),
-    ]);
+    ] as const;
+    // If one fails, the others are closed too.
+    await Promise.allSettled(starting);
+    const [redis, kafka, sqs] = await Promise.all(starting);
     const postgres = stores.first;
     if (!postgres)
       throw new Error('set GATEWAY_CITUS to the folder with cluster.sh, to stop the coordinator');

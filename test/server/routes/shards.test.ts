@@ -92,6 +92,29 @@ shards('a new project gets the ready shard with the fewest events, then projects
   await api.db.rows('update users set is_instance_admin = true');
 });
 
+shards(
+  'the address of a shard is changed, part by part, and only to where its tables are',
+  async () => {
+    const changed = (address: object) => api.call('PUT', '/shards/big', { address });
+    assert.is((await changed({ port: 1 })).body.code, 'shard_unusable');
+    assert.is((await changed({ database: 'postgres' })).body.code, 'conflict');
+    assert.is(
+      (await api.call('PUT', '/shards/default', { address: { port } })).body.code,
+      'conflict',
+    );
+    assert.is((await changed({ port: 70_000 })).status, 422);
+    const { status, body, text } = await changed({ host: 'localhost', password: 'new' });
+    assert.is(status, 200, text);
+    assert.equal([body.data.host, body.data.state], ['localhost', 'ready']);
+    assert.not.match(text, 'new');
+    const [row] = await api.db.rows<{ password: string }>(
+      `select password from shards where name = 'big'`,
+    );
+    assert.match(row!.password, 'sealed:');
+    await changed({ host });
+  },
+);
+
 shards('a project is moved, and its former shard still counts it', async () => {
   const { uid, shard } = (await api.call('POST', '/projects', { name: 'moved' })).body.data;
   const to = shard === 'big' ? 'default' : 'big';

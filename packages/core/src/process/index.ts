@@ -1,4 +1,4 @@
-export { backoffMs, repeat, withTimeout } from './timing.js';
+export { backoffMs, oneAtATime, repeat, withTimeout } from './timing.js';
 export {
   type ComponentState,
   failAgain,

@@ -48,6 +48,22 @@ export function repeat(
 }
 
 /**
+ * Returns a function that runs `work`, once at a time. Calls during a run share the next one, because
+ * the running one may have begun before what they are about.
+ */
+export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return () =>
+    (next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return (running = work());
+      }));
+}
+
+/**
  * Returns the back-off after consecutive failures. It doubles with each failure; its upper half is
  * random.
  */

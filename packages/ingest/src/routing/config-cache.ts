@@ -1,5 +1,11 @@
 import type { Log } from '@gateway/core/logging';
-import { failAgain, type OngoingFailure, inSlices, ProjectPace } from '@gateway/core/process';
+import {
+  failAgain,
+  inSlices,
+  oneAtATime,
+  type OngoingFailure,
+  ProjectPace,
+} from '@gateway/core/process';
 import {
   type ActiveSubscription,
   NO_CHANGE,
@@ -19,8 +25,8 @@ const PAGE = 400;
 /** The statements that read them: Postgres works on one while this process parses another. */
 const READERS = 2;
 /**
- * The maximum JSON bytes of one project, and of all projects in a statement: what the process holds
- * at once. A project with 100,000 subscriptions has half as much.
+ * The maximum JSON bytes of one project, and of all projects that a reader has in memory at once. A
+ * project with 100,000 subscriptions has half as much.
  */
 export const PROJECT_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -79,9 +85,6 @@ export class ConfigCache {
   readonly #notifications: ConfigNotifications;
   #place = NO_CHANGE;
   #hasRead = false;
-  #reading: Promise<void> | undefined;
-  /** The read that follows the running one. */
-  #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #postponedTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -224,14 +227,7 @@ export class ConfigCache {
   }
 
   /** Reads changes. After `start`, never rejects: a failure keeps the cache and sets `failing`. */
-  refresh(): Promise<void> {
-    // The running read may have missed the change, so another one follows. Callers share it until
-    // it starts.
-    return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
-      this.#next = undefined;
-      return (this.#reading = this.#read());
-    }));
-  }
+  readonly refresh = oneAtATime(() => this.#read());
 
   /** Stops following changes. Resolves when the running read has ended; never rejects. */
   async close(): Promise<void> {
@@ -239,7 +235,7 @@ export class ConfigCache {
     clearInterval(this.#timer);
     clearTimeout(this.#postponedTimer);
     await this.#notifications.close();
-    await (this.#next ?? this.#reading)?.catch(() => undefined);
+    await this.refresh().catch(() => undefined);
   }
 
   async #read(): Promise<void> {

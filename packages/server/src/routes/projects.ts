@@ -266,11 +266,11 @@ export const projectRoutes: readonly Route[] = [
 
 /** Returns the given shard, which must be ready, or the one that a new project gets. */
 async function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
-  const { database, shards } = call;
-  if (shard === undefined) return chooseShard(database, shards);
+  const { shards } = call;
+  if (shard === undefined) return chooseShard(shards);
   await requireInstanceAdmin(call.caller, call);
   await shards.refresh();
-  return requireTarget(database, shards, shard);
+  return requireTarget(shards, shard);
 }
 
 /** Returns a project for a response. */

@@ -6,6 +6,7 @@ import {
   readShardStates,
   removeShard,
   requireShard,
+  setShard,
 } from '@gateway/store/shards';
 import { accountRoute, type AccountCall, type Route } from '../api/route.js';
 import { integer, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
@@ -47,6 +48,16 @@ const Shard = named(
 const text = (description: string, maxLength = 255) =>
   Type.String({ minLength: 1, maxLength, description });
 
+const PLACE = {
+  host: text('Host of the database.'),
+  username: text('User of the database, who must own its tables.'),
+  database: text('Name of the database.'),
+};
+const CONNECTION = {
+  password: text('Password, which is stored encrypted.', 1_000),
+  options: text('Options of the connection, as in `database.options`.', 1_000),
+};
+
 const NewShard = named(
   'NewShard',
   object({
@@ -57,13 +68,10 @@ const NewShard = named(
     ...optional({
       address: object(
         {
-          host: text('Host of the database.'),
-          username: text('User of the database, who must own its tables.'),
-          database: text('Name of the database.'),
+          ...PLACE,
           ...optional({
             port: integer(1, 65_535, `Port of the database; ${PORT} by default.`),
-            password: text('Password, which is stored encrypted.', 1_000),
-            options: text('Options of the connection, as in `database.options`.', 1_000),
+            ...CONNECTION,
           }),
         },
         { description: 'Omit it for a schema in the database of the settings.' },
@@ -79,16 +87,25 @@ const NewShard = named(
 
 const ChangedShard = named(
   'ChangedShard',
-  object({
-    is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
-  }),
+  object(
+    optional({
+      is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
+      address: object(
+        optional({ ...PLACE, port: integer(1, 65_535, 'Port of the database.'), ...CONNECTION }),
+        {
+          description:
+            'The parts that change, such as a new password. The tables of the shard must be there.',
+        },
+      ),
+    }),
+  ),
 );
 
 type ShardCall = Pick<AccountCall, 'database' | 'shards'>;
 
-async function statesOf({ database, shards }: ShardCall) {
+async function statesOf({ shards }: ShardCall) {
   await shards.refresh();
-  return readShardStates(database, shards);
+  return readShardStates(shards);
 }
 
 async function stateOf(call: ShardCall, name: string) {
@@ -128,11 +145,15 @@ export const shardRoutes: readonly Route[] = [
   ),
   accountRoute(
     'PUT /shards/:name',
-    'Starts or ends draining a shard.',
+    'Starts or ends draining a shard, or changes its address.',
     { role: 'instance', body: ChangedShard, data: Shard },
     async (call) => {
       const name = call.params['name']!;
-      await drainShard(call.database, name, call.body.is_draining);
+      const { body, config, database, sealer } = call;
+      const { is_draining: isDraining, address } = body;
+      if (address)
+        await setShard(database, name, address, { settings: config.database, ...sealer });
+      if (isDraining !== undefined) await drainShard(database, name, isDraining);
       return { message: 'shard updated', data: await stateOf(call, name) };
     },
   ),
@@ -143,7 +164,7 @@ export const shardRoutes: readonly Route[] = [
     async (call) => {
       const { name, project_id: projectId } = call.params as { name: string; project_id: string };
       await call.shards.refresh();
-      await moveToShard(call.database, call.shards, { projectId, to: name });
+      await moveToShard(call.shards, { projectId, to: name });
       return { message: 'project moved', data: await stateOf(call, name) };
     },
   ),
@@ -154,7 +175,7 @@ export const shardRoutes: readonly Route[] = [
     async (call) => {
       const name = call.params['name']!;
       await call.shards.refresh();
-      await removeShard(call.database, call.shards, name);
+      await removeShard(call.shards, name);
       await call.shards.refresh();
       return { message: 'shard removed', data: null };
     },

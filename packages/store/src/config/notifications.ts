@@ -2,6 +2,7 @@ import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
+import { shardsOf } from '../shards/shards.js';
 
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
@@ -168,7 +169,7 @@ export async function readOpenNotifications({ control, data, shard }: ShardPlane
     text: `select n.kind, n.subject, case when p.moved_at > n.created_at then null else n.raised_by end as raised_by
            from notifications n left join projects p on p.id = n.project_id
            where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
-             and (p.id is null or $1 = any (array_prepend(p.shard, p.former_shards)))`,
+             and (p.id is null or $1 = any (${shardsOf('p')}))`,
     values: [shard],
   });
   if (open.length === 0) return [];

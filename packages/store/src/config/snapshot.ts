@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { shardsOf } from '../shards/shards.js';
 import { endpointRecord } from './endpoints.js';
 import { columnsOf } from './soft-deletes.js';
 import { sourceRecord } from './sources.js';
@@ -92,7 +93,7 @@ export async function readProjects(
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
            live as (
              select asked.n, p.id, p.name, p.type, p.config, p.shard, p.former_shards, p.moved_at from asked join projects p on p.id = asked.id and p.deleted_at is null
-             where $3::text is null or p.shard = $3 or $3 = any (p.former_shards)
+             where $3::text is null or $3 = any (${shardsOf('p')})
            ),
            records(id, n, part, text) as (
              select id, n, null, null from asked

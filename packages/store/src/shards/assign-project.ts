@@ -1,5 +1,4 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
 import { explainShardError, migratedAs, type Shards } from './open-shards.js';
@@ -21,12 +20,8 @@ async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
  * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`;
  *   `shard_unusable`
  */
-export async function requireTarget(
-  control: Database,
-  shards: Shards,
-  name: string,
-): Promise<string> {
-  const { isDraining } = await requireShard(control.pool, name);
+export async function requireTarget(shards: Shards, name: string): Promise<string> {
+  const { isDraining } = await requireShard(shards.control.pool, name);
   if (isDraining)
     throw new GatewayError('conflict', {
       sentence: `the shard ${name} is draining and takes no projects`,
@@ -54,16 +49,12 @@ interface Assignment {
  * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`; errors
  *   of the databases of both shards
  */
-export async function moveToShard(
-  control: Database,
-  shards: Shards,
-  { projectId, to }: Assignment,
-): Promise<string> {
-  const { shard: from } = await requireProject(control, projectId);
+export async function moveToShard(shards: Shards, { projectId, to }: Assignment): Promise<string> {
+  const { shard: from } = await requireProject(shards, projectId);
   if (from === to) return from;
-  await requireTarget(control, shards, to);
+  await requireTarget(shards, to);
   const pool = (name: string) => shards.of(name).database.pool;
-  const pools = { control: control.pool, from: pool(from), into: pool(to) };
+  const pools = { control: shards.control.pool, from: pool(from), into: pool(to) };
   await moveProject(pools, { projectId, from, to });
   return from;
 }
@@ -74,28 +65,27 @@ export async function moveToShard(
  * @throws GatewayError those of `moveToShard`; `conflict` if the project has events
  */
 export async function assignProject(
-  control: Database,
   shards: Shards,
   { projectId, to }: Assignment,
 ): Promise<string> {
-  const { shard: from, former_shards: former } = await requireProject(control, projectId);
+  const { shard: from, former_shards: former } = await requireProject(shards, projectId);
   if (from === to) return from;
   if (former.length > 0 || (await hasRows(shards.of(from).database.pool, projectId)))
     throw new GatewayError('conflict', {
       sentence: `the project has events on the shard ${from}`,
       fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
     });
-  await moveToShard(control, shards, { projectId, to });
+  await moveToShard(shards, { projectId, to });
   // Nothing is accepted there any more, so an empty shard stays empty and need not be read.
   if (!(await hasRows(shards.of(from).database.pool, projectId)))
-    await control.pool.query(
+    await shards.control.pool.query(
       'update projects set former_shards = array_remove(former_shards, $2) where id = $1',
       [projectId, from],
     );
   return from;
 }
 
-async function requireProject(control: Database, projectId: string): Promise<ProjectShards> {
+async function requireProject({ control }: Shards, projectId: string): Promise<ProjectShards> {
   const found = await readProjectShards(control.pool, projectId);
   if (!found) throw new GatewayError('not_found', { thing: 'project', id: projectId });
   return found;

@@ -81,17 +81,15 @@ export async function finishMoves(
     values: [rows.map(({ projectId }) => projectId), shard],
   });
   const lastOf = new Map(here.map(({ id, last }) => [id, BigInt(last)]));
-  const moves: Move[] = [];
-  for (const move of rows) {
-    const last = lastOf.get(move.projectId);
-    if (last === undefined) continue;
-    if (BigInt(move.number) > last) moves.push(move);
-    else
-      await data.query('delete from moved_projects where project_id = $1 and move_number = $2', [
-        move.projectId,
-        move.number,
-      ]);
-  }
+  const left = rows.filter(({ projectId }) => lastOf.has(projectId));
+  const isLater = ({ projectId, number }: Move) => BigInt(number) > lastOf.get(projectId)!;
+  const moves = left.filter(isLater);
+  const undone = left.filter((move) => !isLater(move));
+  if (undone.length > 0)
+    await data.query(
+      'delete from moved_projects m using unnest($1::uuid[], $2::bigint[]) u(id, number) where m.project_id = u.id and m.move_number = u.number',
+      [undone.map(({ projectId }) => projectId), undone.map(({ number }) => number)],
+    );
   for (const move of moves) await acceptAgain(poolOf(move.to), move);
   return moves.length === 0 ? 0 : switchShard(control, shard, moves);
 }

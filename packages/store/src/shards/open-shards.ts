@@ -1,5 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/core/errors';
+import { oneAtATime } from '@gateway/core/process';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import type { Planes } from '../postgres/planes.js';
@@ -63,8 +64,6 @@ export class Shards {
   readonly #places = new Map<string, string>();
   /** Read for each connection, so that a new password needs no new pools. */
   readonly #passwords = new Map<string, string>();
-  #refreshing = Promise.resolve();
-  #next: Promise<void> | undefined;
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
@@ -85,17 +84,7 @@ export class Shards {
    *
    * @throws GatewayError `not_unsealable` if a password was sealed with another key
    */
-  refresh(): Promise<void> {
-    // One at a time, so that no shard is opened twice. One that is running may have read before.
-    return (this.#next ??= this.#refreshing
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        return (this.#refreshing = this.#refresh());
-      }));
-  }
-
-  async #refresh(): Promise<void> {
+  readonly refresh = oneAtATime(async () => {
     const rows = (await listShards(this.control.pool)).filter(({ name }) => name !== DEFAULT_SHARD);
     // Read before anything changes: a password that was sealed with another key fails here.
     const found = rows.map((row) => ({ row, settings: shardSettings(row, this.options) }));
@@ -114,7 +103,7 @@ export class Shards {
       this.#shards.set(name, this.#open(row, settings));
       this.#places.set(name, places.get(name)!);
     }
-  }
+  });
 
   /**
    * Returns a shard.

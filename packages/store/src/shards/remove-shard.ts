@@ -33,7 +33,8 @@ export async function drainShard(
  * @throws GatewayError `not_found`; `conflict` if a project is or was there, or if it is the default
  *   shard; `shard_unusable` if deleted projects were there and its database is away
  */
-export async function removeShard(control: Database, shards: Shards, name: string): Promise<void> {
+export async function removeShard(shards: Shards, name: string): Promise<void> {
+  const { control } = shards;
   await requireShard(control.pool, name);
   const refuse = (sentence: string, fix: string) => new GatewayError('conflict', { sentence, fix });
   if (name === DEFAULT_SHARD)

@@ -3,7 +3,7 @@ import { withTimeout } from '@gateway/core/process';
 import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import { migratedAs, type Shard, type Shards } from './open-shards.js';
-import { DEFAULT_SHARD, listShards } from './shards.js';
+import { DEFAULT_SHARD, listShards, shardsOf } from './shards.js';
 
 /** A shard that takes longer counts as away. */
 const WITHIN_MS = 6_000;
@@ -53,7 +53,8 @@ export interface ShardState {
 }
 
 /** Returns the state of every shard, in the order of `listShards`. Asks all of them at once. */
-export async function readShardStates(control: Database, shards: Shards): Promise<ShardState[]> {
+export async function readShardStates(shards: Shards): Promise<ShardState[]> {
+  const { control } = shards;
   const [rows, projects] = await Promise.all([listShards(control.pool), countProjects(control)]);
   const open = new Map(shards.all.map((shard) => [shard.name, shard]));
   const states = rows.map(async ({ name, schema, isCitus, isDraining, createdAt }) => {
@@ -101,7 +102,7 @@ async function countProjects({
 }: Pick<Database, 'pool'>): Promise<Map<string, ProjectCounts>> {
   const { rows } = await pool.query<ProjectCounts & { name: string }>(
     `select s.name, count(*) filter (where s.name = p.shard)::int as projects, count(*) filter (where s.name <> p.shard)::int as former_projects
-     from projects p, unnest(array_prepend(p.shard, p.former_shards)) s(name) where p.deleted_at is null group by s.name`,
+     from projects p, unnest(${shardsOf('p')}) s(name) where p.deleted_at is null group by s.name`,
   );
   return new Map(rows.map(({ name, ...counts }) => [name, counts]));
 }
@@ -111,10 +112,10 @@ async function countProjects({
  * fewest events in the last 24 hours or, if equal, the fewest projects. Without other shards than
  * the default one it is that, and no statement is sent.
  */
-export async function chooseShard(control: Database, shards: Shards): Promise<string> {
+export async function chooseShard(shards: Shards): Promise<string> {
   if (shards.all.length === 1) return DEFAULT_SHARD;
   await shards.refresh();
-  const states = await readShardStates(control, shards);
+  const states = await readShardStates(shards);
   const [best] = states
     .filter(({ state, is_draining: isDraining }) => state === 'ready' && !isDraining)
     .sort((a, b) => a.events_per_day! - b.events_per_day! || a.projects - b.projects);

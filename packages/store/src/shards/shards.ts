@@ -115,6 +115,10 @@ export interface ProjectShards {
   readonly former_shards: readonly string[];
 }
 
+/** Returns SQL for the names of the shards with rows of a project. */
+export const shardsOf = (projects: string): string =>
+  `array_prepend(${projects}.shard, ${projects}.former_shards)`;
+
 /** Returns the shards of a project, including a deleted one, or undefined if there is none. */
 export async function readProjectShards(
   pool: Pick<pg.Pool, 'query'>,

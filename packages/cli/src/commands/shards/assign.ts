@@ -18,7 +18,7 @@ export default class ShardsAssign extends GatewayCommand {
     const projectId = idOf('the project', project);
     const { assignProject } = await import('@gateway/store/shards');
     const from = await withShards(this.resolve(flags).config, (shards) =>
-      assignProject(shards.control, shards, { projectId, to }),
+      assignProject(shards, { projectId, to }),
     );
     if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
     else this.log(`the project is on the shard ${to} now, and was on ${from}`);

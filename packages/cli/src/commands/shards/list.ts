@@ -16,7 +16,7 @@ export default class ShardsList extends GatewayCommand {
     const { flags } = await this.parse(ShardsList);
     const { readShardStates } = await import('@gateway/store/shards');
     const states = await withShards(this.resolve(flags).config, (shards) =>
-      readShardStates(shards.control, shards),
+      readShardStates(shards),
     );
     this.logTable(states, flags, [
       ['NAME', ({ name }) => name],

@@ -18,7 +18,7 @@ export default class ShardsMove extends GatewayCommand {
     const projectId = idOf('the project', project);
     const { moveToShard } = await import('@gateway/store/shards');
     const from = await withShards(this.resolve(flags).config, (shards) =>
-      moveToShard(shards.control, shards, { projectId, to }),
+      moveToShard(shards, { projectId, to }),
     );
     if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
     else

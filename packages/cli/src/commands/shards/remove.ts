@@ -10,9 +10,7 @@ export default class ShardsRemove extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsRemove);
     const { name } = args;
     const { removeShard } = await import('@gateway/store/shards');
-    await withShards(this.resolve(flags).config, (shards) =>
-      removeShard(shards.control, shards, name),
-    );
+    await withShards(this.resolve(flags).config, (shards) => removeShard(shards, name));
     this.log(`removed the shard ${name}`);
   }
 }
