@@ -81,7 +81,7 @@ queue('an endpoint is slow as long as its oldest request is', () => {
 });
 
 function inFlightOf(maxOutstanding = 10): DeliveriesInFlight {
-  const releaser = { release: () => undefined };
+  const releaser = { release: () => undefined, claimedAgain: () => undefined };
   return new DeliveriesInFlight({
     lease: { agentId: 1 },
     releaser,

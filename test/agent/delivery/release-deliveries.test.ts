@@ -136,6 +136,26 @@ give('what Postgres refuses is left to the heartbeat, and the others are given b
   }),
 );
 
+give(
+  'a delivery that was claimed again is not returned by a repeat, if only the answer was lost',
+  () =>
+    scene(async ({ running, releaser, postgres, endpointId, lines }) => {
+      const held = await hold(running, endpointId, 2);
+      const lost = postgres.loseAnswer('return-deliveries');
+      releaser.release(held, 0);
+      await within(lost, 20_000, 'the answer to be lost');
+      const { agentId } = running.wiring.lease;
+      await db.rows(
+        `update event_deliveries set status = 'processing', claimed_by = $2, next_attempt_at = null where id = $1`,
+        [held[0]!.id, agentId],
+      );
+      releaser.claimedAgain([held[0]!]);
+      await within(releaser.settled(), 20_000, 'the end');
+      assert.ok(lines.some(({ level }) => level === 'warn'));
+      assert.equal(await states(running, endpointId), { processing: 1, 'scheduled due': 1 });
+    }),
+);
+
 give('once stopped it gives up', () =>
   scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 5);

@@ -8,7 +8,7 @@ import type { DeliveryReleaser } from './release-deliveries.js';
 
 interface InFlightOptions {
   readonly lease: Pick<AgentLease, 'agentId'>;
-  readonly releaser: Pick<DeliveryReleaser, 'release'>;
+  readonly releaser: Pick<DeliveryReleaser, 'release' | 'claimedAgain'>;
   readonly maxOutstanding: number;
   readonly maxOutstandingBytes: number;
 }
@@ -136,6 +136,7 @@ export class DeliveriesInFlight {
       this.options.releaser.release(deliveries, 0);
       return;
     }
+    this.options.releaser.claimedAgain(deliveries);
     const heldAtMs = performance.now();
     for (const delivery of deliveries) {
       delivery.heldAtMs = heldAtMs;

@@ -9,7 +9,7 @@ import type { DueTimes } from './due-times.js';
 interface ReleaseGroup {
   readonly key: string;
   readonly how: Release;
-  readonly deliveries: HeldDelivery[];
+  deliveries: HeldDelivery[];
 }
 
 /** The number of concurrent statements. A group with locked rows does not block the others. */
@@ -23,6 +23,8 @@ interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
 export class DeliveryReleaser {
   /** Groups waiting to be written, by key. Later deliveries with the same key join them. */
   readonly #groups = new Map<string, ReleaseGroup>();
+  /** Groups being written, from the first try to the last. */
+  readonly #underWay = new Set<ReleaseGroup>();
   readonly #stage: Stage<ReleaseGroup>;
 
   constructor(private readonly options: ReleaserOptions) {
@@ -45,7 +47,19 @@ export class DeliveryReleaser {
           { error, deliveries: deliveries.length },
           'Postgres refuses deliveries that are given back; they will be due again.',
         ),
+      ended: ([group]) => this.#underWay.delete(group!),
     });
+  }
+
+  /**
+   * Leaves out deliveries that this agent has claimed again: an earlier try has returned them, and
+   * its answer was lost. Another try would return them while they are sent.
+   */
+  claimedAgain(deliveries: readonly HeldDelivery[]): void {
+    if (this.#underWay.size === 0) return;
+    const ids = new Set(deliveries.map(({ id }) => id));
+    for (const group of this.#underWay)
+      group.deliveries = group.deliveries.filter(({ id }) => !ids.has(id));
   }
 
   /**
@@ -103,6 +117,8 @@ export class DeliveryReleaser {
     const { key, how, deliveries } = group;
     const { pool } = this.options.database;
     if (this.#groups.get(key) === group) this.#groups.delete(key);
+    this.#underWay.add(group);
+    if (deliveries.length === 0) return;
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
     // Other agents would otherwise see the deliveries only at their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0)
