@@ -251,8 +251,10 @@ export async function lockAwaited(
   what: string,
 ): Promise<void> {
   const here = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  // On Citus, the coordinator waits for a table, and the worker for a row.
-  const waiting = isOnCitus ? `${here} union all select from citus_lock_waits` : here;
+  // On Citus, the coordinator waits for a table, and the worker for a row. `citus_lock_waits` would
+  // wait for the table too.
+  const onWorkers = `select from run_command_on_workers($$select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'$$) where success and result::int > 0`;
+  const waiting = isOnCitus ? `${here} union all ${onWorkers}` : here;
   await until(what, async () => (await db.rows(waiting)).length > 0);
 }
 
