@@ -136,6 +136,7 @@ export async function runAgent(options: {
     health,
     database,
     shard: { name: 'default', database, settings: config.database, planes },
+    shardCount: 1,
     pace: new ProjectPace(config.limits.events_per_second),
     kv,
     configCache,

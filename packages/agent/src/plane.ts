@@ -5,6 +5,7 @@ import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { requireReady } from '@gateway/store/postgres';
 import { migratedAs, type Shard, type Shards } from '@gateway/store/shards';
+import type { AgentContext } from './config/agent-context.js';
 import { requireKey, stopAtWrongKey } from './config/require-key.js';
 import { reportHealth } from './liveness/health.js';
 import { startMaintenance } from './liveness/maintenance.js';
@@ -33,7 +34,7 @@ const VERIFY_MS = 2_000;
 export async function openPlane(
   shard: Shard,
   shards: Pick<Shards, 'of'>,
-  agent: AgentParts,
+  agent: AgentParts & Pick<AgentContext, 'shardCount'>,
 ): Promise<Plane> {
   const parts = { ...agent, shard, health: planeHealth(agent.health, shard.name) };
   const { config, log, database, plugins, open } = parts;

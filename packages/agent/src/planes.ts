@@ -75,6 +75,10 @@ export class AgentPlanes {
     });
   }
 
+  get #shardCount(): number {
+    return this.options.only?.length ?? this.options.shards.all.length;
+  }
+
   get running(): readonly Plane[] {
     return [...this.#slots.values()].flatMap(({ plane }) => plane ?? []);
   }
@@ -97,7 +101,7 @@ export class AgentPlanes {
     const { shards, only, parts } = this.options;
     await shards.refresh();
     const [shard] = only?.map((name) => shards.of(name)) ?? shards.all;
-    const plane = await openPlane(shard!, shards, parts);
+    const plane = await openPlane(shard!, shards, { ...parts, shardCount: this.#shardCount });
     this.#slots.set(shard!.name, { ...newSlot(shard!), plane });
     return plane;
   }
@@ -167,7 +171,10 @@ export class AgentPlanes {
     const { shards, parts } = this.options;
     const { name, settings } = slot.shard;
     try {
-      slot.plane = await openPlane(slot.shard, shards, parts);
+      slot.plane = await openPlane(slot.shard, shards, {
+        ...parts,
+        shardCount: this.#shardCount,
+      });
     } catch (error) {
       slot.retryAtMs = performance.now() + backoffMs(++slot.failures, RETRY);
       const reason =

@@ -42,7 +42,7 @@ export interface AgentParts extends Pick<
 }
 
 type WiringOptions = Omit<AgentParts, 'health'> &
-  Pick<AgentContext, 'health' | 'shard' | 'former' | 'configCache'>;
+  Pick<AgentContext, 'health' | 'shard' | 'shardCount' | 'former' | 'configCache'>;
 
 export type Wiring = ReturnType<typeof wirePlane>;
 
@@ -54,6 +54,7 @@ export function wirePlane({
   health,
   database,
   shard,
+  shardCount,
   former,
   kv,
   configCache,
@@ -77,6 +78,7 @@ export function wirePlane({
     health,
     database,
     shard,
+    shardCount,
     former,
     kv,
     configCache,

@@ -23,6 +23,8 @@ export interface AgentContext {
   readonly database: Database;
   /** The data plane. The default shard has the same database as the control plane. */
   readonly shard: Shard;
+  /** The number of shards that the agent works on. */
+  readonly shardCount: number;
   readonly former?: FormerShards | undefined;
   readonly kv: Kv;
   readonly configCache: ConfigCache;

@@ -19,6 +19,8 @@ const BATCH_BODIES_MAX = 2_000_000;
  * it are repeated if the process is killed.
  */
 const LINGER_MS = 8;
+/** The factor of `LINGER_MS` with several shards, which have batches of their own. */
+const LINGER_FACTOR_MAX = 4;
 
 export interface AttemptObserver {
   /**
@@ -30,7 +32,10 @@ export interface AttemptObserver {
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
-interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
+interface AttemptWriterOptions extends Pick<
+  AgentContext,
+  'database' | 'log' | 'measure' | 'shardCount'
+> {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly inFlight: Pick<DeliveriesInFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
@@ -48,7 +53,10 @@ export class AttemptWriter {
       concurrency: options.writers,
       capacity: BATCH_BODIES_MAX,
       sizeOf,
-      linger: { ms: LINGER_MS, items: BATCH_MAX },
+      linger: {
+        ms: LINGER_MS * Math.min(options.shardCount, LINGER_FACTOR_MAX),
+        items: BATCH_MAX,
+      },
       work: (attempts) => this.#record(attempts),
       failed: (error, attempts) =>
         options.log.warn(
@@ -67,7 +75,7 @@ export class AttemptWriter {
     return this.#stage.failing;
   }
 
-  /** Queues an attempt without waiting. A batch is written after 8 ms, or at 500 attempts. */
+  /** Queues an attempt without waiting. A batch is written after `LINGER_MS`, or at 500 attempts. */
   push(attempt: AttemptRecord): void {
     this.#stage.push(attempt);
   }

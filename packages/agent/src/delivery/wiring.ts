@@ -31,6 +31,7 @@ export function wireDelivery(
     log,
     database,
     shard: { database: data, planes },
+    shardCount,
     kv,
     configCache,
     open,
@@ -123,6 +124,7 @@ export function wireDelivery(
     inFlight,
     dueTimes,
     observers,
+    shardCount,
     writers: WRITERS,
   });
   const consumers = consumersOf(config.consumer_pool_size);
