@@ -91,7 +91,7 @@ export function openContext(
       key: derivedKey(config.encryption_key, 'csrf tokens'),
     }),
     addressOf,
-    ...kvUsers(config, { database, kv, plugins, log, addressOf }),
+    ...kvUsers(config, { database, configCache, kv, plugins, log, addressOf }),
   };
 }
 
@@ -106,12 +106,14 @@ function kvUsers(
   config: Config,
   {
     database,
+    configCache,
     kv,
     plugins: { meter },
     log,
     addressOf,
   }: {
     database: Database;
+    configCache: AppContext['configCache'];
     kv: Kv;
     plugins: ActivatedPlugins;
     log: Log;
@@ -132,6 +134,7 @@ function kvUsers(
     records: recordCache(database, {
       kv: kvFor(cache),
       key: derivedKey(config.encryption_key, 'cache of the server'),
+      configCache,
     }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
     portalLimit: requestLimit({

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
+import type { Project } from '#ingest/routing/project';
 import { recordCache, type RecordCache } from '#server/auth/record-cache';
 import { kvFallback, type KvFallback } from '#server/health/kv-fallback';
 import { findApiKey } from '#store/config/api-keys';
@@ -70,6 +71,32 @@ async function withRedis(test: (kv: Kv) => Promise<void>, port?: number): Promis
     await kv.close();
   }
 }
+
+lookups('the record of a project is read once for each of its configurations', async () => {
+  const { id } = await project();
+  const other = await project();
+  const projects = new Map<string, Project>([[id, {} as Project]]);
+  let isCurrent = true;
+  const configCache = { isCurrent: () => isCurrent, projects };
+  const it = recordCache(db, { kv: undefined, key, configCache, memoryMs: 0 });
+  statements = 0;
+  const looked = await Promise.all([it.project(id), it.project(id)]);
+  assert.equal(looked[0], await it.project(id));
+  assert.is(statements, 1);
+  await it.project(other.id);
+  await it.project(other.id);
+  assert.is(statements, 3, 'a project that is not loaded is looked up each time');
+  await updateProject(db.knex, id, { name: 'after' });
+  await it.forget({ project: id });
+  assert.is((await it.project(id))?.name, 'after', 'a change of this server');
+  await updateProject(db.knex, id, { name: 'elsewhere' });
+  assert.is((await it.project(id))?.name, 'after');
+  projects.set(id, {} as Project);
+  assert.is((await it.project(id))?.name, 'elsewhere', 'a change of another server');
+  await updateProject(db.knex, id, { name: 'late' });
+  isCurrent = false;
+  assert.is((await it.project(id))?.name, 'late', 'the configuration is too old');
+});
 
 for (const where of ['in Redis', 'in memory']) {
   const withKv = (test: (kv: Kv) => Promise<void>) =>

@@ -2,6 +2,8 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import { findApiKey, findProject, type ProjectRow, type StoredApiKey } from '@gateway/store/config';
 import { organisationsOfUser, type Membership } from '@gateway/store/people';
+import type { IntakeConfig } from '@gateway/ingest/routing/config-cache';
+import type { Project } from '@gateway/ingest/routing/project';
 import { KV_VERSIONS } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
@@ -40,14 +42,23 @@ const CHANGED = 'changed';
  * Returns a cache that keeps records in memory for `memoryMs`, and in `kv`, if given, shared by all
  * servers. A server sees its own changes immediately, and those of other servers within `memoryMs`.
  * Entries in KV are signed with `key`: write access to KV must not grant access to the API.
+ *
+ * @param options.configCache the record of a project is kept as long as its configuration is
+ *   current, so that many projects cost no more than one
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
   {
     kv,
     key,
+    configCache,
     memoryMs = MEMORY_MS,
-  }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
+  }: {
+    kv: KvFallback | undefined;
+    key: KeyObject;
+    configCache?: Pick<IntakeConfig, 'isCurrent' | 'projects'>;
+    memoryMs?: number;
+  },
 ): RecordCache {
   /** Cached records, ordered by expiry. Concurrent callers share a running lookup. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
@@ -56,6 +67,20 @@ export function recordCache(
    * expired, because the change may not have been marked in KV.
    */
   const changed = new Map<string, { readonly untilMs: number }>();
+
+  /** Records of projects, each read after its configuration was: it is not older. */
+  const ofConfig = new WeakMap<Project, Promise<ProjectRow | undefined>>();
+
+  function project(id: string): Promise<ProjectRow | undefined> {
+    const config = configCache?.isCurrent(id) ? configCache.projects.get(id) : undefined;
+    if (!config) return cached(projectName(id), () => findProject(knex, id));
+    const known = ofConfig.get(config);
+    if (known) return known;
+    const value = findProject(knex, id);
+    ofConfig.set(config, value);
+    value.catch(() => ofConfig.get(config) === value && ofConfig.delete(config));
+    return value;
+  }
 
   function cached<T>(
     name: string,
@@ -99,10 +124,12 @@ export function recordCache(
     apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask), { keepsMissing: true }),
     organisations: async (userId) =>
       (await cached(organisationsName(userId), () => organisationsOfUser(knex, userId))) ?? [],
-    project: (id) => cached(projectName(id), () => findProject(knex, id)),
-    async forget({ project, masks = [], users = [] }) {
+    project,
+    async forget({ project: id, masks = [], users = [] }) {
+      const config = id === undefined ? undefined : configCache?.projects.get(id);
+      if (config) ofConfig.delete(config);
       const names = [
-        ...(project === undefined ? [] : [projectName(project)]),
+        ...(id === undefined ? [] : [projectName(id)]),
         ...masks.map(keyName),
         ...users.map(organisationsName),
       ];
