@@ -30,6 +30,8 @@ export interface Figures {
 const IDLE_SECONDS = 5;
 /** Attempts are recorded and queues are empty. */
 const REST_MS = 1_500;
+/** The counts and usage of a burst are written, which happens every ten seconds. */
+const QUIET_MS = 22_000;
 
 /**
  * Measures bursts: events that a running and warm gateway gets faster than it sends them. Returns
@@ -53,7 +55,7 @@ export async function measureBursts(
     Object.keys(roots).reduce((sum, name) => sum + (cpu[name] ?? 0), 0);
 
   for (let left = warm; left > 0; left -= requests) await burst(Math.min(left, requests));
-  await sleep(REST_MS);
+  await sleep(QUIET_MS);
   const before = await ground.sample(roots);
   await sleep(IDLE_SECONDS * 1000);
   const idle = costOf(before, await ground.sample(roots));

@@ -72,8 +72,12 @@ export function madeAttempts(from: string): string {
 /** The advisory lock for applying deltas and taking samples. */
 export const COUNTS_LOCK = 'gateway.counts';
 
-/** Rows of count_changes per statement. Each may contain hundreds of counts. */
-const BATCH = 500;
+/**
+ * The maximum rows of count_changes in a statement, and the counts in them, but for those of the
+ * last row. With many projects a row has few, and a large statement updates each count once.
+ */
+const BATCH = 10_000;
+const BATCH_COUNTS = 20_000;
 
 /**
  * The maximum number of delivery counts per project. Producers choose the event types, so once it
@@ -88,7 +92,11 @@ const COUNTS_MAX = 20_000;
  */
 const APPLY = `
   with gone as (
-    delete from count_changes where ctid = any (array(select ctid from count_changes limit $1)) returning *
+    delete from count_changes where ctid = any (array(
+      select ctid from (
+        select ctid, coalesce(sum(cardinality(changes)) over (rows between unbounded preceding and 1 preceding), 0) as before from (select ctid, changes from count_changes limit $1) c
+      ) c where before < ${BATCH_COUNTS}
+    )) returning *
   ),
   c as materialized (
     select g.project_id, u.endpoint, coalesce(u.source::text, case when u.type is null and u.endpoint is not null then '' else '${API_SOURCE}' end) as source,
@@ -145,7 +153,7 @@ export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
     });
     const { applied } = rows[0]!;
     total += applied;
-    if (applied < BATCH) return total;
+    if (applied === 0) return total;
   }
 }
 
