@@ -38,16 +38,24 @@ async function rowsOf(db: Db, project: string): Promise<number[]> {
 const droppedDays = (done: { dropped: readonly { day: string }[] }) =>
   done.dropped.map(({ day }) => day);
 
-async function whileLocked(
+function whileLocked(
   db: Db,
   table: string,
   mode: string,
   work: () => Promise<void>,
 ): Promise<void> {
+  return during(db, `lock table ${table} in ${mode} mode`, work);
+}
+
+/** Locks rows, which Citus has on a worker: a lock of the table would not reach it. */
+const lockAttempts = `select from delivery_attempts where occurred_at::date = '${dayOf(0)}' for update`;
+
+/** Runs the work in the transaction of a statement. */
+async function during(db: Db, statement: string, work: () => Promise<void>): Promise<void> {
   const other = await db.connect();
   try {
     await other.query('begin');
-    await other.query(`lock table ${table} in ${mode} mode`);
+    await other.query(statement);
     await work();
     await other.query('commit');
   } finally {
@@ -183,20 +191,15 @@ times(
       await finished(db, 0);
       const stop = new AbortController();
       let forgetting = Promise.resolve(NOTHING as Awaited<ReturnType<typeof applyRetention>>);
-      await whileLocked(
-        db,
-        `delivery_attempts_${dayOf(0).replaceAll('-', '')}`,
-        'share',
-        async () => {
-          forgetting = applyRetention(db.planes, {
-            days: DAYS,
-            now: new Date(at(8)),
-            signal: stop.signal,
-          });
-          await lockAwaited(db, 'the first rows to be deleted');
-          stop.abort();
-        },
-      );
+      await during(db, lockAttempts, async () => {
+        forgetting = applyRetention(db.planes, {
+          days: DAYS,
+          now: new Date(at(8)),
+          signal: stop.signal,
+        });
+        await lockAwaited(db, 'the first rows to be deleted');
+        stop.abort();
+      });
       assert.is((await forgetting).rowsDeleted, 1000);
       assert.is((await forget(db, 8)).rowsDeleted, 4000);
     }),
@@ -210,16 +213,11 @@ times('whoever keeps for longer while rows are deleted loses nothing more', () =
       await finished(db, day);
     }
     let forgetting = Promise.resolve(NOTHING as Awaited<ReturnType<typeof applyRetention>>);
-    await whileLocked(
-      db,
-      `delivery_attempts_${dayOf(0).replaceAll('-', '')}`,
-      'share',
-      async () => {
-        forgetting = forget(db, 9);
-        await lockAwaited(db, 'the first rows to be deleted');
-        await updateProject(db.knex, short, { config: { retention: { days: 8 } } });
-      },
-    );
+    await during(db, lockAttempts, async () => {
+      forgetting = forget(db, 9);
+      await lockAwaited(db, 'the first rows to be deleted');
+      await updateProject(db.knex, short, { config: { retention: { days: 8 } } });
+    });
     assert.is((await forgetting).rowsDeleted, 6);
     await until('the other day to be as it was', async () => (await rowsOf(db, short))[0] === 3);
   }),
