@@ -48,7 +48,7 @@ export function repeat(
 }
 
 /**
- * Returns a function that runs `work`, once at a time. Calls during a run share the next one, because
+ * Returns a function that runs `work`, one run at a time. Calls during a run share the next one, because
  * the running one may have begun before what they are about.
  */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {

@@ -68,17 +68,34 @@ export function recordCache(
    */
   const changed = new Map<string, { readonly untilMs: number }>();
 
-  /** Records of projects, each read after its configuration was: it is not older. */
-  const ofConfig = new WeakMap<Project, Promise<ProjectRow | undefined>>();
+  /**
+   * Records of projects, each read after its configuration was: it is not older. `currentAtMs` is
+   * when the configuration was last current.
+   */
+  const ofConfig = new WeakMap<
+    Project,
+    { readonly value: Promise<ProjectRow | undefined>; currentAtMs: number }
+  >();
 
-  function project(id: string): Promise<ProjectRow | undefined> {
-    const config = configCache?.isCurrent(id) ? configCache.projects.get(id) : undefined;
-    if (!config) return cached(projectName(id), () => findProject(knex, id));
-    const known = ofConfig.get(config);
-    if (known) return known;
-    const value = findProject(knex, id);
-    ofConfig.set(config, value);
-    value.catch(() => ofConfig.get(config) === value && ofConfig.delete(config));
+  async function project(id: string): Promise<ProjectRow | undefined> {
+    const nowMs = performance.now();
+    const config = configCache?.projects.get(id);
+    const known = config && ofConfig.get(config);
+    const lookUp = () => cached(projectName(id), () => findProject(knex, id));
+    if (!config || !configCache?.isCurrent(id)) {
+      // While Postgres is away, the record is known for as long as one in KV.
+      if (!known || nowMs - known.currentAtMs > KV_MS) return lookUp();
+      return lookUp().catch(() => known.value);
+    }
+    if (known) {
+      known.currentAtMs = nowMs;
+      return known.value;
+    }
+    const value = findProject(knex, id).catch(() => {
+      if (ofConfig.get(config)?.value === value) ofConfig.delete(config);
+      return lookUp();
+    });
+    ofConfig.set(config, { value, currentAtMs: nowMs });
     return value;
   }
 
