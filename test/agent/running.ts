@@ -110,8 +110,17 @@ export async function runAgent(options: {
   readonly projectId?: string;
   /** None by default. */
   readonly plugins?: ActivatedPlugins;
+  /** The number of shards of the agent, by default 1. */
+  readonly shardCount?: number;
 }): Promise<RunningAgent> {
-  const { db, settings = {}, kv = new MemoryKv(), port, plugins = pluginsOf() } = options;
+  const {
+    db,
+    settings = {},
+    kv = new MemoryKv(),
+    port,
+    plugins = pluginsOf(),
+    shardCount = 1,
+  } = options;
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);
   const { log, lines } = keptLog();
@@ -136,7 +145,7 @@ export async function runAgent(options: {
     health,
     database,
     shard: { name: 'default', database, settings: config.database, planes },
-    shardCount: 1,
+    shardCount,
     pace: new ProjectPace(config.limits.events_per_second),
     kv,
     configCache,

@@ -75,10 +75,6 @@ export class AgentPlanes {
     });
   }
 
-  get #shardCount(): number {
-    return this.options.only?.length ?? this.options.shards.all.length;
-  }
-
   get running(): readonly Plane[] {
     return [...this.#slots.values()].flatMap(({ plane }) => plane ?? []);
   }
@@ -98,10 +94,10 @@ export class AgentPlanes {
    * @throws GatewayError `shard_unknown` if a named shard does not exist, and those of `openPlane`
    */
   async open(): Promise<Plane> {
-    const { shards, only, parts } = this.options;
+    const { shards, only } = this.options;
     await shards.refresh();
     const [shard] = only?.map((name) => shards.of(name)) ?? shards.all;
-    const plane = await openPlane(shard!, shards, { ...parts, shardCount: this.#shardCount });
+    const plane = await this.#openPlane(shard!);
     this.#slots.set(shard!.name, { ...newSlot(shard!), plane });
     return plane;
   }
@@ -167,14 +163,16 @@ export class AgentPlanes {
     }
   }
 
+  #openPlane(shard: Shard): Promise<Plane> {
+    const { shards, only, parts } = this.options;
+    return openPlane(shard, shards, { ...parts, shardCount: only?.length ?? shards.all.length });
+  }
+
   async #open(slot: Slot): Promise<void> {
-    const { shards, parts } = this.options;
+    const { parts } = this.options;
     const { name, settings } = slot.shard;
     try {
-      slot.plane = await openPlane(slot.shard, shards, {
-        ...parts,
-        shardCount: this.#shardCount,
-      });
+      slot.plane = await this.#openPlane(slot.shard);
     } catch (error) {
       slot.retryAtMs = performance.now() + backoffMs(++slot.failures, RETRY);
       const reason =

@@ -11,7 +11,10 @@ import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
 
-/** The number of concurrent event commits, each on its own connection. */
+/**
+ * The number of concurrent event commits of a plane, each on its own connection. With several shards, only one of
+ * them commits small messages: their batches stay large although each shard has batches of its own.
+ */
 export const COMMITTERS = 3;
 
 interface SourceParts extends Pick<EventWriterOptions, 'router' | 'usage'> {
@@ -29,6 +32,7 @@ export function wireSources(
     health,
     database,
     shard,
+    shardCount,
     former,
     pace,
     kv,
@@ -57,6 +61,7 @@ export function wireSources(
     pace,
     former,
     committers: COMMITTERS,
+    smallCommitters: shardCount > 1 ? 1 : COMMITTERS,
   });
 
   const pauses = pausing({ config, database, configCache, log, name, notifier });

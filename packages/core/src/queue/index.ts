@@ -1,2 +1,2 @@
 export { FairQueue } from './fair-queue.js';
-export { Stage } from './stage.js';
+export { Stage, type StageOptions } from './stage.js';

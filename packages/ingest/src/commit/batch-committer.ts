@@ -4,7 +4,6 @@ import type { Log } from '@gateway/core/logging';
 import { inSlices } from '@gateway/core/process';
 import {
   acceptEvents,
-  type EventRef,
   firstArrivals,
   type MessageOfEvents,
   type NewEvent,
@@ -18,7 +17,7 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
-import type { FormerShards } from './former-shards.js';
+import { type FormerShards, refsOf } from './former-shards.js';
 import { type Committed, distinguish } from './distinguish.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
@@ -108,12 +107,9 @@ export class BatchCommitter {
    * gets the same time.
    */
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
-    const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
-      quarantined ? [quarantined] : events;
     const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
     for (const message of messages) {
-      const [{ id }] = refsOf(message) as [EventRef];
-      message.date?.(arrivals.get(id));
+      message.date?.(arrivals.get(refsOf(message)[0]!.id));
     }
   }
 

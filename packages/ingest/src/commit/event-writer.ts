@@ -1,20 +1,17 @@
-import {
-  backoffMs,
-  type OngoingFailure,
-  type ProjectPace,
-  workOfEvents,
-} from '@gateway/core/process';
+import { type OngoingFailure, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { ReadyMessage } from '../message/ready-message.js';
-import { databaseRefused } from '../message/reject-codes.js';
 import { BatchCommitter, type BatchCommitterOptions } from './batch-committer.js';
-import { quarantineFields } from './debug-log.js';
 import { FormerCheck } from './former-check.js';
+import { retrying } from './retrying.js';
 
 export interface EventWriterOptions extends BatchCommitterOptions {
   readonly pace: ProjectPace;
+  /** The maximum number of concurrent commits. */
   readonly committers: number;
+  /** The maximum number of these that commit small messages. By default all. */
+  readonly smallCommitters?: number;
 }
 
 /**
@@ -98,10 +95,7 @@ export class EventWriter {
           { error, messages },
           'Messages could not be committed; they stay unacknowledged and are tried again.',
         ),
-      backoffMs: (failures) => backoffMs(failures, { baseMs: 50, capMs: 2_000 }),
-      refuses: rejectsContent,
-      replace: (waiting, error) =>
-        this.#quarantineRefused(waiting.message, error) ? waiting : undefined,
+      ...retrying(log),
       ended: (_, left) => {
         for (const { message } of left) message.settle('later');
       },
@@ -152,12 +146,11 @@ export class EventWriter {
     { message, isLarge, dueAtMs }: WaitingMessage,
     underWay: ReadonlySet<readonly WaitingMessage[]>,
   ): number {
-    const { committers, router } = this.options;
-    if (isLarge && committers > 1) {
-      let large = 0;
-      for (const [first] of underWay) if (first!.isLarge) large++;
-      if (large >= committers - 1) return Infinity;
-    }
+    const { committers, smallCommitters = committers, router } = this.options;
+    const max = isLarge ? Math.max(1, committers - 1) : smallCommitters;
+    let alike = 0;
+    for (const [first] of underWay) if (first!.isLarge === isLarge) alike++;
+    if (alike >= max) return Infinity;
     const isBusy = router.isBusy(message.projectId);
     if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(message.projectId);
     if (!isBusy && dueAtMs === 0) return 0;
@@ -183,26 +176,6 @@ export class EventWriter {
       waiting.map(({ message }) => message),
       hasRoom,
     );
-  }
-
-  /**
-   * Rejects a message that Postgres does not accept, so that it is quarantined.
-   *
-   * @returns false if Postgres does not accept the quarantined message either; it is then settled
-   *   as `later`
-   */
-  #quarantineRefused(message: ReadyMessage, error: Error): boolean {
-    if (message.quarantined === null) {
-      message.reject(databaseRefused(error));
-      return true;
-    }
-    const fields = quarantineFields(message.quarantined);
-    this.options.log.error(
-      { error, ...fields },
-      'A message can be neither accepted nor quarantined; it stays unacknowledged.',
-    );
-    message.settle('later');
-    return false;
   }
 
   /**

@@ -1,11 +1,10 @@
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { ReadyMessage } from '../message/ready-message.js';
-import { databaseRefused } from '../message/reject-codes.js';
 import type { FormerShards } from './former-shards.js';
+import { retrying } from './retrying.js';
 
 interface FormerCheckOptions {
   readonly former: FormerShards | undefined;
@@ -68,12 +67,7 @@ export class FormerCheck {
           { error, messages, shards: names },
           'Messages of projects that moved wait, because a former shard does not answer; it is asked again.',
         ),
-      backoffMs: (failures) => backoffMs(failures, { baseMs: 50, capMs: 2_000 }),
-      refuses: rejectsContent,
-      replace: (item, error) => {
-        item.message.reject(databaseRefused(error));
-        return item;
-      },
+      ...retrying(log),
       ended: (_, left) => {
         for (const { message, isDone } of left) if (!isDone) message.settle('later');
       },

@@ -107,6 +107,7 @@ export class FormerShards {
   }
 }
 
-function refsOf({ events, quarantined }: ReadyMessage): readonly MaybeKnown[] {
+/** Returns what identifies a message in a shard: its events, or itself if it is quarantined. */
+export function refsOf({ events, quarantined }: ReadyMessage): readonly MaybeKnown[] {
   return quarantined ? [{ ...quarantined, idempotencyKey: null }] : events;
 }

@@ -1,0 +1,35 @@
+import type { Log } from '@gateway/core/logging';
+import { backoffMs } from '@gateway/core/process';
+import type { StageOptions } from '@gateway/core/queue';
+import { rejectsContent } from '@gateway/store/postgres';
+import type { ReadyMessage } from '../message/ready-message.js';
+import { databaseRefused } from '../message/reject-codes.js';
+import { quarantineFields } from './debug-log.js';
+
+/**
+ * Returns how a stage of messages handles errors of Postgres: it retries the work, and rejects a
+ * message that Postgres does not accept, so that it is quarantined. A message refused even then is
+ * settled as `later`.
+ */
+export function retrying<Item extends { readonly message: ReadyMessage }>(
+  log: Log,
+): Required<Pick<StageOptions<Item>, 'backoffMs' | 'refuses' | 'replace'>> {
+  return {
+    backoffMs: (failures) => backoffMs(failures, { baseMs: 50, capMs: 2_000 }),
+    refuses: rejectsContent,
+    replace: (item, error) => {
+      const { message } = item;
+      if (message.quarantined === null) {
+        message.reject(databaseRefused(error));
+        return item;
+      }
+      const fields = quarantineFields(message.quarantined);
+      log.error(
+        { error, ...fields },
+        'A message can be neither accepted nor quarantined; it stays unacknowledged.',
+      );
+      message.settle('later');
+      return undefined;
+    },
+  };
+}
