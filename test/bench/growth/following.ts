@@ -44,7 +44,7 @@ export async function measureFollowing(
     }
     const worst = Math.max(...starts.map(({ tookMs }) => tookMs));
     console.log(
-      `\n${round(PROJECTS)} projects, ${round(PROJECTS * SUBSCRIPTIONS)} subscriptions: an agent is ready after ${ms(median(starts, (it) => it.tookMs).tookMs)}, at worst ${ms(worst)}, with ${round(median(starts, (it) => it.mb).mb)} MB (${rounds} starts)`,
+      `\n${round(PROJECTS)} projects, ${round(PROJECTS * SUBSCRIPTIONS)} subscriptions: an agent is ready after ${ms(median(starts, (it) => it.tookMs).tookMs)}, at worst ${ms(worst)}, with ${round(median(starts, (it) => it.mb).mb)} MB (${rounds} starts: ${starts.map(({ tookMs }) => ms(tookMs)).join(', ')})`,
     );
 
     const seconds = (changes * (GAP_MS * 2)) / 1000 + 10;
