@@ -20,8 +20,10 @@ import type { Database } from '@gateway/store/postgres';
 import { ConfigNotifications } from './config-notifications.js';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
-/** The maximum number of changed projects that are read together. */
-const PAGE = 400;
+/** The maximum number of changed projects whose ids are read together. */
+const PAGE = 4_000;
+/** The maximum number of projects that a statement reads. */
+const PART = 100;
 /** The statements that read them: Postgres works on one while this process parses another. */
 const READERS = 2;
 /**
@@ -303,9 +305,13 @@ export class ConfigCache {
   async #loadChanged(ids: readonly string[]): Promise<void> {
     const due = ids.filter((id) => !this.#readPace.isOver(id));
     for (const id of ids) this.#postponed.add(id);
-    const share = Math.ceil(due.length / READERS);
-    const shares = Array.from({ length: READERS }, (_, k) => due.slice(k * share, (k + 1) * share));
-    await Promise.all(shares.map((some) => this.#load(some)));
+    const parts = Array.from({ length: Math.ceil(due.length / PART) }, (_, k) =>
+      due.slice(k * PART, (k + 1) * PART),
+    ).values();
+    const readParts = async () => {
+      for (const part of parts) await this.#load(part);
+    };
+    await Promise.all(Array.from({ length: READERS }, readParts));
     for (const id of due) this.#postponed.delete(id);
     clearTimeout(this.#postponedTimer);
     if (this.#postponed.size > 0 && !this.#closed) {

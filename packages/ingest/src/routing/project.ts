@@ -60,7 +60,7 @@ export interface Project extends RoutedProject<Endpoint> {
   /** Shards that may have accepted a message that is delivered again. Empty without a move. */
   readonly formerShards: readonly string[];
   readonly movedAtMs: number;
-  /** Active subscriptions by the digest of their text. */
+  /** Active subscriptions by the digest of their text. Empty if there are less than `REUSED_MIN`. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
   /** The function version of each active subscription by id, or null if it has no function. */
   readonly functionVersions: ReadonlyMap<string, string | null>;
@@ -76,9 +76,15 @@ export interface Project extends RoutedProject<Endpoint> {
 }
 
 /**
+ * The number of subscriptions from which those with unchanged text are reused. Compiling fewer takes
+ * a few milliseconds, but their digests would slow the start of an agent with many projects.
+ */
+const REUSED_MIN = 100;
+
+/**
  * Builds a project for routing and sending. Yields after each record, because compiling a thousand
- * filters takes a tenth of a second. Subscriptions with unchanged text are reused from `before`.
- * Throws if a text is not a valid record.
+ * filters takes a tenth of a second. In a project with many, subscriptions with unchanged text are
+ * reused from `before`. Throws if a text is not a valid record.
  *
  * @param onInvalid receives each subscription whose filter does not compile
  */
@@ -93,21 +99,23 @@ export function* projectOf(
     endpoints.push(endpointOf(JSON.parse(text) as EndpointRecord, record));
     yield;
   }
-  const subscriptions = new Map<string, Subscription>();
+  const active: Subscription[] = [];
+  const subscriptionsOfText = new Map<string, Subscription>();
   let unreadableFilter: string | undefined;
   const invalid = (row: ActiveSubscription, error: unknown) => {
     unreadableFilter = row.id;
     onInvalid(row, error);
   };
+  const isReusing = texts.subscriptions.length >= REUSED_MIN;
   for (const text of texts.subscriptions) {
-    const digest = hash('sha256', text, 'base64');
+    const digest = isReusing ? hash('sha256', text, 'base64') : '';
     const made =
       before?.subscriptionsOfText.get(digest) ??
       subscriptionOf(JSON.parse(text) as ActiveSubscription, invalid);
-    if (made) subscriptions.set(digest, made);
+    if (made) active.push(made);
+    if (made && isReusing) subscriptionsOfText.set(digest, made);
     yield;
   }
-  const active = [...subscriptions.values()];
   const routed = routedOf(endpoints, active);
   const eventTypes =
     record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
@@ -121,7 +129,7 @@ export function* projectOf(
     formerShards,
     movedAtMs: movedAtMs ?? 0,
     eventTypes,
-    subscriptionsOfText: subscriptions,
+    subscriptionsOfText,
     functionVersions,
     unreadable,
     unreadableFilter,

@@ -43,11 +43,12 @@ const CHANGED = 'changed';
  * servers. A server sees its own changes immediately, and those of other servers within `memoryMs`.
  * Entries in KV are signed with `key`: write access to KV must not grant access to the API.
  *
+ * @param database its `knex` is loaded on first use: an agent that gets no posts starts without it
  * @param options.configCache the record of a project is kept as long as its configuration is
  *   current, so that many projects cost no more than one
  */
 export function recordCache(
-  { knex }: Pick<Database, 'knex'>,
+  database: Pick<Database, 'knex'>,
   {
     kv,
     key,
@@ -81,7 +82,7 @@ export function recordCache(
     const nowMs = performance.now();
     const config = configCache?.projects.get(id);
     const known = config && ofConfig.get(config);
-    const lookUp = () => cached(projectName(id), () => findProject(knex, id));
+    const lookUp = () => cached(projectName(id), () => findProject(database.knex, id));
     if (!config || !configCache?.isCurrent(id)) {
       // While Postgres is away, the record is known for as long as one in KV.
       if (!known || nowMs - known.currentAtMs > KV_MS) return lookUp();
@@ -91,7 +92,7 @@ export function recordCache(
       known.currentAtMs = nowMs;
       return known.value;
     }
-    const value = findProject(knex, id).catch(() => {
+    const value = findProject(database.knex, id).catch(() => {
       if (ofConfig.get(config)?.value === value) ofConfig.delete(config);
       return lookUp();
     });
@@ -138,9 +139,11 @@ export function recordCache(
   }
 
   return {
-    apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask), { keepsMissing: true }),
+    apiKey: (mask) =>
+      cached(keyName(mask), () => findApiKey(database.knex, mask), { keepsMissing: true }),
     organisations: async (userId) =>
-      (await cached(organisationsName(userId), () => organisationsOfUser(knex, userId))) ?? [],
+      (await cached(organisationsName(userId), () => organisationsOfUser(database.knex, userId))) ??
+      [],
     project,
     async forget({ project: id, masks = [], users = [] }) {
       const config = id === undefined ? undefined : configCache?.projects.get(id);
