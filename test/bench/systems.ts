@@ -22,9 +22,14 @@ export interface System {
 const PARTITIONS = 8;
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-export async function ceiling(broker: KafkaBroker, receiver: string): Promise<System> {
+/** The handwritten minimum of the main job. Each `start` adds a process. */
+export async function ceiling(
+  broker: KafkaBroker,
+  receiver: string,
+  partitions = PARTITIONS,
+): Promise<System> {
   const own: Database = await database();
-  const topic = await broker.topic({ partitions: PARTITIONS });
+  const topic = await broker.topic({ partitions });
   const env = {
     ...process.env,
     BROKERS: broker.listeners.plaintext,
@@ -33,20 +38,23 @@ export async function ceiling(broker: KafkaBroker, receiver: string): Promise<Sy
     RECEIVER: receiver,
     DATABASE_URL: own.url,
   };
-  let child: ChildProcess | undefined;
+  const children: ChildProcess[] = [];
   const stop = async () => {
-    if (!child || child.exitCode !== null) return;
-    child.kill('SIGTERM');
-    await once(child, 'exit');
+    for (const child of children.splice(0)) {
+      if (child.exitCode !== null) continue;
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
   };
   return {
     name: 'ceiling',
     topic,
     start: () => {
-      child = spawn(process.execPath, [file('ceiling.mjs')], {
+      const child = spawn(process.execPath, [file('ceiling.mjs')], {
         env,
         stdio: ['ignore', 'inherit', 'inherit'],
       });
+      children.push(child);
       return Promise.resolve(child.pid!);
     },
     stop,

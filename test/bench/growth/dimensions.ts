@@ -13,7 +13,7 @@ import {
   type Production,
 } from '../../support/production.js';
 import type { Ground } from '../ground.js';
-import { produce } from '../systems.js';
+import { ceiling, produce } from '../systems.js';
 import type { Load } from './burst.js';
 import { addEndpoints, addProjects, addReceivers, addSubscriptions } from './fill.js';
 import { addHistory } from './history.js';
@@ -38,12 +38,12 @@ let made = 0;
 /** Returns a load that writes messages to topics, an equal part to each, as fast as possible or at a rate. */
 function topicLoad(
   broker: KafkaBroker,
-  gateway: Production,
+  system: Omit<Load, 'send'>,
   topics: readonly string[],
   { requestsPerMessage = 1, rate = 0 } = {},
 ): Load {
   return {
-    pids: gateway.agents.map(({ process }) => process.pid),
+    ...system,
     send: async (requests) => {
       const count = Math.ceil(requests / requestsPerMessage / topics.length);
       const sending = topics.map((topic) => {
@@ -54,6 +54,12 @@ function topicLoad(
       await Promise.all(sending);
       return count * topics.length * requestsPerMessage;
     },
+  };
+}
+
+function agentsOf(gateway: Production): Omit<Load, 'send'> {
+  return {
+    pids: gateway.agents.map(({ process }) => process.pid),
     close: () => gateway.close(),
   };
 }
@@ -69,10 +75,11 @@ async function withTopic(
   await prepare(gateway, uid);
   const topic = await kafkaSource(gateway, topics, partitions);
   for (let k = 0; k < agents; k++) await gateway.startAgent();
-  return topicLoad(topics, gateway, [topic], { rate });
+  return topicLoad(topics, agentsOf(gateway), [topic], { rate });
 }
 
 const PROJECTS_OF_SHARDS = 4;
+const AGENTS_MAX = 16;
 /** In events per second. Sixteen agents with it do not fill two cores, as small batches cost most. */
 const RATE_PER_AGENT = 25;
 const STEADY_SECONDS = 15;
@@ -107,21 +114,36 @@ export const dimensions: readonly Dimension[] = [
         }),
       );
       await gateway.startAgent();
-      return topicLoad(topics, gateway, projects);
+      return topicLoad(topics, agentsOf(gateway), projects);
     },
   },
   {
     name: 'agents',
-    sizes: [1, 4, 16],
-    warm: (size) => size,
-    open: (ground, size) => withTopic(ground, undefined, { agents: size, partitions: 16 }),
-  },
-  {
-    name: 'agents with the same load each',
-    sizes: [1, 4, 16],
+    sizes: [1, 4, AGENTS_MAX],
     requests: (size) => size * RATE_PER_AGENT * STEADY_SECONDS,
     open: (ground, size) =>
-      withTopic(ground, undefined, { agents: size, partitions: 16, rate: size * RATE_PER_AGENT }),
+      withTopic(ground, undefined, {
+        agents: size,
+        partitions: AGENTS_MAX,
+        rate: size * RATE_PER_AGENT,
+      }),
+  },
+  {
+    name: 'agents that share a stream',
+    sizes: [1, 4, AGENTS_MAX],
+    warm: (size) => size,
+    open: (ground, size) => withTopic(ground, undefined, { agents: size, partitions: AGENTS_MAX }),
+  },
+  {
+    name: 'ceilings that share a stream',
+    sizes: [1, 4, AGENTS_MAX],
+    warm: (size) => size,
+    async open({ topics, receiver }, size) {
+      const system = await ceiling(topics, receiver.url, AGENTS_MAX);
+      const pids: number[] = [];
+      while (pids.length < size) pids.push(await system.start());
+      return topicLoad(topics, { pids, close: () => system.close() }, [system.topic]);
+    },
   },
   {
     name: 'partitions',
@@ -183,7 +205,7 @@ export const dimensions: readonly Dimension[] = [
       );
       const topic = await kafkaSource(gateway, topics, PARTITIONS);
       await gateway.startAgent();
-      return topicLoad(topics, gateway, [topic], { requestsPerMessage: size });
+      return topicLoad(topics, agentsOf(gateway), [topic], { requestsPerMessage: size });
     },
   },
 ];

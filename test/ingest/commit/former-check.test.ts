@@ -126,6 +126,20 @@ check('an answer is asked for again after another move, and after a rejection', 
   }),
 );
 
+check('a message that the former shard refuses is quarantined, or else left to the broker', () =>
+  scene(async ({ formerCheck, checked, lines, moved }) => {
+    const mine = moved();
+    const refused = mine.ready({ idempotencyKey: '\0' });
+    const refusedAgain = mine.hopeless({ id: 'no UUID' });
+    for (const message of [refused, refusedAgain, mine.ready()]) formerCheck.push(message);
+    await until('three', () => mine.settled.length + checked.length === 3);
+    assert.is(refused.quarantined?.code, 'database_refused');
+    assert.ok(checked.includes(refused));
+    assert.equal(mine.settled, [[refusedAgain.quarantined!.coordinates, 'later']]);
+    assert.match(lines.at(-1)!.sentence, 'can be neither accepted nor quarantined');
+  }),
+);
+
 check(
   'messages pass when their former shard is forgotten, and are left to the broker at the end',
   () =>

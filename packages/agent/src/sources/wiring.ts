@@ -12,8 +12,9 @@ import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
 
 /**
- * The number of concurrent event commits of a plane, each on its own connection. With several shards, only one of
- * them commits small messages: their batches stay large although each shard has batches of its own.
+ * The number of concurrent event commits of a plane, each on its own connection. With several shards,
+ * only one of them commits small messages: their batches stay large although each shard has batches
+ * of its own.
  */
 export const COMMITTERS = 3;
 
