@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
@@ -383,6 +384,41 @@ memory('a write of one project reads that project alone', () =>
     await configCache.refresh();
     assert.equal(reads, [[ids[2]]]);
     for (const n of [0, 1, 3, 4]) assert.is(configCache.projects.get(ids[n]!), others[n]);
+  }),
+);
+
+memory('a failed read ends when all its statements have ended', () =>
+  scene(async ({ db, configCache, database }) => {
+    await makeProject(db);
+    await configCache.start();
+    let go = (): void => {};
+    const held = new Promise<void>((resolve) => (go = resolve));
+    const { pool } = database;
+    const query = pool.query.bind(pool) as (config: unknown) => Promise<unknown>;
+    let reads = 0;
+    pool.query = (async (config: { name?: string }) => {
+      if (config.name !== 'read-projects') return query(config);
+      if (++reads === 2) await held;
+      else throw new Error('Postgres is away');
+      return query(config);
+    }) as typeof pool.query;
+    await db.rows(
+      `insert into projects (id, organisation_id, name, type) select gen_random_uuid(), (select id from organisations limit 1), 'p' || n, 'outgoing' from generate_series(1, 200) n`,
+    );
+    let hasEnded = false;
+    const reading = configCache.refresh().then(() => (hasEnded = true));
+    try {
+      await until('both statements', () => reads >= 3);
+      await sleep(50);
+      assert.not(hasEnded);
+    } finally {
+      go();
+    }
+    await reading;
+    assert.is((configCache.failing?.error as Error).message, 'Postgres is away');
+    pool.query = query as typeof pool.query;
+    await configCache.refresh();
+    assert.equal([configCache.failing, configCache.projects.size], [null, 201]);
   }),
 );
 

@@ -311,7 +311,9 @@ export class ConfigCache {
     const readParts = async () => {
       for (const part of parts) await this.#load(part);
     };
-    await Promise.all(Array.from({ length: READERS }, readParts));
+    const ended = await Promise.allSettled(Array.from({ length: READERS }, readParts));
+    // Thrown when all have ended: a read that goes on could overwrite what the next one finds.
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
     for (const id of due) this.#postponed.delete(id);
     clearTimeout(this.#postponedTimer);
     if (this.#postponed.size > 0 && !this.#closed) {
