@@ -214,9 +214,10 @@ settings(
 
       const setting = async (sql: string, place: object, sentence: RegExp, remedy: RegExp) => {
         await hostile.rows(sql);
-        // A pooler would keep its existing sessions.
+        // A pooler would keep its existing sessions. Waits for their end: one that is ending is
+        // still given out.
         await hostile.rows(
-          'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+          'select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
         );
         const { code, message, fix } = await refusal(hostile, place);
         assert.is(code, 'database_setting');
