@@ -17,7 +17,9 @@ const OUTSTANDING_MAX = 6_000;
 const RECORD_EVERY_MS = 5;
 const COMMIT_EVERY_MS = 100;
 
+// Several processes may start at once.
 const schema = `
+  select pg_advisory_xact_lock(1);
   create table if not exists events (
     id uuid primary key, source_id text not null, part int not null, pos bigint not null, event_type text not null, data jsonb not null,
     created_at timestamptz not null default now(), unique (source_id, part, pos));

@@ -25,7 +25,7 @@ interface Scene {
   held(count: number): Promise<NewEventDelivery[]>;
 }
 
-async function scene(test: (scene: Scene) => Promise<void>, shardCount = 1): Promise<void> {
+async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, {
     poolSize: 2,
@@ -36,7 +36,6 @@ async function scene(test: (scene: Scene) => Promise<void>, shardCount = 1): Pro
   const attemptWriter = new AttemptWriter({
     database,
     log,
-    shardCount,
     writers: 2,
     lease: { agentId: 1 },
     inFlight: { recorded: () => undefined },
@@ -91,8 +90,8 @@ record('a batch holds few attempts whose response bodies are large', () =>
   }),
 );
 
-async function lingersFor(expectedMs: number, shardCount: number): Promise<void> {
-  await scene(async ({ attemptWriter, held }) => {
+record('an attempt is written without waiting for others', () =>
+  scene(async ({ attemptWriter, held }) => {
     const [delivery] = await held(1);
     const { setTimeout } = globalThis;
     const lingers: unknown[] = [];
@@ -105,18 +104,9 @@ async function lingersFor(expectedMs: number, shardCount: number): Promise<void>
     } finally {
       globalThis.setTimeout = setTimeout;
     }
-    assert.equal(lingers, [expectedMs]);
+    assert.equal(lingers, [32]);
     await until('the record', async () => (await stored()) === 1);
-  }, shardCount);
-}
-
-record(
-  'an attempt is written without waiting for others, a little later with several shards',
-  async () => {
-    await lingersFor(8, 1);
-    await lingersFor(16, 2);
-    await lingersFor(32, 20);
-  },
+  }),
 );
 
 record('while Postgres is away attempts wait, and are written when it is back', () =>

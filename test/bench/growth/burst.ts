@@ -36,6 +36,8 @@ const QUIET_MS = 22_000;
 /**
  * Measures bursts: events that a running and warm gateway gets faster than it sends them. Returns
  * the medians, without what the gateway takes idle.
+ *
+ * @param options.warm the requests before the idle time, and again before the bursts
  */
 export async function measureBursts(
   ground: Ground,
@@ -54,12 +56,18 @@ export async function measureBursts(
   const gatewayOf = (cpu: Readonly<Record<string, number>>) =>
     Object.keys(roots).reduce((sum, name) => sum + (cpu[name] ?? 0), 0);
 
-  for (let left = warm; left > 0; left -= requests) await burst(Math.min(left, requests));
+  const warmUp = async () => {
+    for (let left = warm; left > 0; left -= requests) await burst(Math.min(left, requests));
+  };
+
+  await warmUp();
   await sleep(QUIET_MS);
   const before = await ground.sample(roots);
   await sleep(IDLE_SECONDS * 1000);
   const idle = costOf(before, await ground.sample(roots));
 
+  // V8 gives up compiled code while it is idle.
+  await warmUp();
   const all: Figures[] = [];
   for (let k = 0; k < rounds; k++) {
     const { report, sent, cost } = await burst(requests);

@@ -22,7 +22,10 @@ export interface Dimension {
   /** The things that are counted, in the plural. */
   readonly name: string;
   readonly sizes: readonly number[];
-  /** The factor of the warm-up, by default 1: each of several agents compiles its own code. */
+  /**
+   * The factor of the warm-up, by default 1. Each of several agents compiles its own code, and needs
+   * as many messages for it as one agent alone.
+   */
   readonly warm?: (size: number) => number;
   /** The requests of a burst, instead of those of the command line. */
   readonly requests?: (size: number) => number;

@@ -16,11 +16,10 @@ const BATCH_MAX = 500;
 const BATCH_BODIES_MAX = 2_000_000;
 /**
  * The time that attempts wait for a batch. It adds no latency to requests, but requests made during
- * it are repeated if the process is killed.
+ * it are repeated if the process is killed. A shorter time costs more statements wherever few
+ * attempts arrive in it: at a low rate, with several shards, or with many agents.
  */
-const LINGER_MS = 8;
-/** The factor of `LINGER_MS` with several shards, which have batches of their own. */
-const LINGER_FACTOR_MAX = 4;
+const LINGER_MS = 32;
 
 export interface AttemptObserver {
   /**
@@ -32,10 +31,7 @@ export interface AttemptObserver {
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
-interface AttemptWriterOptions extends Pick<
-  AgentContext,
-  'database' | 'log' | 'measure' | 'shardCount'
-> {
+interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly inFlight: Pick<DeliveriesInFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
@@ -53,10 +49,7 @@ export class AttemptWriter {
       concurrency: options.writers,
       capacity: BATCH_BODIES_MAX,
       sizeOf,
-      linger: {
-        ms: LINGER_MS * Math.min(options.shardCount, LINGER_FACTOR_MAX),
-        items: BATCH_MAX,
-      },
+      linger: { ms: LINGER_MS, items: BATCH_MAX },
       work: (attempts) => this.#record(attempts),
       failed: (error, attempts) =>
         options.log.warn(

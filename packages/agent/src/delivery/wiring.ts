@@ -31,7 +31,6 @@ export function wireDelivery(
     log,
     database,
     shard: { database: data, planes },
-    shardCount,
     kv,
     configCache,
     open,
@@ -124,7 +123,6 @@ export function wireDelivery(
     inFlight,
     dueTimes,
     observers,
-    shardCount,
     writers: WRITERS,
   });
   const consumers = consumersOf(config.consumer_pool_size);
