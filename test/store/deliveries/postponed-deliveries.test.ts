@@ -1,3 +1,4 @@
+import type { Pool, PoolClient } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { releaseDeliveries } from '#store/deliveries/claims';
@@ -136,6 +137,70 @@ postponed('what waits for one reason is hastened, and the agents are told', asyn
       ({ seconds, reason }) => seconds > 30 && reason === WAIT_REASONS.slow,
     ),
   );
+});
+
+/** Creates a project with an endpoint whose deliveries wait for `reason`, or are due. */
+async function waitingFor(
+  reason: string | null,
+  count: number,
+): Promise<{ projectId: string; endpointId: string }> {
+  const { projectId, endpointIds } = await scene(0);
+  const [endpointId] = endpointIds as [string];
+  await db.pool.query(
+    `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, reason, next_attempt_at)
+     select $1, gen_random_uuid(), now() - n * interval '1 millisecond', gen_random_uuid(), $2, 'scheduled', $3,
+            now() + case when $3::text is null then 0 else 100 + n end * interval '1 second'
+     from generate_series(1, $4::int) n`,
+    [projectId, endpointId, reason, count],
+  );
+  return { projectId, endpointId };
+}
+
+/** Returns the deliveries that `work` reads by an index, on a session that has planned it before. */
+async function readBy(client: PoolClient, work: () => Promise<unknown>): Promise<number> {
+  await client.query('begin');
+  await work();
+  const { rows } = await client.query<{ n: number }>(
+    `select sum(idx_tup_fetch)::int as n from pg_stat_xact_user_tables where relname like 'event_deliveries%'`,
+  );
+  await client.query('commit');
+  return rows[0]!.n;
+}
+
+postponed(
+  'each delivery is found by its key, although the statement was planned on an empty day',
+  async () => {
+    const client = await db.pool.connect();
+    const data = client as unknown as Pool;
+    const postpone = ({ projectId, endpointId }: { projectId: string; endpointId: string }) =>
+      postponeDue(data, projectId, [{ endpointId, wait: wait() }]);
+    const expedite = (endpoint: { projectId: string; endpointId: string }) =>
+      expediteDeliveries({ control: db.pool, data }, endpoint, ['slow']);
+    try {
+      const none = await waitingFor(null, 0);
+      await postpone(none);
+      await expedite(none);
+      const due = await waitingFor(null, 1_000);
+      const slow = await waitingFor(WAIT_REASONS.slow, 1_000);
+      // A few each: the scan, the lock and the update. Any index of the project would need a million.
+      const ofPostpone = await readBy(client, () => postpone(due));
+      assert.ok(ofPostpone < 10_000, `${ofPostpone} read to postpone 1,000`);
+      const ofExpedite = await readBy(client, () => expedite(slow));
+      assert.ok(ofExpedite < 10_000, `${ofExpedite} read to expedite 1,000`);
+    } finally {
+      client.release();
+    }
+  },
+);
+
+postponed('several agents that expedite the same backlog make no more of it due', async () => {
+  const endpoint = await waitingFor(WAIT_REASONS.slow, 6_000);
+  assert.is(await expediteDeliveries(db.planes, endpoint, ['slow']), 5_000);
+  assert.is(await expediteDeliveries(db.planes, endpoint, ['slow']), 5_000, 'they are due soon');
+  const [{ n } = { n: -1 }] = await db.rows<{ n: number }>(
+    `select count(*)::int as n from event_deliveries where next_attempt_at < now() + interval '30 seconds'`,
+  );
+  assert.is(n, 5_000);
 });
 
 postponed('what is given back to wait says why, and is spread', async () => {

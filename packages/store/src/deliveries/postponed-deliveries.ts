@@ -33,9 +33,16 @@ export interface Wait {
 
 const SCANNED = 5_000;
 
+/**
+ * Returns the condition for a delivery found by its key to be still waiting. As text, it fits no
+ * partial index, so that only the primary key remains: on a new day, without statistics, the planner
+ * would choose event_deliveries_due and read all that is due for each delivery.
+ */
+const stillWaiting = (alias: string) => `${alias}.status::text in ('scheduled', 'retry')`;
+
 /*
- * Locks: the postponed rows, skipping rows being claimed. Scans event_deliveries_due of one project
- * by next_attempt_at, up to SCANNED rows.
+ * Locks: the postponed rows, by primary key, skipping rows being claimed. Scans event_deliveries_due
+ * of one project by next_attempt_at, up to SCANNED rows.
  */
 const POSTPONE = `
   with due as materialized (
@@ -46,7 +53,7 @@ const POSTPONE = `
   waiting as (
     select e.project_id, e.id, e.occurred_at, e.endpoint_id, e.next_attempt_at from event_deliveries e
     join due u on u.project_id = e.project_id and u.id = e.id and u.occurred_at = e.occurred_at and u.endpoint_id = e.endpoint_id
-    where u.endpoint_id = any ($2::uuid[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at <= now()
+    where u.endpoint_id = any ($2::uuid[]) and ${stillWaiting('e')} and e.next_attempt_at <= now()
     for update of e skip locked
   ),
   numbered as (select w.*, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
@@ -87,7 +94,10 @@ export async function postponeDue(
 }
 
 const SCANNED_AHEAD = 50_000;
-/** The maximum number of deliveries to expedite at once. The rest keep their times. */
+/**
+ * The maximum number of an endpoint's deliveries that are due soon. The rest keep their times, however
+ * many agents expedite them.
+ */
 const EXPEDITED_MAX = 5_000;
 /**
  * The delay before expedited deliveries are due. If they were due sooner, agents not yet notified
@@ -96,28 +106,35 @@ const EXPEDITED_MAX = 5_000;
 const EXPEDITED_AFTER_MS = 1_500;
 /** Expedited deliveries are spread over this time, so that they do not delay other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
+const SOON = `now() + ${EXPEDITED_AFTER_MS + EXPEDITED_OVER_MS} * interval '1 millisecond'`;
 
 /**
- * Makes an endpoint's postponed deliveries due soon, and notifies the agents. Returns their number.
- * Locks their rows, skipping locked ones. Scans up to SCANNED_AHEAD rows.
+ * Makes an endpoint's next deliveries that wait for one of the reasons due soon, and notifies the
+ * agents. Returns how many of its deliveries are now due soon. Locks the changed rows, skipping locked
+ * ones. Scans up to SCANNED_AHEAD rows.
  */
 export async function expediteDeliveries(
   { control, data }: Planes,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
   reasons: readonly WaitReason[],
 ): Promise<number> {
-  const { rows } = await data.query<{ n: number }>({
+  const { rows } = await data.query<{ soon: number; expedited: number }>({
     name: 'expedite-deliveries',
-    text: `with next as materialized (
-             select project_id, id, occurred_at, endpoint_id, reason from event_deliveries
+    text: `with ahead as materialized (
+             select project_id, id, occurred_at, endpoint_id, reason, next_attempt_at from event_deliveries
              where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at > now() and next_attempt_at < 'infinity'
              order by next_attempt_at limit ${SCANNED_AHEAD}
+           ),
+           next as materialized (
+             select a.*, next_attempt_at <= ${SOON} as is_soon from ahead a
+             where endpoint_id = $2 and (next_attempt_at <= ${SOON} or reason = any ($3::text[]))
+             order by next_attempt_at limit ${EXPEDITED_MAX}
            ),
            waiting as (
              select e.project_id, e.id, e.occurred_at, e.endpoint_id from event_deliveries e
              join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
-             where n.endpoint_id = $2 and n.reason = any ($3::text[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
-             limit ${EXPEDITED_MAX} for update of e skip locked
+             where not n.is_soon and ${stillWaiting('e')} and e.next_attempt_at < 'infinity'
+             for update of e skip locked
            ),
            spread as materialized (
              select w.*, now() + (${EXPEDITED_AFTER_MS} + random() * ${EXPEDITED_OVER_MS}) * interval '1 millisecond' as due_at from waiting w
@@ -127,10 +144,10 @@ export async function expediteDeliveries(
              from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
              returning 1
            )
-           select count(*)::int as n from d`,
+           select (select count(*) from next)::int as soon, (select count(*) from d)::int as expedited`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
-  const { n } = rows[0]!;
-  if (n > 0) await notifyDue(control, [projectId]);
-  return n;
+  const { soon, expedited } = rows[0]!;
+  if (expedited > 0) await notifyDue(control, [projectId]);
+  return soon;
 }
