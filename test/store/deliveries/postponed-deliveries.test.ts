@@ -194,13 +194,16 @@ postponed(
 );
 
 postponed('several agents that expedite the same backlog make no more of it due', async () => {
-  const endpoint = await waitingFor(WAIT_REASONS.slow, 6_000);
-  assert.is(await expediteDeliveries(db.planes, endpoint, ['slow']), 5_000);
-  assert.is(await expediteDeliveries(db.planes, endpoint, ['slow']), 5_000, 'they are due soon');
+  const endpoint = await waitingFor(WAIT_REASONS.slow, 10_000);
+  const beganMs = performance.now();
+  for (let agent = 0; agent < 2; agent++)
+    assert.is(await expediteDeliveries(db.planes, endpoint, ['slow']), 5_000);
+  const tookMs = performance.now() - beganMs;
   const [{ n } = { n: -1 }] = await db.rows<{ n: number }>(
     `select count(*)::int as n from event_deliveries where next_attempt_at < now() + interval '30 seconds'`,
   );
-  assert.is(n, 5_000);
+  // 5,000 in 5 seconds: those of each millisecond that passes leave room for as many.
+  assert.ok(n >= 5_000 && n < 5_100 + 2 * tookMs, `${n} due soon, after ${tookMs} ms`);
 });
 
 postponed('what is given back to wait says why, and is spread', async () => {

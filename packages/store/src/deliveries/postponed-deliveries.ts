@@ -95,8 +95,8 @@ export async function postponeDue(
 
 const SCANNED_AHEAD = 50_000;
 /**
- * The maximum number of an endpoint's deliveries that are due soon. The rest keep their times, however
- * many agents expedite them.
+ * The maximum number of an endpoint's deliveries that are due in the same `EXPEDITED_OVER_MS`. The
+ * rest keep their times, however many agents expedite them: the endpoint has only just recovered.
  */
 const EXPEDITED_MAX = 5_000;
 /**
@@ -106,12 +106,14 @@ const EXPEDITED_MAX = 5_000;
 const EXPEDITED_AFTER_MS = 1_500;
 /** Expedited deliveries are spread over this time, so that they do not delay other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
-const SOON = `now() + ${EXPEDITED_AFTER_MS + EXPEDITED_OVER_MS} * interval '1 millisecond'`;
+const SOON_FROM = `now() + ${EXPEDITED_AFTER_MS} * interval '1 millisecond'`;
+const SOON_TO = `now() + ${EXPEDITED_AFTER_MS + EXPEDITED_OVER_MS} * interval '1 millisecond'`;
 
 /**
  * Makes an endpoint's next deliveries that wait for one of the reasons due soon, and notifies the
- * agents. Returns how many of its deliveries are now due soon. Locks the changed rows, skipping locked
- * ones. Scans up to SCANNED_AHEAD rows.
+ * agents. Returns how many of its deliveries are then due between EXPEDITED_AFTER_MS from now and
+ * EXPEDITED_OVER_MS later. Locks the changed rows, skipping locked ones. Scans up to SCANNED_AHEAD
+ * rows.
  */
 export async function expediteDeliveries(
   { control, data }: Planes,
@@ -122,12 +124,12 @@ export async function expediteDeliveries(
     name: 'expedite-deliveries',
     text: `with ahead as materialized (
              select project_id, id, occurred_at, endpoint_id, reason, next_attempt_at from event_deliveries
-             where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at > now() and next_attempt_at < 'infinity'
+             where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at > ${SOON_FROM} and next_attempt_at < 'infinity'
              order by next_attempt_at limit ${SCANNED_AHEAD}
            ),
            next as materialized (
-             select a.*, next_attempt_at <= ${SOON} as is_soon from ahead a
-             where endpoint_id = $2 and (next_attempt_at <= ${SOON} or reason = any ($3::text[]))
+             select a.*, next_attempt_at <= ${SOON_TO} as is_soon from ahead a
+             where endpoint_id = $2 and (next_attempt_at <= ${SOON_TO} or reason = any ($3::text[]))
              order by next_attempt_at limit ${EXPEDITED_MAX}
            ),
            waiting as (
