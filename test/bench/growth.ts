@@ -30,7 +30,7 @@ const sizes = values.sizes.split(',').filter(Boolean).map(Number);
 
 const ground = await openGround();
 try {
-  console.log(`${ground.banner}\n${requests} requests in a burst, medians of ${rounds} bursts`);
+  console.log(`${ground.banner}\n${requests} requests in a burst, ${rounds} bursts`);
   const all = new Map<string, readonly Measured[]>();
   for (const { name, sizes: usual, warm = () => 1, requests: own, open } of dimensions) {
     if (!only.includes(name)) continue;

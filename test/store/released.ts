@@ -220,7 +220,7 @@ async function useAll(db: Database): Promise<void> {
       endpointId: endpoint.id,
     });
   }
-  await sendHeartbeat(pool, agent, 3_600_000, [project.id]);
+  await sendHeartbeat(pool, agent, 3_600_000);
   await recoverDeliveries(pool, { orphans: false });
   await recoverDeliveries(pool, { orphans: true });
   await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);

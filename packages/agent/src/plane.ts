@@ -78,7 +78,10 @@ export async function openPlane(
         isMailing: wiring.notifier.isMailing,
       }),
     );
-    lifecycle.add('counts', startCountUpdates({ pool: sessions, log }));
+    lifecycle.add(
+      'counts',
+      startCountUpdates({ pool: sessions, log, agents: () => wiring.lease.agents }),
+    );
     lifecycle.add('backlog', startBacklogSamples({ pool: sessions, log }));
     lifecycle.add('notifications', () => wiring.notifier.close());
     lifecycle.add('pipeline', () => wiring.drain());

@@ -35,7 +35,8 @@ const QUIET_MS = 22_000;
 
 /**
  * Measures bursts: events that a running and warm gateway gets faster than it sends them. Returns
- * the medians, without what the gateway takes idle.
+ * the median rate, and what a request costs in all of them, without what the gateway takes idle: work
+ * that is done once or twice a minute is in few bursts, and in no median.
  *
  * @param options.warm the requests before the idle time, and again before the bursts
  */
@@ -48,10 +49,8 @@ export async function measureBursts(
   const burst = async (wanted: number) => {
     await ground.receiver.reset();
     await sleep(REST_MS);
-    const before = await ground.sample(roots);
     const sent = await load.send(wanted);
-    const report = await ground.arrived(sent, 'count');
-    return { report, sent, cost: costOf(before, await ground.sample(roots)) };
+    return { report: await ground.arrived(sent, 'count'), sent };
   };
   const gatewayOf = (cpu: Readonly<Record<string, number>>) =>
     Object.keys(roots).reduce((sum, name) => sum + (cpu[name] ?? 0), 0);
@@ -68,31 +67,25 @@ export async function measureBursts(
 
   // V8 gives up compiled code while it is idle.
   await warmUp();
-  const all: Figures[] = [];
+  const start = await ground.sample(roots);
+  const rates: { rate: number }[] = [];
+  let sent = 0;
   for (let k = 0; k < rounds; k++) {
-    const { report, sent, cost } = await burst(requests);
-    const perRequest = (used: number, usedIdle: number) =>
-      Math.max(0, used - (usedIdle * cost.seconds) / idle.seconds) / sent;
-    all.push({
-      perSecond: report.rate ?? 0,
-      gatewayMs: 1000 * perRequest(gatewayOf(cost.cpu), gatewayOf(idle.cpu)),
-      postgresMs: 1000 * perRequest(cost.cpu['postgres'] ?? 0, idle.cpu['postgres'] ?? 0),
-      statements: perRequest(cost.statements, idle.statements),
-      kvCommands: perRequest(cost.kvCommands, idle.kvCommands),
-      walKb: perRequest(cost.walBytes, idle.walBytes) / 1024,
-      peakMb: Math.max(...load.pids.map((pid) => heldBy(pid)?.peakMb ?? 0)),
-      idleCpu: (100 * (gatewayOf(idle.cpu) + (idle.cpu['postgres'] ?? 0))) / idle.seconds,
-    });
+    const { report, sent: more } = await burst(requests);
+    rates.push({ rate: report.rate ?? 0 });
+    sent += more;
   }
-  const middle = (by: keyof Figures) => median(all, (one) => one[by])[by];
+  const cost = costOf(start, await ground.sample(roots));
+  const perRequest = (used: number, usedIdle: number) =>
+    Math.max(0, used - (usedIdle * cost.seconds) / idle.seconds) / sent;
   return {
-    perSecond: middle('perSecond'),
-    gatewayMs: middle('gatewayMs'),
-    postgresMs: middle('postgresMs'),
-    statements: middle('statements'),
-    kvCommands: middle('kvCommands'),
-    walKb: middle('walKb'),
-    peakMb: middle('peakMb'),
-    idleCpu: middle('idleCpu'),
+    perSecond: median(rates, ({ rate }) => rate).rate,
+    gatewayMs: 1000 * perRequest(gatewayOf(cost.cpu), gatewayOf(idle.cpu)),
+    postgresMs: 1000 * perRequest(cost.cpu['postgres'] ?? 0, idle.cpu['postgres'] ?? 0),
+    statements: perRequest(cost.statements, idle.statements),
+    kvCommands: perRequest(cost.kvCommands, idle.kvCommands),
+    walKb: perRequest(cost.walBytes, idle.walBytes) / 1024,
+    peakMb: Math.max(...load.pids.map((pid) => heldBy(pid)?.peakMb ?? 0)),
+    idleCpu: (100 * (gatewayOf(idle.cpu) + (idle.cpu['postgres'] ?? 0))) / idle.seconds,
   };
 }

@@ -1,8 +1,13 @@
+import type { PoolClient } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { deleteEndpoint } from '#store/config/endpoints';
-import { applyPendingDeltas, startCountUpdates } from '#store/counts/count-deltas';
+import {
+  applyCountDeltas,
+  applyPendingDeltas,
+  startCountUpdates,
+} from '#store/counts/count-deltas';
 import { recordAttempts, type AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { resendEventDelivery } from '#store/deliveries/delivery-log';
 import { claimDue, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
@@ -23,6 +28,7 @@ import {
   lockAwaited,
   newDelivery,
   newEvents,
+  noting,
   onPostgres,
   PROJECT,
 } from '../batches.js';
@@ -237,10 +243,44 @@ counts('changes that piled up are folded, and leave nothing', async () => {
   await db.rows(
     'insert into count_changes select c.* from count_changes c, generate_series(1, 1199)',
   );
-  assert.is(await applyPendingDeltas(db.pool), 1200);
+  // One statement adds up 200,000 counts and those of a row that exceeds them.
+  const columns = ['endpoints', 'sources', 'event_types', 'statuses', 'http_statuses', 'changes'];
+  await db.rows(
+    `insert into count_changes select project_id, ${columns.map((it) => `array_fill(${it}[1], array[150000])`).join()}
+     from (select * from count_changes limit 1) c, generate_series(1, 3)`,
+  );
+  const [before] = await db.rows<{ n: number }>(
+    `select sum(n)::int as n from count_changes c, unnest(c.endpoints, c.changes) u(endpoint, n) where endpoint is null`,
+  );
+  assert.is(await applyPendingDeltas(db.pool), 1203);
   assert.is(await applyPendingDeltas(db.pool), 0);
   const [row] = await db.rows<{ n: number }>('select sum(n)::int as n from event_counts');
-  assert.is(row?.n, 4800);
+  assert.is(row?.n, before?.n);
+  assert.ok(before!.n >= 450_000, String(before?.n));
+});
+
+onPostgres(counts)('the projects of a batch are not compared with each other', async () => {
+  const events = newEvents(300, () => ({ projectId: newId() }));
+  const deliveries = events.map((event) => newDelivery(event));
+  await acceptEvents(db.pool, batch(events, { deliveries }));
+  await end(deliveries);
+  const client = await db.pool.connect();
+  try {
+    const { pool, texts } = noting({ pool: client } as unknown as Database);
+    await client.query('begin');
+    await applyCountDeltas(pool as unknown as PoolClient);
+    await client.query('rollback');
+    await client.query(`prepare planned as ${[...texts].join()}`);
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      'explain (analyze, costs off, timing off) execute planned(1000)',
+    );
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    assert.match(plan, /on event_delivery_counts[^]*Tuples Inserted: 300/);
+    const removed = [...plan.matchAll(/Rows Removed by Join Filter: (\d+)/g)];
+    assert.ok(Math.max(0, ...removed.map(([, rows]) => Number(rows))) < 10 * 300, plan);
+  } finally {
+    client.release(true);
+  }
 });
 
 counts('an agent folds what was counted also when nobody looks at metrics', async () => {

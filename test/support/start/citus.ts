@@ -56,8 +56,12 @@ function up(script: string, folder: string, port: number, workers: number): stri
   try {
     return run(script, 'up', folder, String(port), String(workers)).trim();
   } catch (error) {
+    const log = path.join(folder, 'n0.log');
+    const lines = fs.existsSync(log) ? fs.readFileSync(log, 'utf8').trim().split('\n') : [];
     discard(folder);
-    throw new Unavailable(`Citus: ${(error as Error).message}`);
+    // An extension that is newer than this Postgres says so in the log only.
+    const fatal = lines.findLast((line) => line.includes('FATAL')) ?? '';
+    throw new Unavailable(`Citus: ${(error as Error).message}${fatal}`);
   }
 }
 

@@ -71,7 +71,7 @@ export class AgentHeartbeat {
     const renewed = this.options.lease.begin();
     await this.#register();
     // The first heartbeat adjusts the clock before anything is signed.
-    await this.#beat([]);
+    await this.#beat();
     renewed();
     this.#schedule(0);
   }
@@ -130,7 +130,7 @@ export class AgentHeartbeat {
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
-    const found = await this.#beat([...configCache.projects.keys()]);
+    const found = await this.#beat();
     if (!found.alive) {
       renewed = lease.begin();
       await this.#register();
@@ -147,6 +147,7 @@ export class AgentHeartbeat {
     if (this.#stopped) return HEARTBEAT_MS;
     if (!isLate) await this.#recover(found.anyDead);
     for (const [projectId, inMs] of found.dueInMs) {
+      if (!configCache.projects.has(projectId)) continue;
       // Deliveries that became due while this agent could not check were not missed by another
       // agent.
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
@@ -157,10 +158,10 @@ export class AgentHeartbeat {
     return Math.min(HEARTBEAT_MS, (found.nextDeadInMs ?? Infinity) + AFTER_LEASE_MS);
   }
 
-  async #beat(projectIds: readonly string[]) {
+  async #beat() {
     const { database, lease, clock } = this.options;
     const askedAtMs = performance.now();
-    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, projectIds);
+    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS);
     clock.adjust(found.nowMs, askedAtMs);
     lease.agents = found.agents;
     lease.readers = found.readers;

@@ -74,10 +74,10 @@ export const COUNTS_LOCK = 'gateway.counts';
 
 /**
  * The maximum rows of count_changes in a statement, and the counts in them, but for those of the
- * last row. With many projects a row has few, and a large statement updates each count once.
+ * last row. A statement updates each count once, so with many projects a large one costs least.
  */
-const BATCH = 10_000;
-const BATCH_COUNTS = 20_000;
+const BATCH = 100_000;
+const BATCH_COUNTS = 200_000;
 
 /**
  * The maximum number of delivery counts per project. Producers choose the event types, so once it
@@ -88,7 +88,7 @@ const COUNTS_MAX = 20_000;
 /*
  * Locks: the deleted deltas and the updated counts, by key; the advisory lock admits one process.
  * Cost: the deltas, a primary key probe per count, and at most COUNTS_MAX index entries per
- * project.
+ * project. `known` is read apart: Citus cannot insert from a query that reads the same table.
  */
 const APPLY = `
   with gone as (
@@ -99,21 +99,21 @@ const APPLY = `
     )) returning *
   ),
   c as materialized (
-    select g.project_id, u.endpoint, coalesce(u.source::text, case when u.type is null and u.endpoint is not null then '' else '${API_SOURCE}' end) as source,
+    select u.project_id, u.endpoint, coalesce(u.source::text, case when u.type is null and u.endpoint is not null then '' else '${API_SOURCE}' end) as source,
            coalesce(u.type, '') as type, u.status, u.http, sum(u.n) as n
-    from gone g, unnest(g.endpoints, g.sources, g.event_types, g.statuses, g.http_statuses, g.changes) u(endpoint, source, type, status, http, n)
+    from (select project_id, unnest(endpoints) as endpoint, unnest(sources) as source, unnest(event_types) as type, unnest(statuses) as status,
+                 unnest(http_statuses) as http, unnest(changes) as n from gone) u
     group by 1, 2, 3, 4, 5, 6
   ),
-  p as materialized (
-    select project_id, (select count(*) from (select from event_delivery_counts t where t.project_id = q.project_id limit ${COUNTS_MAX}) t) = ${COUNTS_MAX} as is_full
-    from (select distinct project_id from c where endpoint is not null and http is null) q
+  full_projects as materialized (
+    select project_id from (select distinct project_id from c where endpoint is not null and http is null) q
+    where (select count(*) from (select from event_delivery_counts t where t.project_id = q.project_id limit ${COUNTS_MAX}) t) = ${COUNTS_MAX}
   ),
   known as materialized (
-    select c.project_id, c.endpoint, c.source, c.type, c.status
-    from c join p on p.project_id = c.project_id and p.is_full
+    select c.project_id, c.endpoint, c.source, c.type, c.status from full_projects f
+    join c on c.project_id = f.project_id and c.endpoint is not null and c.http is null
     join event_delivery_counts t on t.project_id = c.project_id and t.endpoint_id = c.endpoint and t.source = c.source
       and t.event_type = c.type and t.status = c.status::event_delivery_status
-    where c.endpoint is not null and c.http is null
   ),
   e as (
     insert into event_counts (project_id, source, status, n)
@@ -124,9 +124,10 @@ const APPLY = `
     insert into event_delivery_counts (project_id, endpoint_id, source, event_type, status, n)
     select project_id, endpoint, source, type, status, sum(n) from (
       select c.project_id, c.endpoint, c.source, c.status::event_delivery_status as status, c.n,
-             case when not p.is_full or (c.project_id, c.endpoint, c.source, c.type, c.status) in (select project_id, endpoint, source, type, status from known)
+             case when c.project_id not in (select project_id from full_projects)
+                    or (c.project_id, c.endpoint, c.source, c.type, c.status) in (select project_id, endpoint, source, type, status from known)
                   then c.type else '${OTHER}' end as type
-      from c join p on p.project_id = c.project_id where c.endpoint is not null and c.http is null
+      from c where c.endpoint is not null and c.http is null
     ) c
     group by 1, 2, 3, 4, 5
     on conflict (project_id, endpoint_id, source, event_type, status) do update set n = event_delivery_counts.n + excluded.n
@@ -138,22 +139,22 @@ const APPLY = `
   ),
   t as (${ADD_ACTIVITY}
   )
-  select count(*)::int as applied from gone`;
+  select count(*)::int as applied, count(*) = $1 or coalesce(sum(cardinality(changes)), 0) >= ${BATCH_COUNTS} as more from gone`;
 
 /**
- * Adds all visible deltas to the counts and returns the number of delta rows. The caller must hold
- * `COUNTS_LOCK`.
+ * Adds the deltas that are visible at the call to the counts and returns their number. Later ones
+ * wait for the next call, which finds more per count. The caller must hold `COUNTS_LOCK`.
  */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
-    const { rows } = await client.query<{ applied: number }>({
+    const { rows } = await client.query<{ applied: number; more: boolean }>({
       name: 'apply-count-deltas',
       text: APPLY,
       values: [BATCH],
     });
-    const { applied } = rows[0]!;
+    const { applied, more } = rows[0]!;
     total += applied;
-    if (applied === 0) return total;
+    if (!more) return total;
   }
 }
 
@@ -183,23 +184,39 @@ export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promis
 
 const EVERY_MS = 10_000;
 const IDLE_FACTOR = 6;
+/**
+ * The maximum share of time that all agents spend applying deltas, from 0 to 1, unless the interval
+ * would become longer than that of an idle agent. The longer it is, the fewer counts are updated.
+ */
+const SHARE_MAX = 0.05;
 
 /**
  * Applies deltas periodically, in one agent at a time. Bounds the number of deltas even if metrics
  * are off. The returned function stops the updates and rolls back a running one.
+ *
+ * @param options.agents returns the number of agents that share the updates
  */
 export function startCountUpdates({
   pool,
   log,
   everyMs = EVERY_MS,
+  agents = () => 1,
 }: {
   pool: pg.Pool;
   log: Log;
   everyMs?: number;
+  agents?: () => number;
 }): () => Promise<void> {
   const idleMs = everyMs * IDLE_FACTOR;
   return repeat(
-    async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs),
+    async (signal) => {
+      const startedAtMs = performance.now();
+      const applied = await applyPendingDeltas(pool, signal);
+      // Agents that start together spread out.
+      if (applied === 0) return idleMs * (1 - Math.random() / 2);
+      const tookMs = performance.now() - startedAtMs;
+      return Math.min(Math.max(everyMs, tookMs / SHARE_MAX), idleMs) * agents();
+    },
     {
       afterMs: everyMs,
       retryMs: idleMs,

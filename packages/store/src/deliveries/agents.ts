@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { WAITING_PROJECTS } from './waiting-projects.js';
 
 /**
  * Registers an agent with a lease of `ttlMs`. Returns its id, which is new even if the name is
@@ -59,37 +60,36 @@ export interface HeartbeatReply {
   readonly anyDead: boolean;
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
-  /** Milliseconds until each project's earliest waiting delivery is due; negative if overdue. */
+  /**
+   * Milliseconds until the earliest delivery is due, for each project with deliveries that wait
+   * without being held; negative if overdue.
+   */
   readonly dueInMs: ReadonlyMap<string, number>;
 }
 
 /**
  * Renews the lease and reads everything that an idle agent needs. One partial index probe per
- * partition and project. Locks the agent's row.
+ * partition and project with waiting deliveries. Locks the agent's row.
  */
 export async function sendHeartbeat(
   pool: pg.Pool,
   id: number,
   ttlMs: number,
-  projectIds: readonly string[],
 ): Promise<HeartbeatReply> {
   const { rows } = await pool.query<
     Omit<HeartbeatReply, 'dueInMs'> & { due: Record<string, number> | null }
   >({
     name: 'heartbeat',
-    text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
+    text: `with recursive ${WAITING_PROJECTS},
+             renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
            select (extract(epoch from now()) * 1000)::float8 as "nowMs", exists (select from renewed) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
                   ${READERS} as readers,
                   exists (select from agents where expires_at <= now() and id <> $1) as "anyDead",
                   (extract(epoch from (select min(expires_at) from agents where expires_at > now() and id <> $1) - now()) * 1000)::float8 as "nextDeadInMs",
                   (extract(epoch from now() - (select min(accepted_at) from events where status = 'pending')) * 1000)::float8 as "oldestPendingMs",
-                  (select json_object_agg(p.id, extract(epoch from m.at - now()) * 1000)
-                   from unnest($3::uuid[]) p(id)
-                   cross join lateral (select min(d.next_attempt_at) as at from event_deliveries d
-                                       where d.project_id = p.id and d.status in ('scheduled', 'retry')) m
-                   where m.at < 'infinity') as due`,
-    values: [id, ttlMs, projectIds],
+                  (select json_object_agg(project_id, extract(epoch from next_attempt_at - now()) * 1000) from waiting where next_attempt_at < 'infinity') as due`,
+    values: [id, ttlMs],
   });
   const { due, ...row } = rows[0]!;
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };

@@ -4,6 +4,7 @@ import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js
 import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 import { DISCARD_REASONS } from './stored-reasons.js';
+import { WAITING_PROJECTS } from './waiting-projects.js';
 
 /** The maximum number of rows per commit. Agents can claim deliveries between commits. */
 const BATCH = 5000;
@@ -130,21 +131,12 @@ async function changeBatch(
   return rows[0]!.n;
 }
 
-const WAITING = `status in ('scheduled', 'retry') and next_attempt_at <= 'infinity'`;
-
 /*
- * Finds the projects with waiting, and the endpoints with held deliveries. No lock. Each recursion
- * step is one probe of event_deliveries_due or event_deliveries_held per partition: the cost
- * depends on their number, not on the number of deliveries. Conditions and orders exclude other
- * indexes.
+ * Finds the projects with waiting, and the endpoints with held deliveries. No lock. As for
+ * `WAITING_PROJECTS`, each recursion step is one probe of event_deliveries_held per partition.
  */
 const WAITING_AND_HELD = `
-  with recursive busy as (
-    (select project_id from event_deliveries where ${WAITING} order by project_id, next_attempt_at limit 1)
-    union all
-    select n.project_id from busy b cross join lateral (
-      select project_id from event_deliveries where ${WAITING} and project_id > b.project_id order by project_id, next_attempt_at limit 1) n
-  ),
+  with recursive ${WAITING_PROJECTS},
   held as (
     (select project_id, endpoint_id from event_deliveries where next_attempt_at = 'infinity' order by project_id, endpoint_id limit 1)
     union all
@@ -152,7 +144,7 @@ const WAITING_AND_HELD = `
       select project_id, endpoint_id from event_deliveries
       where next_attempt_at = 'infinity' and (project_id, endpoint_id) > (h.project_id, h.endpoint_id) order by project_id, endpoint_id limit 1) n
   )
-  select project_id as "projectId", null as "endpointId" from busy
+  select project_id as "projectId", null as "endpointId" from waiting
   union all
   select project_id, endpoint_id from held`;
 
