@@ -250,7 +250,7 @@ onPostgres(agents)('a beat reads no table whole, with a plan made on empty table
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);
     // The minimum is the first entry of an index: no sorting or counting.
-    assert.not.match(plan, /Sort on|GroupAggregate/);
+    assert.not.match(plan, /-> +Sort\b|GroupAggregate/);
   }
 });
 
