@@ -4,4 +4,5 @@ export * from './errors.js';
 export * from './manifest.js';
 export * from './metrics.js';
 export * from './source.js';
+export * from './token-request.js';
 export * from './tracer.js';

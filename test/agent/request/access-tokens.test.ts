@@ -138,6 +138,23 @@ tokens(
     ),
 );
 
+tokens('a token server that reads the form alone gets the client id and secret there', () =>
+  withTokens(
+    ({ body, headers }) =>
+      body.toString().includes('client_secret=') && !headers['authorization']
+        ? token('abc')
+        : { status: 401, body: '{"error":"invalid_client"}' },
+    async ({ server, endpoint, attempt }) => {
+      assert.match((await attempt(endpoint())).error!, /401 invalid_client\. .*client_auth/);
+      assert.is((await attempt(endpoint({ client_auth: 'post' }))).status, 'success');
+      assert.is(
+        server.requests[1]!.body.toString(),
+        'grant_type=client_credentials&client_id=shop+%26+co&client_secret=s3%3Acret',
+      );
+    },
+  ),
+);
+
 tokens('attempts that begin together share one request', () =>
   withTokens({ delayMs: 100, ...token('abc') }, async ({ server, endpoint, attempt }) => {
     const one = endpoint();

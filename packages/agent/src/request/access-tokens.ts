@@ -1,6 +1,7 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
+import { tokenRequest } from '@gateway/plugin';
 import { NO_ACCESS_TOKEN } from '@gateway/store/deliveries';
 import { unsendable, type RequestResult, type RequestSender } from './sender.js';
 
@@ -74,24 +75,17 @@ export class AccessTokens {
     } catch (error) {
       return settle(null, { ...unsendable(whyNotOpened(error)), isUnreadable: true });
     }
-    const { url, client_id: id, scope, audience } = oauth2;
-    const form = new URLSearchParams({
-      grant_type: 'client_credentials',
-      ...(scope && { scope }),
-      ...(audience && { audience }),
-    });
-    const headers = [
-      ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
-      // The client id and secret are form-encoded first:
-      // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
-      ...[
-        'authorization',
-        `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`,
-      ],
-    ];
+    const { url } = oauth2;
+    const { headers, body } = tokenRequest({ ...oauth2, client_secret: secret });
     const { projectId, timeoutMs } = endpoint;
     this.options.sender.send(
-      { projectId, url, headers, body: Buffer.from(form.toString()), timeoutMs },
+      {
+        projectId,
+        url,
+        headers: Object.entries(headers).flat(),
+        body: Buffer.from(body),
+        timeoutMs,
+      },
       (answer) => {
         const token = answer.failure === null ? tokenOf(answer) : undefined;
         if (!token) return settle(null, failureOf(answer, new URL(url).host));
@@ -125,7 +119,7 @@ function failureOf(answer: RequestResult, host: string): RequestResult {
     (status === 200 && remark ? remark : undefined) ??
     (status === 200
       ? 'its response has no access_token that fits into a header.'
-      : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
+      : `it answered ${status}${code}. Check url, client_id, client_secret, client_auth and scope of the authentication.`);
   // The status and body are those of the token server, so they are not recorded.
   return {
     ...unsendable(''),
@@ -146,8 +140,4 @@ function parsed(body: string): {
   } catch {
     return {};
   }
-}
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ '': text }).toString().slice(1);
 }

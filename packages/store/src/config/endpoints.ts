@@ -40,6 +40,7 @@ export interface OAuth2ClientCredentials {
   readonly url: string;
   readonly client_id: string;
   readonly client_secret: string;
+  readonly client_auth?: 'basic' | 'post';
   readonly scope?: string;
   readonly audience?: string;
 }

@@ -164,6 +164,7 @@ endpoints(
       url: 'https://login.example.com/token',
       client_id: 'shop',
       client_secret: 's3cret',
+      client_auth: 'post',
       scope: 'hooks',
     };
     const { authentication, uid } = (await create({ authentication: { type: 'oauth2', oauth2 } }))
@@ -197,6 +198,18 @@ endpoints('an authentication that does not fit its type is refused with the fiel
     [
       { type: 'bearer', bearer: { token: 't' }, basic: { username: 'a', password: 'b' } },
       'authentication.basic does not belong to the type bearer',
+    ],
+    [
+      {
+        type: 'oauth2',
+        oauth2: {
+          url: 'https://a.example',
+          client_id: 'a',
+          client_secret: 'b',
+          client_auth: 'jwt',
+        },
+      },
+      'authentication.oauth2.client_auth must be one of basic, post',
     ],
     [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer, oauth2'],
     [

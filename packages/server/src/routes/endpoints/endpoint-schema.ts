@@ -51,6 +51,13 @@ const Authentication = object({
       }),
       client_id: Type.String({ minLength: 1, maxLength: 1024 }),
       client_secret: Type.String({ minLength: 1, maxLength: 4096, ...SECRET }),
+      client_auth: Type.Optional(
+        oneOf(['basic', 'post'], {
+          description:
+            'Where the client id and secret are sent: `basic`, the default, in the `Authorization` header; `post` in the form.',
+          'x-label': 'Client authentication',
+        }),
+      ),
       scope: Type.Optional(
         Type.String({ maxLength: 2048, description: 'Scope, if the token server requires one.' }),
       ),
