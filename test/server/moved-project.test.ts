@@ -135,7 +135,7 @@ moved('a shard that is away fails only the requests of its projects', async () =
   );
 });
 
-moved('a former shard that is away fails only posts of projects that left it', async () => {
+moved('a former shard that is away fails only posts that it may have the key of', async () => {
   const [stays, left] = [await makeProject(api), await makeProject(api)];
   await api.db.rows(`update projects set former_shards = $2, moved_at = now() where id = $1`, [
     left.id,
@@ -143,13 +143,15 @@ moved('a former shard that is away fails only posts of projects that left it', a
   ]);
   await api.db.rows(`update shards set port = 1 where name = $1`, [SECOND]);
   const event = { event_type: 'order.paid', data: {} };
-  const posted = (path: string) => api.call('POST', `${path}/events`, event);
+  const posted = (path: string, key?: string) =>
+    api.call('POST', `${path}/events`, { ...event, ...(key && { idempotency_key: key }) });
   await until(
     'the server to follow the address',
-    async () => (await posted(left.path)).body.code === 'shard_away',
+    async () => (await posted(left.path, 'a')).body.code === 'shard_away',
   );
+  assert.is((await posted(left.path)).status, 201, 'it is new and has no key');
   const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, n) => posted(n % 2 === 0 ? stays.path : left.path)),
+    Array.from({ length: 20 }, (_, n) => posted(n % 2 === 0 ? stays.path : left.path, `${n}`)),
   );
   for (const [n, { status, body }] of answers.entries()) {
     assert.is(status, n % 2 === 0 ? 201 : 503, JSON.stringify(body));
@@ -159,7 +161,10 @@ moved('a former shard that is away fails only posts of projects that left it', a
     SECOND,
     Number(new URL(shard.url).port),
   ]);
-  await until('the former shard to answer', async () => (await posted(left.path)).status === 201);
+  await until(
+    'the former shard to answer',
+    async () => (await posted(left.path, 'b')).status === 201,
+  );
 });
 
 moved.run();

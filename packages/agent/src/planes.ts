@@ -29,6 +29,8 @@ interface Slot {
   readonly shard: Shard;
   plane: Plane | undefined;
   opening: Promise<void> | undefined;
+  /** Whether moves away from the shard are looked for now. */
+  isFinishing: boolean;
   failures: number;
   retryAtMs: number;
 }
@@ -157,7 +159,7 @@ export class AgentPlanes {
     for (const shard of wanted) {
       const slot = this.#slots.get(shard.name) ?? newSlot(shard);
       this.#slots.set(shard.name, slot);
-      if (slot.plane && shards.all.length > 1) void this.#finishMoves(shard);
+      if (slot.plane && shards.all.length > 1) void this.#finishMoves(slot);
       if (!slot.plane && !slot.opening && slot.retryAtMs <= performance.now())
         slot.opening = this.#open(slot).finally(() => (slot.opening = undefined));
     }
@@ -191,8 +193,11 @@ export class AgentPlanes {
   }
 
   /** Ends moves of projects that another process has begun. */
-  async #finishMoves({ name, planes }: Shard): Promise<void> {
+  async #finishMoves(slot: Slot): Promise<void> {
     const { shards, parts } = this.options;
+    const { name, planes } = slot.shard;
+    if (slot.isFinishing) return;
+    slot.isFinishing = true;
     try {
       const moved = await finishMoves(planes, (to) => shards.of(to).database.pool);
       if (moved > 0)
@@ -202,6 +207,8 @@ export class AgentPlanes {
         );
     } catch (error) {
       parts.log.debug({ shard: name, error }, 'Moves of projects could not be looked for.');
+    } finally {
+      slot.isFinishing = false;
     }
   }
 
@@ -227,5 +234,8 @@ function notHere(shard: string): GatewayError<'shard_away'> {
 }
 
 function newSlot(shard: Shard): Slot {
-  return { shard, plane: undefined, opening: undefined, failures: 0, retryAtMs: 0 };
+  return {
+    ...{ shard, plane: undefined, opening: undefined },
+    ...{ isFinishing: false, failures: 0, retryAtMs: 0 },
+  };
 }

@@ -52,7 +52,7 @@ async function scene(
   });
   const project = (formerShards: string[]) => {
     const id = newId();
-    projects.set(id, { formerShards, movedAtMs: Date.now() });
+    projects.set(id, { formerShards, movedAtMs: Date.now() + 60_000 });
     return new Messages(id);
   };
   const [moved, stayed] = [() => project(['s2']), () => project([])];
@@ -110,6 +110,24 @@ check('a message whose caller waits fails, and names the shard; the others wait'
   }),
 );
 
+check('only what a former shard can have is asked about, whatever the hour', () =>
+  scene(async ({ former, projects, moved }) => {
+    const mine = moved();
+    const movedAtMs = Date.now() - 60_000;
+    projects.set(mine.projectId, { formerShards: ['s2'], movedAtMs });
+    const asks = (message: ReadyMessage) => former.mayHave(message).length > 0;
+    assert.not(asks(mine.ready()), 'dated now');
+    assert.not(asks(mine.ready({ occurredAtMs: movedAtMs + 1 })), 'dated after the move');
+    assert.ok(asks(mine.ready({ occurredAtMs: movedAtMs })), 'dated at the move');
+    assert.ok(asks(mine.ready({ idempotencyKey: 'a' })), 'has a key');
+    assert.ok(asks({ ...mine.ready(), isUndated: true }), 'has no date');
+    assert.not(asks({ ...mine.ready({ occurredAtMs: movedAtMs }), isNew: true }), 'is new');
+    assert.ok(asks({ ...mine.ready({ idempotencyKey: 'a' }), isNew: true }), 'is new, with a key');
+    projects.set(mine.projectId, { formerShards: ['s2'], movedAtMs: Date.now() - 7 * 86_400_000 });
+    assert.not(asks(mine.ready({ idempotencyKey: 'a' })), 'its key would have expired');
+  }),
+);
+
 check('an answer is asked for again after another move, and after a rejection', () =>
   scene(async ({ formerCheck, former, checked, projects, moved }) => {
     const mine = moved();
@@ -117,7 +135,7 @@ check('an answer is asked for again after another move, and after a rejection', 
     formerCheck.push(message);
     await until('the answer', () => checked.length === 1);
     assert.ok(former.knownOf(message));
-    projects.set(mine.projectId, { formerShards: ['s2'], movedAtMs: Date.now() + 1 });
+    projects.set(mine.projectId, { formerShards: ['s2'], movedAtMs: Date.now() + 60_001 });
     assert.is(former.knownOf(message), undefined);
     formerCheck.push(message);
     await until('the answer', () => checked.length === 2);

@@ -113,16 +113,19 @@ outages(
   },
 );
 
-outages('only a shard that has attempts of the project looks at its endpoints', async () => {
-  const { projectId, attempts, run } = await made(3);
+outages('a former shard, which sees no success any more, neither warns nor disables', async () => {
+  const { projectId, attempts, pass, run } = await made(3);
   await attempts('failure', 1);
-  const outage = () => db.rows('select from endpoint_outages');
-  await db.rows(`update projects set shard = 'other' where id = $1`, [projectId]);
   await run();
-  assert.is((await outage()).length, 0);
-  await db.rows(`update projects set former_shards = '{default}' where id = $1`, [projectId]);
+  await pass(47);
+  await db.rows(
+    `update projects set shard = 'other', former_shards = '{default}', moved_at = now() where id = $1`,
+    [projectId],
+  );
+  assert.equal(await run(), [0, []]);
+  await db.rows('delete from endpoint_outages');
   await run();
-  assert.is((await outage()).length, 1);
+  assert.equal(await db.rows('select from endpoint_outages'), [], 'it begins none either');
 });
 
 outages('a project that asks for it later is warned first', async () => {

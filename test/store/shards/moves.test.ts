@@ -6,7 +6,7 @@ import { acceptEvents } from '#store/events/events';
 import { readKnown, readMoved } from '#store/events/moved-projects';
 import { migrateUp } from '#store/postgres/migrate';
 import { quarantineMessages } from '#store/quarantine/messages';
-import { finishMoves, forgetFormerShard, moveProject } from '#store/shards/moves';
+import { callOffMove, finishMoves, forgetFormerShard, moveProject } from '#store/shards/moves';
 import { readProjectShards } from '#store/shards/shards';
 import { database } from '../../support/database.js';
 import { until } from '../../support/until.js';
@@ -139,6 +139,62 @@ moves('a move whose process ended in between is ended by another', async () => {
   assert.is(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), 'all');
 });
 
+moves('a move that has not ended is called off, and can neither end nor come back', async () => {
+  const { projectId, move, shards } = await project();
+  await move('default', 'other');
+  await move('other', 'default');
+  await control.rows(
+    `insert into moved_projects select $1, 'other', move_number + 1 from projects where id = $1`,
+    [projectId],
+  );
+  const accepted = () => acceptEvents(control.pool, batch(newEvents(1, { projectId })));
+  assert.equal(await accepted(), new Set());
+  assert.ok(await callOffMove(control.planes, projectId));
+  assert.is(await accepted(), 'all');
+  await finishMoves(control.planes, poolOf);
+  assert.equal(await shards(), { shard: 'default', former_shards: ['other'] });
+  assert.equal(await acceptEvents(other.pool, batch(newEvents(1, { projectId }))), new Set());
+  assert.ok(await move('default', 'other'), 'a later move');
+  assert.not(await callOffMove(control.planes, projectId), 'a move that has ended');
+});
+
+moves('a shard that does not answer holds up the moves to it alone', async () => {
+  const [held, free] = [await project(), await project()];
+  await control.rows(`insert into moved_projects values ($1, 'frozen', 1), ($2, 'other', 1)`, [
+    held.projectId,
+    free.projectId,
+  ]);
+  const frozen = { query: () => new Promise(() => undefined) } as unknown as Pool;
+  void finishMoves(control.planes, (name) => (name === 'frozen' ? frozen : poolOf(name)));
+  await until('the other move', async () => (await free.shards())?.shard === 'other');
+  assert.is((await held.shards())?.shard, 'default');
+  await control.rows('delete from moved_projects where project_id = $1', [held.projectId]);
+});
+
+moves('the time of a move is after all that the former shards have', async () => {
+  const { projectId, move } = await project();
+  const movedAtMs = async () => {
+    const [row] = await control.rows<{ ms: number }>(
+      'select (extract(epoch from moved_at) * 1000)::float8 as ms from projects where id = $1',
+      [projectId],
+    );
+    return row!.ms;
+  };
+  const ahead = Date.now() + 20 * 3_600_000;
+  const dated = [ahead - 5_000, Date.now() - 3_600_000, Date.now()];
+  await acceptEvents(
+    control.pool,
+    batch(newEvents(3, (n) => ({ projectId, occurredAtMs: dated[n]! }))),
+  );
+  await move('default', 'other');
+  assert.is(await movedAtMs(), ahead - 5_000);
+  await quarantineMessages(other.pool, [quarantinedMessage({ projectId, occurredAtMs: ahead })]);
+  await move('other', 'default');
+  assert.is(await movedAtMs(), ahead);
+  await move('default', 'other');
+  assert.is(await movedAtMs(), ahead, 'another shard has a message of that time');
+});
+
 moves('a move that hung until later ones ended changes nothing', async () => {
   for (const [hang, release] of [
     ['before it refuses', 0],
@@ -194,6 +250,10 @@ moves('a former shard is forgotten when retention has left nothing there', async
   ]);
   assert.is(await forgetFormerShard(planes), 0);
   await control.rows('delete from events where project_id = $1', [projectId]);
+  assert.is(await forgetFormerShard(planes), 0, 'its key has not expired');
+  await control.rows('update idempotency_keys set expires_at = now() where project_id = $1', [
+    projectId,
+  ]);
   assert.is(await forgetFormerShard(planes), 1);
   assert.equal(await shards(), { shard: 'other', former_shards: [] });
   assert.equal(

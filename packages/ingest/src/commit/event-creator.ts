@@ -52,28 +52,32 @@ export class EventCreator {
    * Creates an event, or returns which kind of target is unknown to the project. Throws
    * `invalid_request` if the commit rejects the event.
    *
-   * @param id identifies the event: created again with the same id, it is a duplicate
+   * @param id identifies the event: created again with the same id, it is a duplicate. New by default
    */
   async create(
     event: CreatedEvent,
-    id = newId(),
+    id?: string,
   ): Promise<Creation | { readonly unknown: 'endpoint' | 'owner' }> {
     if (!(await this.#hasTarget(event)))
       return { unknown: event.endpointId === null ? 'owner' : 'endpoint' };
-    const message = new PostedEvent(event, id);
-    const [creation] = await this.commit(message);
+    const message = new PostedEvent(event, id ?? newId());
+    const [creation] = await this.commit(message, id === undefined);
     if (creation) return creation;
     throw new GatewayError('invalid_request', {
       problems: [{ field: 'data', sentence: message.refusal }],
     });
   }
 
-  /** Resolves with the message's events in order, or with none if it was quarantined. */
-  async commit(message: ReadyMessage): Promise<readonly Creation[]> {
+  /**
+   * Resolves with the message's events in order, or with none if it was quarantined.
+   *
+   * @param isNew whether its ids were made for this commit
+   */
+  async commit(message: ReadyMessage, isNew = true): Promise<readonly Creation[]> {
     const created = new Set<string>();
     for (;;) {
-      const isNew = await this.#pushToShard(message);
-      for (const event of message.events) if (isNew(event)) created.add(event.id);
+      const isCreated = await this.#pushToShard(message, isNew);
+      for (const event of message.events) if (isCreated(event)) created.add(event.id);
       const ids = await Promise.all(
         message.events.map(async (event) =>
           created.has(event.id) ? event.id : this.#originalOf(event),
@@ -101,11 +105,14 @@ export class EventCreator {
   }
 
   /** Pushes again while the project moves to another shard, with the new configuration. */
-  async #pushToShard(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+  async #pushToShard(
+    message: ReadyMessage,
+    isNew: boolean,
+  ): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
     const sinceMs = performance.now();
     for (;;) {
       try {
-        return await this.#push(message);
+        return await this.#push(message, isNew);
       } catch (error) {
         const isMoving =
           isGatewayError(error, 'project_moved') && performance.now() - sinceMs < MOVE_MS;
@@ -127,9 +134,12 @@ export class EventCreator {
     return undefined;
   }
 
-  #push(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+  #push(
+    message: ReadyMessage,
+    isNew: boolean,
+  ): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
     return new Promise((resolve, reject) =>
-      this.options.writer.push(new AwaitedMessage(message, resolve, reject)),
+      this.options.writer.push(new AwaitedMessage(message, isNew, resolve, reject)),
     );
   }
 }
@@ -137,6 +147,7 @@ export class EventCreator {
 class AwaitedMessage implements ReadyMessage {
   constructor(
     private readonly message: ReadyMessage,
+    readonly isNew: boolean,
     private readonly resolve: (isNew: (event: Pick<ReadyEvent, 'id'>) => boolean) => void,
     readonly failed: (error: unknown) => void,
   ) {}

@@ -6,11 +6,8 @@ import type { Project } from '../routing/project.js';
 
 const NOTHING_KNOWN: ReadonlySet<string> = new Set();
 
-/**
- * A message dated later than this after a move cannot be in a former shard: broker times are at most
- * a day ahead (`isPossibleTime`), and clocks differ by less than an hour.
- */
-const AHEAD_MS = 25 * 3_600_000;
+/** The clocks of processes and databases differ by less. */
+const CLOCKS_MS = 3_600_000;
 
 interface FormerShardsOptions {
   readonly shards: Pick<Shards, 'of'>;
@@ -37,13 +34,19 @@ export class FormerShards {
 
   /**
    * Returns the names of the former shards that may have the message: those of its project if it is
-   * undated, dated before the move, or has a key within its window after it.
+   * undated, dated before the move (`moved_at`) unless it is new, or has a key within its window after
+   * the move.
    */
   mayHave(message: ReadyMessage): readonly string[] {
     const project = this.#project(message.projectId);
     if (!project || project.formerShards.length === 0) return [];
     const isAsked =
-      message.isUndated || refsOf(message).some((ref) => this.#maybeKnown(ref, project.movedAtMs));
+      message.isUndated ||
+      refsOf(message).some(
+        (ref) =>
+          (!message.isNew && ref.occurredAtMs <= project.movedAtMs) ||
+          this.#mayHaveKey(ref, project.movedAtMs),
+      );
     return isAsked ? project.formerShards : [];
   }
 
@@ -92,10 +95,9 @@ export class FormerShards {
     return formerShards.map((name) => this.#pool(name));
   }
 
-  #maybeKnown({ occurredAtMs, idempotencyKey }: MaybeKnown, movedAtMs: number): boolean {
-    if (occurredAtMs <= movedAtMs + AHEAD_MS) return true;
+  #mayHaveKey({ idempotencyKey }: MaybeKnown, movedAtMs: number): boolean {
     const { idempotency_window_seconds: seconds } = this.options.config.ingest;
-    return idempotencyKey !== null && Date.now() <= movedAtMs + seconds * 1000 + AHEAD_MS;
+    return idempotencyKey !== null && Date.now() <= movedAtMs + seconds * 1000 + CLOCKS_MS;
   }
 
   #project(id: string) {

@@ -166,7 +166,7 @@ export async function readOpenNotifications({ control, data, shard }: ShardPlane
   }>({
     name: 'open-notifications',
     // Each shard numbers its agents, so before a move the number was that of another agent.
-    text: `select n.kind, n.subject, case when p.moved_at > n.created_at then null else n.raised_by end as raised_by
+    text: `select n.kind, n.subject, case when p.moved_at between n.created_at and now() then null else n.raised_by end as raised_by
            from notifications n left join projects p on p.id = n.project_id
            where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
              and (p.id is null or $1 = any (${shardsOf('p')}))`,

@@ -4,7 +4,6 @@ import { deactivateEndpoint, heard, waiting } from '../config/index.js';
 import { PROJECT } from '../counts/activity.js';
 import type { Planes } from '../postgres/planes.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
-import { shardsOf } from '../shards/shards.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
 /** The failed attempts of the last week, below which an endpoint is not disabled. */
@@ -24,14 +23,14 @@ const CHANGED = `
       and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`;
 
 /**
- * Reads the next active endpoints of projects with `disable_after_days` that are or were on a shard,
- * with their known outages.
+ * Reads the next active endpoints of projects with `disable_after_days` on a shard, with their known
+ * outages. Former shards see no success any more, so they do not judge.
  */
 const ENDPOINTS = `
   select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
   from projects p join endpoints e on e.project_id = p.id left join endpoint_outages o on o.project_id = e.project_id and o.endpoint_id = e.id
   where p.config ->> 'disable_after_days' is not null and p.deleted_at is null and e.status = 'active' and e.deleted_at is null
-    and $3 = any (${shardsOf('p')}) and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
+    and p.shard = $3 and (e.project_id, e.id) > ($1, $2) order by e.project_id, e.id limit ${PAGE}`;
 
 /*
  * Finds since when endpoints have only failed: since their known outage, unless an attempt has

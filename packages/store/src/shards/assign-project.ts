@@ -1,8 +1,8 @@
 import { GatewayError } from '@gateway/core/errors';
 import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
-import { explainShardError, migratedAs, type Shards } from './open-shards.js';
-import { moveProject } from './moves.js';
+import { explainShardError, migratedAs, type Shard, type Shards } from './open-shards.js';
+import { callOffMove, moveProject } from './moves.js';
 import { readProjectShards, requireShard, type ProjectShards } from './shards.js';
 
 async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
@@ -27,14 +27,17 @@ export async function requireTarget(shards: Shards, name: string): Promise<strin
       sentence: `the shard ${name} is draining and takes no projects`,
       fix: `choose another one, or run \`gateway shards drain ${name} --undo\` first`,
     });
-  const shard = shards.of(name);
+  await requireUsable(shards.of(name));
+  return name;
+}
+
+async function requireUsable(shard: Shard): Promise<void> {
   const quiet = { warn: () => undefined };
   await requireReady(shard.database, shard.settings, quiet, migratedAs(shard)).catch(
     (error: unknown) => {
       throw explainShardError(error, shard);
     },
   );
-  return name;
 }
 
 interface Assignment {
@@ -43,15 +46,19 @@ interface Assignment {
 }
 
 /**
- * Moves a project to another shard while it runs (`moveProject`). Can be repeated after a failure.
- * Returns the shard that it had.
+ * Moves a project to another shard while it runs (`moveProject`), or to the shard that it has, which
+ * calls off a move that has not ended. Can be repeated after a failure. Returns the shard that it had.
  *
  * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`; errors
  *   of the databases of both shards
  */
 export async function moveToShard(shards: Shards, { projectId, to }: Assignment): Promise<string> {
   const { shard: from } = await requireProject(shards, projectId);
-  if (from === to) return from;
+  await requireUsable(shards.of(from));
+  if (from === to) {
+    const isStill = await callOffMove(shards.of(from).planes, projectId);
+    return isStill ? from : moveToShard(shards, { projectId, to });
+  }
   await requireTarget(shards, to);
   const pool = (name: string) => shards.of(name).database.pool;
   const pools = { control: shards.control.pool, from: pool(from), into: pool(to) };

@@ -36,7 +36,30 @@ export async function moveProject(
   const move = { projectId, to, number: await nextNumber(pools, projectId) };
   await refuseEvents(pools.from, move);
   await acceptAgain(pools.into, move);
-  return (await switchShard(pools.control, from, [move])) > 0;
+  return switchShard(pools, from, move);
+}
+
+/**
+ * Calls off a move away from a shard that a process has begun and not ended: the shard accepts events
+ * of the project again. The number of the move is used up first, so that no process can end it.
+ * Returns false if one has ended it.
+ */
+export async function callOffMove(
+  { control, data, shard }: ShardPlanes,
+  projectId: string,
+): Promise<boolean> {
+  const begun = await numberIn(data, 'moved_projects where project_id = $1', projectId);
+  if (begun === 0n) return true;
+  const { rowCount } = await control.query(
+    'update projects set move_number = greatest(move_number, $3) where id = $1 and shard = $2',
+    [projectId, shard, String(begun)],
+  );
+  if (rowCount === 0) return false;
+  await data.query('delete from moved_projects where project_id = $1 and move_number <= $2', [
+    projectId,
+    String(begun),
+  ]);
+  return true;
 }
 
 /** Returns a number higher than those of the moves that ended, or began on these shards. */
@@ -90,8 +113,15 @@ export async function finishMoves(
       'delete from moved_projects m using unnest($1::uuid[], $2::bigint[]) u(id, number) where m.project_id = u.id and m.move_number = u.number',
       [undone.map(({ projectId }) => projectId), undone.map(({ number }) => number)],
     );
-  for (const move of moves) await acceptAgain(poolOf(move.to), move);
-  return moves.length === 0 ? 0 : switchShard(control, shard, moves);
+  const ended = moves.map(async (move) => {
+    await acceptAgain(poolOf(move.to), move);
+    return switchShard({ control, from: data }, shard, move);
+  });
+  // A shard that does not answer holds up the moves to it alone.
+  const results = await Promise.allSettled(ended);
+  const failed = results.find((it) => it.status === 'rejected');
+  if (failed) throw failed.reason;
+  return results.filter((it) => it.status === 'fulfilled' && it.value).length;
 }
 
 /**
@@ -127,18 +157,28 @@ async function acceptAgain(pool: Pool, { projectId, number }: Move): Promise<voi
   ]);
 }
 
-async function switchShard(control: Pool, from: string, moves: readonly Move[]): Promise<number> {
-  const { rowCount } = await control.query(
-    `update projects p set shard = m.shard, former_shards = array_prepend($1, array_remove(p.former_shards, m.shard)), moved_at = now(), move_number = m.number
-     from unnest($2::uuid[], $3::text[], $4::bigint[]) m(id, shard, number) where p.id = m.id and p.shard = $1 and p.move_number < m.number`,
-    [
-      from,
-      moves.map(({ projectId }) => projectId),
-      moves.map(({ to }) => to),
-      moves.map(({ number }) => number),
-    ],
+/**
+ * Names the new shard in the configuration. `moved_at` is the time of the move or, if the former
+ * shards have a message dated later, that of the message: what is dated after it cannot be there.
+ */
+async function switchShard(
+  { control, from: pool }: { readonly control: Pool; readonly from: Pool },
+  from: string,
+  { projectId, to, number }: Move,
+): Promise<boolean> {
+  // Ids begin with the time of the message.
+  const latest = (table: string) =>
+    `(select occurred_at from ${table} where project_id = $1 order by id desc limit 1)`;
+  const { rows } = await pool.query<{ at: string | null }>(
+    `select greatest(${latest('events')}, ${latest('quarantined_messages')})::text as at`,
+    [projectId],
   );
-  return rowCount ?? 0;
+  const { rowCount } = await control.query(
+    `update projects set shard = $3, former_shards = array_prepend($2, array_remove(former_shards, $3)), moved_at = greatest(moved_at, now(), $5), move_number = $4
+     where id = $1 and shard = $2 and move_number < $4`,
+    [projectId, from, to, number, rows[0]!.at],
+  );
+  return rowCount === 1;
 }
 
 /** The tables with rows of a project other than events and deliveries, which retention deletes. */
@@ -153,12 +193,12 @@ const LEFT_BEHIND = [
   'backlog_samples',
   'moved_projects',
 ];
-/** Longer than any idempotency window that is in use, and than sources redeliver. */
+/** Longer than sources redeliver. */
 const FORGET_AFTER = '2 days';
 
 /**
- * Forgets a shard as a former one of projects of which retention has left nothing there. Returns the
- * number of projects.
+ * Forgets a shard as a former one of projects of which retention has left nothing there, and whose
+ * idempotency keys have expired. Returns the number of projects.
  */
 export async function forgetFormerShard({ control, data, shard }: ShardPlanes): Promise<number> {
   const { rows: moved } = await control.query<{ id: string }>(
@@ -169,7 +209,8 @@ export async function forgetFormerShard({ control, data, shard }: ShardPlanes): 
   const { rows: empty } = await data.query<{ id: string }>(
     `select id from unnest($1::uuid[]) u(id)
      where not exists (select from events where project_id = u.id) and not exists (select from event_deliveries where project_id = u.id)
-       and not exists (select from quarantined_messages where project_id = u.id)`,
+       and not exists (select from quarantined_messages where project_id = u.id)
+       and not exists (select from idempotency_keys where project_id = u.id and expires_at > now())`,
     [moved.map(({ id }) => id)],
   );
   const ids = empty.map(({ id }) => id);

@@ -3,7 +3,7 @@ import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-comman
 export default class ShardsMove extends GatewayCommand {
   static override description =
     'New events go to the shard as soon as the command ends. What the project has on its former shard is delivered from there, and stays readable until ' +
-    'retention deletes it. Agents and servers keep running. If the command is stopped, run it again, or an agent ends the move.';
+    'retention deletes it. Agents and servers keep running. If the command is stopped, run it again, or an agent ends the move; the name of the shard that the project has calls the move off.';
   static override examples = [
     '<%= config.bin %> shards move 019ab3c4-5d6e-7f70-9123-456789abcdef big',
   ];
@@ -20,7 +20,7 @@ export default class ShardsMove extends GatewayCommand {
     const from = await withShards(this.resolve(flags).config, (shards) =>
       moveToShard(shards, { projectId, to }),
     );
-    if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
+    if (from === to) this.logToStderr(`the project is on the shard ${to} and stays there`);
     else
       this.log(
         `the project is on the shard ${to} now; its earlier events stay on ${from} until retention deletes them`,
