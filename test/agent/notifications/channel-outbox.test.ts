@@ -116,15 +116,18 @@ channels('each type receives a failure and its end in its own form', () =>
     const of = (path: string) => requests.filter(({ url }) => url === path);
 
     const [failing, over] = of('/slack').map(json);
-    assert.is(failing!['text'], 'Endpoint ware &amp; &lt;b&gt; of project shop is failing');
-    assert.match(failing!['blocks'][1].text.text, '*Last error:* It answered 500.');
+    assert.match(failing!['text'], /^Endpoint ware &amp; &lt;b&gt; of project shop is failing\n/);
+    assert.match(failing!['text'], 'Last error: It answered 500.');
     assert.match(over!['text'], /^Resolved: Endpoint/);
 
     const card = json(of('/teams')[0]!)['attachments'][0];
     assert.is(card.contentType, 'application/vnd.microsoft.card.adaptive');
-    assert.is(card.content.body[0].text, 'Endpoint ware & <b> of project shop is failing');
+    const [title, , { items }] = card.content.body;
+    assert.is(title.inlines[0].text, 'Endpoint ware & <b> of project shop is failing');
     assert.ok(
-      card.content.body[2].facts.some((it: { value: string }) => it.value === 'It answered 500.'),
+      items.some(
+        (it: { inlines: { text: string }[] }) => it.inlines[1]!.text === 'It answered 500.',
+      ),
     );
 
     const [trigger, resolve] = of('/v2/enqueue').map(json);
@@ -180,7 +183,7 @@ channels('several failures share a message, a test reaches only its channel', ()
     await testChannel(db.knex, slack);
     const [test] = await at.received(1);
     assert.is(test!.url, '/slack');
-    assert.is(json(test!)['text'], 'Test of the channel slack of project shop');
+    assert.match(json(test!)['text'], /^Test of the channel slack of project shop\n/);
     await db.rows(`update notification_channels set enabled = type = 'slack'`);
     const names = ['one', 'two', 'three'];
     const failing = await Promise.all(
@@ -197,8 +200,45 @@ channels('several failures share a message, a test reaches only its channel', ()
       { agentId: 0, quietSeconds: 0 },
     );
     const [, several] = await at.received(2, { withinMs: 40_000 });
-    assert.is(json(several!)['text'], '3 endpoints are failing, organisation Acme');
+    assert.match(json(several!)['text'], /^3 endpoints are failing, organisation Acme\n/);
     assert.is(at.requests.length, 2);
+  }),
+);
+
+channels('a refused group is sent in parts, and only what is refused alone is given up', () =>
+  scene(async ({ db, at, projectId, channel, row }) => {
+    at.answer(({ body }) => ({
+      status: body.length > 4_500 ? 413 : body.includes('poisoned') ? 400 : 200,
+    }));
+    const { id } = await channel('teams', { url: at.url });
+    const names = Array.from({ length: 12 }, (_, n) => (n === 7 ? 'poisoned' : `endpoint ${n}`));
+    const failing = await Promise.all(
+      names.map((name) => makeEndpoint(db, projectId, { url: at.url, name })),
+    );
+    await raiseNotifications(
+      db.pool,
+      failing.map(({ id: subject }) => ({
+        kind: 'endpoint_failing' as const,
+        projectId,
+        subject,
+        facts: { failures: 3 },
+      })),
+      { agentId: 0, quietSeconds: 0 },
+    );
+    await until(
+      'all to be sent or given up',
+      async () => (await db.rows('select from channel_notifications')).length === 0,
+      { withinMs: 60_000 },
+    );
+    const taken = at.requests.filter(
+      ({ body }) => body.length <= 4_500 && !body.includes('poisoned'),
+    );
+    const sent = taken.map(({ body }) => body.toString()).join();
+    for (const { name, id: subject } of failing)
+      assert.is(sent.split(`(${subject})`).length, name === 'poisoned' ? 1 : 2, name);
+    const alone = at.requests.filter(({ body }) => body.includes('poisoned')).at(-1);
+    assert.is(alone!.body.toString().includes('endpoint '), false);
+    assert.ok((await row(id)).last_sent_at);
   }),
 );
 

@@ -15,8 +15,7 @@ import {
 } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 import { unsendable, type RequestResult, type RequestSender } from '../request/sender.js';
-import { CHANNEL_REQUESTS, type RequestType } from './channel-requests.js';
-import { notificationParts } from './notification-text.js';
+import { channelRequest, type RequestType } from './channel-requests.js';
 import { operationalEvent } from './operational-events.js';
 
 interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'shard' | 'log'> {
@@ -37,7 +36,7 @@ const CLEAN_UP_MS = 3_600_000;
 const CHANNELS_MAX = 20;
 /** The maximum number of notifications in one message. */
 const GROUP_MAX = 50;
-/** Responses that a repetition would not change. */
+/** Responses that a repetition of the same request would not change. */
 const FINAL = [400, 413, 422];
 
 interface ChannelOutcome {
@@ -50,8 +49,8 @@ interface ChannelOutcome {
 /**
  * Sends notifications to the channels of projects, at least once and in order. The database queues
  * them when they are raised and when they end. One agent at a time sends to a channel, one request
- * or event at a time; a failed one is retried until `GIVE_UP_HOURS` have passed, unless the failure
- * is final.
+ * or event at a time; a failed one is retried until `GIVE_UP_HOURS` have passed. A refused group is
+ * retried in halves, so that a final refusal affects the notification alone that caused it.
  */
 export class ChannelOutbox {
   #timer: NodeJS.Timeout | undefined;
@@ -106,21 +105,22 @@ export class ChannelOutbox {
 
   async #sendTo(channel: ChannelRow): Promise<void> {
     const { database, log } = this.options;
-    const notifications = await this.#next(channel);
-    if (notifications.length === 0) return;
+    const waiting = await this.#next(channel);
+    if (waiting.length === 0) return;
     const { type } = channel;
-    const { error, isFinal, status } =
+    const { error, isFinal, status, count } =
       type === 'events'
-        ? await this.#createEvent(notifications[0]!)
-        : outcomeOf(await this.#request(channel, type, notifications));
+        ? { ...(await this.#createEvent(waiting[0]!)), count: 1 }
+        : await this.#request(channel, type, waiting);
+    const notifications = waiting.slice(0, count);
     const isGood = error === null;
-    const isDone = isGood || isFinal || notifications[0]!.kind === 'channel_test';
+    const isDone = isGood || (isFinal && count === 1) || waiting[0]!.kind === 'channel_test';
     const fields = {
       channel_id: channel.id,
       project_id: channel.project_id,
       type,
       kind: notifications[0]!.kind,
-      notifications: notifications.length,
+      notifications: count,
     };
     if (isGood) log.info(fields, 'A notification was sent to a channel.');
     else if (isDone || channel.failures === 0)
@@ -133,23 +133,22 @@ export class ChannelOutbox {
     await recordChannelRequest(database.pool, channel, {
       sent: isDone ? notifications.map(({ n }) => n) : [],
       error,
-      waitMs: isDone ? PACE_MS : backoffMs(channel.failures + 1, BACKOFF),
+      waitMs: isDone || isFinal ? PACE_MS : backoffMs(channel.failures + 1, BACKOFF),
     });
   }
 
-  /** Returns the notifications of the channel's next message: of one kind, in order. */
+  /**
+   * Returns the notifications of the channel's next message: of one kind, in order. Each failure in a
+   * row halves them.
+   */
   async #next(channel: ChannelRow): Promise<readonly ChannelNotification[]> {
-    const isGrouped = channel.type !== 'events' && CHANNEL_REQUESTS[channel.type].isGrouped;
-    const queue = await readChannelQueue(
-      this.options.database.pool,
-      channel.id,
-      isGrouped ? GROUP_MAX : 1,
-    );
+    const queue = await readChannelQueue(this.options.database.pool, channel.id, GROUP_MAX);
     const [first] = queue;
     const end = queue.findIndex(
       ({ kind, isRecovery }) => kind !== first?.kind || isRecovery !== first.isRecovery,
     );
-    return end < 0 ? queue : queue.slice(0, end);
+    const length = end < 0 ? queue.length : end;
+    return queue.slice(0, Math.ceil(length / 2 ** channel.failures));
   }
 
   /**
@@ -176,37 +175,26 @@ export class ChannelOutbox {
     }
   }
 
-  #request(
+  async #request(
     channel: ChannelRow,
     type: RequestType,
     notifications: readonly ChannelNotification[],
-  ): Promise<RequestResult> {
+  ): Promise<ChannelOutcome & { readonly count: number }> {
     const { config, sender } = this.options;
-    const { isRecovery } = notifications[0]!;
-    const { subject, opening, facts } = notificationParts(notifications, config);
-    let request;
+    let settings;
     try {
-      request = CHANNEL_REQUESTS[type].request(
-        {
-          notifications,
-          isRecovery,
-          facts,
-          env: config.env,
-          subject: isRecovery ? `Resolved: ${subject}` : subject,
-          opening: isRecovery ? 'This is over.' : opening,
-        },
-        this.#settingsOf(channel),
-      );
+      settings = this.#settingsOf(channel);
     } catch (error) {
-      return Promise.resolve(unsendable(whyNotOpened(error)));
+      return { ...outcomeOf(unsendable(whyNotOpened(error))), count: notifications.length };
     }
+    const { request, count } = channelRequest({ type, settings }, notifications, config);
     const body = Buffer.from(JSON.stringify(request.body));
     const headers = {
       'content-type': 'application/json',
       'user-agent': `gateway/${VERSION}`,
       ...request.headers?.(body),
     };
-    return new Promise((resolve) =>
+    const result = await new Promise<RequestResult>((resolve) =>
       sender.send(
         {
           projectId: channel.project_id,
@@ -218,6 +206,7 @@ export class ChannelOutbox {
         resolve,
       ),
     );
+    return { ...outcomeOf(result), count };
   }
 
   #settingsOf({ id, type, settings }: ChannelRow): ChannelRow['settings'] {

@@ -272,12 +272,14 @@ function time(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Removes line breaks and bidirectional controls, which could break a line or a header. */
-function oneLine(text: string): string {
-  return (
-    text
-      // eslint-disable-next-line no-control-regex
-      .replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
-      .trim()
-  );
+/**
+ * Removes what could break a line or a header, or show a text in another order: line breaks, control
+ * characters and invisible ones, except the joiners of emoji and scripts.
+ */
+export function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/(?![\u200c\u200d])\p{Cf}/gu, '')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
 }
