@@ -9,6 +9,7 @@ import { configSchema } from '#cli/config/schema';
 import { discover } from '#core/plugins/discovery';
 import { openApiDocument } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
+import { chartSchema } from './docs/chart-schema.mjs';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
 import { architecturePage } from './docs/drawings.mjs';
@@ -20,6 +21,8 @@ import { metricsPage } from './docs/metrics-page.mjs';
 import { writeClient } from './prepare/client.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+/** Its definitions are generated, the rest is not. */
+const CHART = 'deploy/helm/gateway/values.schema.json';
 
 /**
  * Returns the content of each generated file, by its path from the root.
@@ -28,6 +31,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function referenceFiles() {
   const { rows } = discover({ root: path.resolve(root) });
   return {
+    [CHART]: await json(
+      chartSchema(JSON.parse(fs.readFileSync(path.join(root, CHART), 'utf8')), rows),
+      100,
+    ),
     'ARCHITECTURE.md': architecturePage(path.resolve(root)),
     'docs/reference/cli.md': await cliPage(path.resolve(root)),
     'docs/reference/configuration.md': configurationPage(rows),
@@ -45,9 +52,12 @@ export async function referenceFiles() {
   };
 }
 
-/** @param {unknown} value */
-function json(value) {
-  return prettier.format(JSON.stringify(value), { parser: 'json', printWidth: 140 });
+/**
+ * @param {unknown} value
+ * @param {number} printWidth
+ */
+function json(value, printWidth = 140) {
+  return prettier.format(JSON.stringify(value), { parser: 'json', printWidth });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

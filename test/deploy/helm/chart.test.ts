@@ -1,7 +1,7 @@
 // deadline: 900 s, long
 import fs from 'node:fs';
 import path from 'node:path';
-import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
@@ -14,6 +14,9 @@ import { chart, helmOf, rendered, root, validated, valueFiles, type Manifest } f
 const charts = suite('deploy/helm/chart');
 const helm = await helmOf('4.3.0');
 const { rows } = discover({ root });
+const schema = new Ajv2020({ strict: false }).compile(
+  JSON.parse(read('values.schema.json')) as object,
+);
 const minimal = `--values=${valueFiles['minimal']}`;
 
 const texts: Record<string, string> = {};
@@ -22,7 +25,7 @@ for (const [name, file] of Object.entries(valueFiles))
 const { objects, problems } = await validated(texts);
 
 charts('Helm has nothing to criticise', async () => {
-  assert.is(Object.keys(valueFiles).length, 10);
+  assert.is(Object.keys(valueFiles).length, 12);
   for (const file of Object.values(valueFiles))
     await helm('lint', '--strict', chart, `--values=${file}`, '--kube-version=1.37.0');
 });
@@ -79,9 +82,6 @@ charts('pods are probed as the guide says, and have time to drain', () => {
 charts('secrets come from Secrets, also those of the settings', () => {
   const secret = Object.entries(rows).filter(([, row]) => row.secret);
   assert.ok(secret.length > 10);
-  const schema = new Ajv({ strict: false }).compile(
-    JSON.parse(read('values.schema.json')) as object,
-  );
   const image = { repository: 'registry.example.com/gateway' };
   const secretEnv = { GATEWAY_ENCRYPTION_KEY: { name: 'gateway', key: 'key' } };
   assert.ok(schema({ image, secretEnv }), JSON.stringify(schema.errors));
@@ -105,11 +105,13 @@ charts('the gateway accepts every gateway.json, with what the Secrets hold', () 
   };
   for (const [file, manifests] of Object.entries(objects)) {
     const pod = pods(file).find(({ kind }) => kind === 'Job')?.spec;
-    const env = Object.fromEntries(
+    const named = Object.fromEntries(
       (pod?.containers[0].env as { name: string; value?: string }[])
         .filter(({ name }) => name.startsWith('GATEWAY_'))
         .map(({ name, value }) => [name, value ?? secrets[name] ?? 'secret']),
     );
+    // `envFrom` names no variables.
+    const env = pod?.containers[0].envFrom ? { ...secrets, ...named } : named;
     const configs = manifests.filter(
       ({ kind, data }) => kind === 'ConfigMap' && data?.['gateway.json'],
     );
@@ -124,6 +126,124 @@ charts('the gateway accepts every gateway.json, with what the Secrets hold', () 
       assert.is(config.metrics.enabled, ['everything', 'server-tls'].includes(file), file);
     }
   }
+});
+
+charts('settings of a plugin of another author are accepted', () => {
+  const secretEnv = { GATEWAY_ENCRYPTION_KEY: { name: 'gateway', key: 'key' } };
+  const config = {
+    enable_feature_flag: ['redis-streams'],
+    source: { 'redis-streams': { url: 'redis://redis' } },
+  };
+  assert.ok(
+    schema({ image: { repository: 'x' }, secretEnv, config }),
+    JSON.stringify(schema.errors),
+  );
+});
+
+charts('OpenShift may choose the users of the pods', () => {
+  for (const { spec } of pods('openshift'))
+    assert.equal(spec.securityContext, {
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+});
+
+charts('the Job of the migrations is placed and labelled as the values say', () => {
+  const job = objects['extended']?.find(({ kind }) => kind === 'Job');
+  const { metadata, spec } = job?.spec.template as Manifest;
+  assert.is(job?.metadata.annotations?.['argocd.argoproj.io/sync-wave'], '-1');
+  assert.is(metadata.annotations?.['sidecar.istio.io/inject'], 'false');
+  assert.is(metadata.labels?.['job'], 'migrate');
+  assert.equal(spec.nodeSelector, { pool: 'webhooks' });
+  assert.is(spec.tolerations[0].key, 'webhooks');
+  assert.is(spec.priorityClassName, 'high');
+  assert.ok(spec.affinity.nodeAffinity);
+  // It would not end while another container runs.
+  assert.is(spec.containers.length, 1);
+});
+
+charts('every pod gets the containers, variables and volumes of the values', () => {
+  for (const { name, kind, spec } of pods('extended')) {
+    const names = (list: { name: string }[]) => list.map((it) => it.name);
+    assert.equal(names(spec.initContainers), ['plugins', 'database-proxy'], name);
+    const [{ env, envFrom, volumeMounts }] = spec.containers;
+    assert.equal(envFrom, [{ secretRef: { name: 'gateway' } }], name);
+    assert.equal(
+      env.find((it: { name: string }) => it.name === 'NODE_NAME')?.valueFrom,
+      { fieldRef: { fieldPath: 'spec.nodeName' } },
+      name,
+    );
+    assert.ok(names(volumeMounts).includes('plugins'), name);
+    assert.ok(names(spec.volumes).includes('plugins'), name);
+    if (kind === 'Job') continue;
+    assert.is(names(spec.containers)[1], 'log-shipper', name);
+    assert.is(names(env).includes('NODE_OPTIONS'), name === 'gateway-server', name);
+  }
+});
+
+charts('every object has the common labels and annotations', () => {
+  const manifests = objects['extended'] ?? [];
+  assert.ok(manifests.length > 10);
+  for (const { kind, metadata, spec } of manifests.filter(
+    (it) => it.metadata.name !== 'gateway-extra',
+  ))
+    for (const it of [metadata, ...(spec?.template ? [spec.template.metadata] : [])]) {
+      assert.is(it.labels?.team, 'platform', `${kind} ${metadata.name}`);
+      assert.is(it.annotations?.['example.com/owner'], 'platform', `${kind} ${metadata.name}`);
+    }
+  const extra = manifests.find(({ metadata }) => metadata.name === 'gateway-extra');
+  assert.equal(extra?.data, { release: 'gateway' });
+});
+
+charts('the Ingress publishes the API and every page, and no metrics', () => {
+  const source = fs.readFileSync(path.join(root, 'packages/dashboard/src/app/routes.ts'), 'utf8');
+  const [, outside = ''] = source.split('const OUTSIDE');
+  const segments = [...outside.matchAll(/^ {2}\['([\w-]+)'/gm)].map(([, name]) => `/${name}`);
+  assert.ok(segments.length > 4);
+  const wanted = [
+    '/ingest',
+    '/api',
+    '/convoy',
+    '/docs',
+    '/assets',
+    '/sign-in',
+    '/portal',
+    '/projects',
+    ...segments,
+  ];
+  for (const [file, prefix] of [
+    ['everything', ''],
+    ['extended', '/hooks'],
+  ] as const) {
+    const { rules } = objects[file]?.find(({ kind }) => kind === 'Ingress')?.spec as {
+      rules: { http: { paths: { path: string; pathType: string }[] } }[];
+    };
+    for (const { http } of rules) {
+      const isPublished = (path: string) =>
+        http.paths.some((it) =>
+          it.pathType === 'Exact'
+            ? it.path === path
+            : path === it.path || path.startsWith(it.path.replace(/\/?$/, '/')),
+        );
+      for (const path of ['/', ...wanted, '/projects/1/events'])
+        assert.ok(isPublished(prefix + path), `${file}: ${path}`);
+      for (const path of ['/metrics', `${prefix}/metrics`, `${prefix}/metrics/`])
+        assert.not.ok(isPublished(path), `${file}: ${path}`);
+    }
+  }
+});
+
+charts('an Ingress has several names, each with its certificate', () => {
+  const { rules, tls } = objects['extended']?.find(({ kind }) => kind === 'Ingress')?.spec as {
+    rules: { host: string }[];
+    tls: object[];
+  };
+  const hosts = ['example.com', 'www.example.com'];
+  assert.equal(
+    rules.map(({ host }) => host),
+    [...hosts, 'hooks.internal'],
+  );
+  assert.equal(tls, [{ secretName: 'example-tls', hosts }]);
 });
 
 charts('migrations run before the other objects exist', () => {
@@ -181,6 +301,11 @@ charts(
 );
 
 charts('values that contradict each other are refused with the fix', async () => {
+  await rendered(helm, chart, '--set=image.repository=x').then(
+    () => assert.unreachable('without an encryption key'),
+    (error: Error) =>
+      assert.match(error.message, /name its Secret in secretEnv.GATEWAY_ENCRYPTION_KEY/),
+  );
   for (const [args, message] of [
     ['image.repository=', /repository/],
     ['config.database.password=x', /password/],
@@ -188,7 +313,18 @@ charts('values that contradict each other are refused with the fix', async () =>
     ['agent.keda.enabled=true', /keda\.triggers is empty: name at least one/],
     ['agent.keda.enabled=true,agent.autoscaling.enabled=true', /exclude each other.*: disable one/],
     ['metrics.serviceMonitor.enabled=true', /needs metrics\.enabled.*: enable both/],
-    ['ingress.enabled=true', /host/],
+    ['ingress.enabled=true', /set ingress\.host or ingress\.hosts/],
+    ['env.PORT=5006', /PORT/],
+    ['server.env.GATEWAY_ROOT_PATH=/hooks', /GATEWAY_ROOT_PATH/],
+    ['config.server.http.prot=1', /prot/],
+    ['config.consumer_pool_size=many', /consumer_pool_size/],
+    ['config.tracer.otel.colector=x', /colector/],
+    ['migrate.extraContainers[0].name=x', /extraContainers/],
+    ['agent.priorityClas=x', /priorityClas/],
+    [
+      'metrics.enabled=true,server.service.type=NodePort',
+      /NodePort publishes \/metrics without a token.*secretEnv\.GATEWAY_METRICS_BEARER_TOKEN/,
+    ],
   ] as const)
     await rendered(helm, chart, minimal, `--set=${args}`).then(
       () => assert.unreachable(args),

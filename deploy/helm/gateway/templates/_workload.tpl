@@ -13,15 +13,20 @@ Input: root, name (gateway-server or gateway-agent), component, values, args, po
 {{- if and $keda (empty $values.keda.triggers) -}}
 {{- fail (printf "%s: keda.triggers is empty: name at least one, such as the lag of a Kafka topic" .component) -}}
 {{- end -}}
+{{- $token := "GATEWAY_METRICS_BEARER_TOKEN" -}}
+{{- $isOpen := ne (include "gateway.mayHave" (dict "root" $root "variable" $token)) "true" -}}
+{{- if and $root.Values.metrics.enabled (ne $values.service.type "ClusterIP") $isOpen -}}
+{{- fail (printf "%s: a service of type %s publishes /metrics without a token: name one in secretEnv.%s" .component $values.service.type $token) -}}
+{{- end -}}
 {{- $drain := dig "agent" "drain_timeout_seconds" 25 $root.Values.config | int -}}
 {{- $delay := dig "server" "http" "drain_delay_seconds" 0 $root.Values.config | int -}}
+{{- $labels := merge (include "gateway.selector" . | fromYaml) (include "gateway.labels" $root | fromYaml) -}}
+{{- $object := include "gateway.metadata" (dict "root" $root "labels" (include "gateway.labels" $root | fromYaml)) -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ $full }}
-  labels:
-    {{- include "gateway.selector" . | nindent 4 }}
-    {{- omit (include "gateway.labels" $root | fromYaml) "app.kubernetes.io/instance" | toYaml | nindent 4 }}
+  {{- include "gateway.metadata" (dict "root" $root "labels" $labels) | nindent 2 }}
 spec:
   {{- if not (or $keda $values.autoscaling.enabled) }}
   replicas: {{ $values.replicas }}
@@ -38,90 +43,19 @@ spec:
     matchLabels:
       {{- include "gateway.selector" . | nindent 6 }}
   template:
-    metadata:
-      labels:
-        {{- include "gateway.selector" . | nindent 8 }}
-        app.kubernetes.io/part-of: gateway
-        {{- with $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-      annotations:
-        # Settings are read at the start, so a change restarts the pods.
-        checksum/config: {{ include "gateway.config" $root | sha256sum }}
-        {{- with $values.podAnnotations }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-    spec:
-      {{- include "gateway.pod" $root | nindent 6 }}
-      serviceAccountName: {{ include "gateway.serviceAccountName" $root }}
-      # The preStop hook, the delay, the drain, and 5 s more.
-      terminationGracePeriodSeconds: {{ add $delay $drain 10 }}
-      {{- with $values.priorityClassName }}
-      priorityClassName: {{ . }}
-      {{- end }}
-      {{- with $values.nodeSelector }}
-      nodeSelector:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with $values.tolerations }}
-      tolerations:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with $values.affinity }}
-      affinity:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- if $values.topologySpread }}
-      topologySpreadConstraints:
-        {{- range $values.topologySpread }}
-        - {{ toYaml . | indent 10 | trim }}
-          labelSelector:
-            matchLabels:
-              {{- include "gateway.selector" $ | nindent 14 }}
-          matchLabelKeys: [pod-template-hash]
-        {{- end }}
-      {{- end }}
-      containers:
-        - name: {{ .name }}
-          args: {{ concat .args $values.args | toJson }}
-          {{- include "gateway.container" $root | nindent 10 }}
-          ports:
-            - name: http
-              containerPort: {{ .port }}
-          startupProbe:
-            httpGet: { path: /healthz, port: http, scheme: {{ .scheme }} }
-            periodSeconds: 1
-            failureThreshold: 60
-          livenessProbe:
-            httpGet: { path: /healthz, port: http, scheme: {{ .scheme }} }
-            periodSeconds: 10
-            timeoutSeconds: 5
-            failureThreshold: 6
-          readinessProbe:
-            httpGet: { path: '/healthz?ready', port: http, scheme: {{ .scheme }} }
-            periodSeconds: 5
-            timeoutSeconds: 5
-            failureThreshold: 2
-          lifecycle:
-            # Load balancers stop sending before the process stops listening.
-            preStop:
-              sleep: { seconds: 5 }
-          resources:
-            {{- toYaml $values.resources | nindent 12 }}
-      volumes:
-        {{- include "gateway.volumes" (dict "root" $root "config" (include "gateway.fullname" $root)) | nindent 8 }}
+    {{- $spec := include "gateway.workloadSpec" (merge (dict "grace" (add $delay $drain 10)) .) }}
+    {{- $container := include "gateway.workloadContainer" . }}
+    # Settings are read at the start, so a change restarts the pods.
+    {{- $annotations := dict "checksum/config" (include "gateway.config" $root | sha256sum) }}
+    {{- $pod := dict "args" (concat .args $values.args) "config" (include "gateway.fullname" $root) "annotations" $annotations
+      "spec" $spec "container" $container "extraContainers" (concat $root.Values.extraContainers $values.extraContainers) }}
+    {{- include "gateway.podTemplate" (merge $pod .) | nindent 4 }}
 ---
 apiVersion: v1
 kind: Service
 metadata:
   name: {{ $full }}
-  labels:
-    {{- include "gateway.selector" . | nindent 4 }}
-    {{- omit (include "gateway.labels" $root | fromYaml) "app.kubernetes.io/instance" | toYaml | nindent 4 }}
-  {{- with $values.service.annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- include "gateway.metadata" (dict "root" $root "labels" $labels "annotations" $values.service.annotations) | nindent 2 }}
 spec:
   type: {{ $values.service.type }}
   selector:
@@ -135,8 +69,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ $full }}
-  labels:
-    {{- include "gateway.labels" $root | nindent 4 }}
+  {{- $object | nindent 2 }}
 spec:
   {{- toYaml $values.podDisruptionBudget | nindent 2 }}
   # A pod that is not ready must not block the drain of its node.
@@ -150,8 +83,7 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
   name: {{ $full }}
-  labels:
-    {{- include "gateway.labels" $root | nindent 4 }}
+  {{- $object | nindent 2 }}
 spec:
   scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: {{ $full }} }
   minReplicas: {{ $values.autoscaling.minReplicas }}
@@ -176,8 +108,7 @@ apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata:
   name: {{ $full }}
-  labels:
-    {{- include "gateway.labels" $root | nindent 4 }}
+  {{- $object | nindent 2 }}
 spec:
   scaleTargetRef: { name: {{ $full }} }
   minReplicaCount: {{ $values.keda.minReplicas }}
@@ -187,4 +118,45 @@ spec:
   triggers:
     {{- toYaml $values.keda.triggers | nindent 4 }}
 {{- end }}
+{{- end }}
+
+{{/* Input: grace (seconds), and that of `gateway.workload`. */}}
+{{- define "gateway.workloadSpec" -}}
+serviceAccountName: {{ include "gateway.serviceAccountName" .root }}
+# The preStop hook, the delay, the drain, and 5 s more.
+terminationGracePeriodSeconds: {{ .grace }}
+{{- if .values.topologySpread }}
+topologySpreadConstraints:
+  {{- range .values.topologySpread }}
+  - {{ toYaml . | indent 4 | trim }}
+    labelSelector:
+      matchLabels:
+        {{- include "gateway.selector" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.workloadContainer" -}}
+ports:
+  - name: http
+    containerPort: {{ .port }}
+startupProbe:
+  httpGet: { path: /healthz, port: http, scheme: {{ .scheme }} }
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet: { path: /healthz, port: http, scheme: {{ .scheme }} }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: { path: '/healthz?ready', port: http, scheme: {{ .scheme }} }
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 2
+lifecycle:
+  # Load balancers stop sending before the process stops listening.
+  preStop:
+    sleep: { seconds: 5 }
 {{- end }}
