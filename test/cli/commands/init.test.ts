@@ -224,7 +224,7 @@ init('a user who may not create the database is told, with what to run', async (
     assert.is(code, 1);
     assert.match(stderr, 'permission denied to create database');
     assert.match(stderr, `error: there is no database ${name}`);
-    assert.match(stderr, `createdb ${name}`);
+    assert.match(stderr, `--locale C ${name}`);
   } finally {
     await server.rows(`drop role "${role}"`);
   }

@@ -4,8 +4,9 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { explainDatabaseError } from '#core/errors/database-errors';
 import { isGatewayError } from '#core/errors/errors';
-import type { Database } from '#store/postgres/database';
+import { openDatabase, type Database } from '#store/postgres/database';
 import {
   createMigration,
   droppedTables,
@@ -15,7 +16,7 @@ import {
   pendingMigrations,
   requireMigrated,
 } from '#store/postgres/migrate';
-import { database } from '../../support/database.js';
+import { connectionOf, database } from '../../support/database.js';
 import { until, within } from '../../support/until.js';
 import { openUrl } from '../migrated.js';
 import { describeSchema, type Rows } from '../schema.js';
@@ -393,6 +394,55 @@ migrate('a migration that Postgres ends for a deadlock with an agent is tried ag
       await agent.end();
     }
   }),
+);
+
+migrate('time limits of a role or database end no migration, also behind a pooler', () =>
+  onEmpty(async (_, rows, url) => {
+    const settings = { scheme: 'postgres' as const, ...connectionOf(url) };
+    for (const limit of ['transaction', 'idle_in_transaction_session', 'statement'])
+      await rows(`alter database ${settings.database} set ${limit}_timeout = '1s'`);
+    const dir = folder({ '0001_long.up.sql': 'select pg_sleep(2);', '0001_long.down.sql': '' });
+    for (const pooled of [false, true]) {
+      const limited = openDatabase({ ...settings, pooled }, { poolSize: 2, name: 'test' });
+      try {
+        assert.equal(await migrateUp(limited, { dir }), ['0001_long']);
+        await migrateDown(limited, { dir });
+        if (!pooled) continue;
+        const client = await limited.pool.connect();
+        await client.query('begin; set local statement_timeout = 0');
+        const error = await client.query('select pg_sleep(3)').then(
+          () => assert.unreachable(),
+          (it: unknown) => explainDatabaseError(it, settings),
+        );
+        client.release(true);
+        assert.ok(isGatewayError(error, 'database_timeout'), String(error));
+        assert.match(error.message, 'transaction_timeout has passed');
+      } finally {
+        await limited.close();
+      }
+    }
+  }),
+);
+
+const WITHOUT_IDENTITY = `
+  select c.relname from pg_class c
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relpersistence = 'p' and c.relreplident <> 'f'
+    and not exists (select from pg_index i where i.indrelid = c.oid and (i.indisreplident or i.indisprimary and c.relreplident = 'd'))`;
+
+migrate(
+  'every logged table has a replica identity, so that a publication of all tables stops no work',
+  async () => {
+    for (const shard of [undefined, 'second'])
+      await onEmpty(async (db, rows) => {
+        await migrateUp(db, { shard });
+        assert.equal(await rows(WITHOUT_IDENTITY), []);
+        await rows('create publication everything for all tables');
+        await rows(
+          `insert into count_changes values (gen_random_uuid(), '{}', '{}', '{}', '{}', '{}', '{}')`,
+        );
+        await rows('delete from count_changes');
+      });
+  },
 );
 
 migrate('tables are analysed after up, so that the first plans know them', () =>

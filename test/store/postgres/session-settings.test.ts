@@ -30,6 +30,8 @@ const HOSTILE: Readonly<Record<string, string>> = {
   statement_timeout: '1234',
   lock_timeout: '1',
   idle_session_timeout: '1234',
+  idle_in_transaction_session_timeout: '1234',
+  transaction_timeout: '1234',
   enable_indexscan: 'off',
   enable_indexonlyscan: 'off',
   enable_bitmapscan: 'off',

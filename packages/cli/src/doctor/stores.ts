@@ -35,14 +35,20 @@ export async function checkDatabase({ config, reached }: DoctorContext): Promise
   return checkServer(config.database, await reached);
 }
 
-/** Reports the version and address of a Postgres server. Fails if it is older than version 15. */
+/**
+ * Reports the version and address of a Postgres server. Fails if it is older than version 15, and
+ * warns of changed collations.
+ */
 export function checkServer(
   place: Pick<Config['database'], 'host' | 'port' | 'database'>,
-  { version, majorVersion, tls, latencyMs }: DatabaseFacts,
+  { version, majorVersion, tls, latencyMs, collation }: DatabaseFacts,
 ): DoctorResult {
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
-  if (majorVersion >= OLDEST_POSTGRES) return ok(sentence);
-  return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
+  if (majorVersion < OLDEST_POSTGRES)
+    return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
+  return collation
+    ? warning(`${sentence}: ${collation.sentence}`, collation.fix)
+    : ok(sentence);
 }
 
 /**

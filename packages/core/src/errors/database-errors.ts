@@ -27,6 +27,7 @@ const POOLED: DatabaseFailure = [
 const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '25006': ['database_read_only'],
   '25P03': ['database_timeout', 'idle_in_transaction_session_timeout has passed'],
+  '25P04': ['database_timeout', 'transaction_timeout has passed'],
   '26000': POOLED,
   '28000': ['database_refused'],
   '28P01': ['database_refused'],

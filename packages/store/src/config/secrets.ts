@@ -12,7 +12,7 @@ import {
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
-import { withConnection } from '../postgres/advisory-lock.js';
+import { liftTimeouts, withConnection } from '../postgres/advisory-lock.js';
 import {
   updateEndpoint,
   type EndpointAuthentication,
@@ -265,6 +265,7 @@ async function withoutAgents<T>(
   if (!pool) return work(() => Promise.resolve());
   return withConnection(pool, async (client) => {
     await client.query('begin');
+    await liftTimeouts(client);
     await client.query('lock table agents in share row exclusive mode');
     const { rows } = await client.query<{ name: string }>(
       'select name from agents where expires_at > now() order by id',

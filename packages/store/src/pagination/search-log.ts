@@ -90,7 +90,7 @@ async function examine<Row extends { readonly id: string }>(
     ...texts.map((text) => `(${has('e.data', values.add(text))} or ${has('e.data', `'\\u'`)})`),
     ...words.map((word) => {
       const it = `${values.add(word)}::text`;
-      return `(${has('e.data', it)} or ${has(NAMES, `lower(${it})`)})`;
+      return `(${has('e.data', it)} or ${has(NAMES, `lower(${it} collate "C")`)})`;
     }),
   ];
   const rowOf = (hit: string) =>
@@ -126,8 +126,11 @@ async function examine<Row extends { readonly id: string }>(
   return { found, edge: isEnd ? undefined : edge };
 }
 
-/** The columns besides the data in which words are found, in any case. */
-const NAMES = `lower(concat_ws(' ', e.id, e.event_type, e.idempotency_key, e.owner_id, e.endpoint_id, e.coordinates))`;
+/**
+ * The columns besides the data in which words are found, in any case of ASCII letters whatever the
+ * database's rules.
+ */
+const NAMES = `lower(concat_ws(' ', e.id, e.event_type, e.idempotency_key, e.owner_id, e.endpoint_id, e.coordinates) collate "C")`;
 
 const OWN_COLUMNS = ['hits', 'examined', 'edge', 'searched'] as const;
 

@@ -104,7 +104,7 @@ export async function findOpenInvitation(
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')
     .where({ accepted_at: null, revoked_at: null })
-    .whereRaw('lower(email) = lower(?) and expires_at > now()', [email])
+    .whereRaw('lower(email collate "C") = lower(? collate "C") and expires_at > now()', [email])
     .orderBy('id')
     .forUpdate()
     .select<InvitationRow[]>(COLUMNS);

@@ -37,7 +37,7 @@ export async function requestPasswordReset(
     `with r as (
        insert into password_resets (id, user_id, expires_at, next_mail_at, link)
        select $1, u.id, now() + ${LIFE}, now(), $3 from users u
-       where lower(u.email) = lower($2) and u.password_hash <> ''
+       where lower(u.email collate "C") = lower($2 collate "C") and u.password_hash <> ''
          and (select count(*) from password_resets p where p.user_id = u.id and p.created_at > now() - ${LIFE}) < ${REQUESTS_MAX}
        returning 1
      )

@@ -16,7 +16,10 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
-/** Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules. */
+/**
+ * Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules. Addresses
+ * are compared by `lower(… collate "C")`, because in a Turkish database `lower('I')` is not `i`.
+ */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
@@ -126,7 +129,7 @@ export async function isUsed({ pool }: Database): Promise<boolean> {
 /** Finds a user by email address, ignoring case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
   return knex('users')
-    .whereRaw('lower(email) = lower(?)', [email])
+    .whereRaw('lower(email collate "C") = lower(? collate "C")', [email])
     .first<UserRow | undefined>(COLUMNS);
 }
 
@@ -140,7 +143,7 @@ export async function findUserByPassword(
   password: string,
 ): Promise<{ readonly user: UserRow; readonly passwordHash: string } | undefined> {
   const found = await knex('users')
-    .whereRaw('lower(email) = lower(?)', [email])
+    .whereRaw('lower(email collate "C") = lower(? collate "C")', [email])
     .first<(UserRow & { password_hash: string }) | undefined>(...COLUMNS, 'password_hash');
   unknownHash ??= hashPassword(generatePassword());
   const hash = found && found.password_hash !== '' ? found.password_hash : await unknownHash;

@@ -89,8 +89,19 @@ export async function tryTransactionLock(client: Querier, name: string): Promise
   );
   // This also ends the portal of the statement above, whose snapshot would hold back vacuum and
   // `create index concurrently`.
-  await client.query('set local idle_in_transaction_session_timeout = 0');
+  await liftTimeouts(client);
   return rows[0]!.mine;
+}
+
+/**
+ * Lifts the time limits of the open transaction, which a session behind a pooler has from its role or
+ * database. Servers before 17 have no `transaction_timeout`.
+ */
+export async function liftTimeouts(client: Querier): Promise<void> {
+  await client.query(
+    `select set_config(name, '0', true) from pg_settings
+     where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')`,
+  );
 }
 
 /**

@@ -195,7 +195,9 @@ export function openDatabase(
 const MAINTENANCE = 'postgres';
 
 /**
- * Creates the database of the settings, in UTF8, unless it exists. Throws `database_forbidden` if the
+ * Creates the database of the settings, in UTF8, unless it exists. Locale `C` fits each encoding of the
+ * server, and its order never changes, while that of others may with an upgrade of the system, which
+ * breaks indexes. Throws `database_forbidden` if the
  * user may not, and connection errors.
  */
 export async function createDatabase(settings: DatabaseSettings): Promise<void> {
@@ -205,7 +207,7 @@ export async function createDatabase(settings: DatabaseSettings): Promise<void> 
     const client = await server.connect();
     try {
       const name = pg.escapeIdentifier(settings.database);
-      await client.query(`create database ${name} encoding 'UTF8' template template0`);
+      await client.query(`create database ${name} encoding 'UTF8' locale_provider libc locale 'C' template template0`);
     } finally {
       await client.end();
     }

@@ -10,6 +10,7 @@ import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
 import { estimateLocks, type LockEstimate } from './migration-locks.js';
 import { requireSessions } from './pooler.js';
+import { readCollationChange } from './server-facts.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
@@ -246,7 +247,7 @@ export async function migrationStatus(
 
 /**
  * Checks for persistent sessions, the schema of a shard and all migrations. Errors name the address
- * and the settings. Logs migrations of newer versions.
+ * and the settings. Logs migrations of newer versions, and a change of the system's collations.
  */
 export async function requireReady(
   database: Database,
@@ -262,6 +263,12 @@ export async function requireReady(
       log.warn(
         { migrations: newer },
         'The database is newer than this gateway. Its migrations only add, so this version works too.',
+      );
+    const collation = await readCollationChange(database.pool);
+    if (collation)
+      log.warn(
+        { ...(shard !== undefined && { shard }), change: collation.sentence, fix: collation.fix },
+        'Indexes on text may be wrong, because the collations of the system have changed.',
       );
   } catch (error) {
     throw explainDatabaseError(error, settings);
@@ -473,6 +480,9 @@ function statementsOf(sql: string): string[] {
   return sql.match(/(?:\$\$[^]*?\$\$|[^])+?(?:;[ \t]*$|(?![^]))/gm) ?? [];
 }
 
+/** Lifts limits of the role or database, which apply behind a pooler; not those of the operator. */
+const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings where name in ('statement_timeout', 'transaction_timeout') and source <> 'client'`;
+
 /**
  * Runs the statements of a migration file one by one: Postgres would run those of one message in a
  * transaction, and Citus sends the message of an `alter table` to the workers whole.
@@ -482,7 +492,10 @@ async function run(
   { file, sql }: { readonly file: string; readonly sql: string },
 ): Promise<void> {
   const inTransaction = !NO_TRANSACTION.test(sql);
-  if (inTransaction) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  if (inTransaction) {
+    await knex.raw(LIFT_LIMITS);
+    await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  }
   let at = 0;
   for (const statement of statementsOf(sql)) {
     const from = at;

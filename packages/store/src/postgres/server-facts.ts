@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import { escapeIdentifier, type Pool } from 'pg';
 
 export interface DatabaseFacts {
   readonly version: string;
@@ -7,6 +7,32 @@ export interface DatabaseFacts {
   readonly latencyMs: number;
   /** How far the Postgres clock is ahead of this process's clock. Negative if it is behind. */
   readonly clockAheadMs: number;
+  readonly collation: CollationChange | undefined;
+}
+
+/** The locale's sort order may have changed below the indexes of the database. */
+export interface CollationChange {
+  readonly sentence: string;
+  readonly fix: string;
+}
+
+/**
+ * Returns a change of the C library's or ICU's collations since the database was created, as after
+ * an upgrade of the system. Indexes on text may then miss rows or hold duplicates:
+ * https://www.postgresql.org/docs/current/sql-alterdatabase.html
+ */
+export async function readCollationChange(pool: Pool): Promise<CollationChange | undefined> {
+  const { rows } = await pool.query<{ name: string; recorded: string; actual: string | null }>(
+    `select datname as name, datcollversion as recorded, pg_database_collation_actual_version(oid) as actual
+     from pg_database where datname = current_database() and datcollversion is not null`,
+  );
+  const [row] = rows;
+  if (!row || row.recorded === row.actual) return undefined;
+  const name = escapeIdentifier(row.name);
+  return {
+    sentence: `the collations of the system have changed since the database ${row.name} was created (version ${row.recorded}, now ${row.actual ?? 'unknown'}), so indexes on text may miss rows or hold duplicates`,
+    fix: `as the owner of the database, run \`reindex database concurrently ${name}; alter database ${name} refresh collation version\`, one statement after the other`,
+  };
 }
 
 /**
@@ -33,6 +59,7 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
       tls,
       latencyMs,
       clockAheadMs,
+      collation: await readCollationChange(pool),
     };
   } finally {
     client.release();

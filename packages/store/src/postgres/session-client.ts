@@ -5,7 +5,13 @@ import pg from 'pg';
 /** Members omitted by the types of node-postgres. */
 declare module 'pg' {
   interface ClientBase {
-    readonly connection: { readonly stream: Duplex };
+    readonly connection: {
+      readonly stream: Duplex;
+      on(
+        event: 'parameterStatus',
+        listener: (it: { parameterName: string; parameterValue: string }) => void,
+      ): unknown;
+    };
     readonly processID: number;
     /** False while a statement runs. */
     readonly readyForQuery: boolean;
@@ -30,6 +36,10 @@ export interface SessionConfig extends pg.ClientConfig {
   readonly start: SessionStart;
 }
 
+/** Servers before 17 refuse a start with this parameter, so it is set after the start. */
+const TRANSACTION_TIMEOUT = 'transaction_timeout';
+const HAS_TRANSACTION_TIMEOUT = 17;
+
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
 /**
@@ -43,6 +53,23 @@ export class SessionClient extends pg.Client {
     super(config);
     this.#start = config?.start ?? {};
     for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ]) this.setTypeParser(type, readTime);
+  }
+
+  override connect(): Promise<this>;
+  override connect(done: (error: Error | null, client?: this) => void): void;
+  override connect(done?: (error: Error | null, client?: this) => void): Promise<this> | void {
+    let version = 0;
+    this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      if (parameterName === 'server_version') version = Number.parseInt(parameterValue);
+    });
+    const connected = super.connect().then(async () => {
+      const { options } = this.#start;
+      if (version >= HAS_TRANSACTION_TIMEOUT && options && !options.includes(TRANSACTION_TIMEOUT))
+        await this.query(`set ${TRANSACTION_TIMEOUT} = 0`);
+      return this;
+    });
+    if (!done) return connected;
+    connected.then(() => done(null, this), done);
   }
 
   override getStartupConf(): Record<string, string> {

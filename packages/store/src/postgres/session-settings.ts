@@ -38,6 +38,7 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   statement_timeout: any('0'),
   lock_timeout: any('0'),
   idle_session_timeout: any('0'),
+  idle_in_transaction_session_timeout: any('0'),
   // Plans of statements.
   enable_bitmapscan: on,
   enable_hashagg: on,
@@ -108,13 +109,13 @@ export async function requireSettings(
     source: string;
     owner: string | null;
   }>(
-    `select lower(s.name) as name, s.setting as value, s.source,
+    `select lower(s.name collate "C") as name, s.setting as value, s.source,
             (select coalesce(nullif(concat_ws(' in ', 'role ' || quote_ident(r.rolname), 'database ' || quote_ident(d.datname)), ''), 'role all')
                from pg_db_role_setting o left join pg_database d on d.oid = o.setdatabase left join pg_roles r on r.oid = o.setrole
               where (o.setdatabase = 0 or d.datname = current_database()) and (o.setrole = 0 or r.rolname = session_user)
-                and exists (select from unnest(o.setconfig) c where lower(split_part(c, '=', 1)) = lower(s.name))
+                and exists (select from unnest(o.setconfig) c where lower(split_part(c, '=', 1) collate "C") = lower(s.name collate "C"))
               order by o.setrole <> 0 desc, o.setdatabase <> 0 desc limit 1) as owner
-       from pg_settings s where lower(s.name) = any ($1)`,
+       from pg_settings s where lower(s.name collate "C") = any ($1)`,
     [Object.keys(all)],
   );
   for (const { name, value, source, owner } of rows) {

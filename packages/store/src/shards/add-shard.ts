@@ -133,10 +133,9 @@ async function distribute({ pool }: Database, schema: string): Promise<void> {
   if (rowCount === 0) await pool.query('select citus_schema_distribute($1)', [schema]);
 }
 
-/** Citus moves a schema to another worker by logical replication, which needs both. */
+/** Citus moves a schema to another worker by logical replication, which needs logged tables. */
 async function makeMovable({ pool }: Database): Promise<void> {
   await pool.query('alter table metric_samples set logged');
-  await pool.query('alter table count_changes replica identity full');
 }
 
 /**

@@ -130,7 +130,7 @@ up(
     );
     assert.match(
       await failing({ database: 'no_such_database' }),
-      /^error: there is no database no_such_database on Postgres at [^\n]+\nfix: .*createdb no_such_database/,
+      /^error: there is no database no_such_database on Postgres at [^\n]+\nfix: .*--locale C no_such_database/,
     );
     assert.match(
       await failing({ username: 'nobody', password: 'hunter2' }),

@@ -1,0 +1,1 @@
+alter table count_changes replica identity default;

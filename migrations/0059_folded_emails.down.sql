@@ -1,0 +1,1 @@
+drop index users_email_folded, invitations_email_folded;
