@@ -16,6 +16,26 @@ parsing('a number of a text may have a sign, a fraction and an exponent, and not
     assert.ok('wrong' in read(text), text);
 });
 
+parsing(
+  'a list of hosts is refused with what to name instead, and an address in brackets is one host',
+  () => {
+    const read = (key: 'database.host' | 'database.direct.host' | 'kv.host', given: string) =>
+      parseSetting(settings[key], given, true);
+    for (const list of ['pg1,pg2', 'pg1:5432,pg2:5432', 'pg1, pg2', '10.0.0.1;10.0.0.2', '::1,::2'])
+      for (const [key, instead] of [
+        ['database.host', 'follows the primary, such as a Service, a pooler'],
+        ['database.direct.host', 'follows the primary, such as a Service, a pooler'],
+        ['kv.host', 'kv.cluster.addresses, or the Sentinels with kv.sentinel.addresses'],
+      ] as const) {
+        const { wrong, hint } = read(key, list) as { wrong?: string; hint?: string };
+        assert.is(wrong, `must be one host, not the list ${JSON.stringify(list)}`);
+        assert.match(hint!, instead);
+      }
+    assert.equal(read('kv.host', '[::1]'), { value: '::1' });
+    assert.equal(read('database.host', '/var/run/a,b'), { value: '/var/run/a,b' });
+  },
+);
+
 parsing('an integer has no fraction and is exact', () => {
   const read = (given: unknown) => parseSetting({ type: 'integer', summary }, given, true);
   assert.equal(read('1e3'), { value: 1000 });

@@ -46,9 +46,7 @@ export function checkServer(
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion < OLDEST_POSTGRES)
     return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
-  return collation
-    ? warning(`${sentence}: ${collation.sentence}`, collation.fix)
-    : ok(sentence);
+  return collation ? warning(`${sentence}: ${collation.sentence}`, collation.fix) : ok(sentence);
 }
 
 /**

@@ -91,7 +91,10 @@ function wrongWith(name: string, value: string): OptionsMistake | undefined {
   if (choices && !choices.includes(value)) {
     return {
       wrong: `has ${name} of ${JSON.stringify(value)}; it must be ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,
-      hint: didYouMean(value, choices),
+      hint:
+        name === 'target_session_attrs'
+          ? '; database.host must be an address that follows the primary'
+          : didYouMean(value, choices),
     };
   }
   if (SECONDS.includes(name) && !(/^\d{1,7}$/.test(value) && Number(value) <= MOST_SECONDS)) {

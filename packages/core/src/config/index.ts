@@ -17,9 +17,10 @@ export {
   flagsOf,
   keysOf,
   settingAt,
+  settings,
   type Setting,
   type SettingsTable,
   type Config,
 } from './settings.js';
-export { formats, hostAndPort } from './parse-value.js';
+export { formats, hostAndPort, parseSetting } from './parse-value.js';
 export { linksOf, type Links } from './links.js';

@@ -85,7 +85,10 @@ type ParsedText = Exclude<ParsedSetting, { readonly value: unknown }> | { readon
 
 function parseText(setting: Setting, given: string): ParsedText {
   if (setting.lowerCase) return { value: given.toLowerCase() };
-  if (!setting.options) return checkFormat(setting, given) ?? { value: given };
+  if (!setting.options)
+    return (
+      checkFormat(setting, given) ?? { value: setting.format === 'host' ? bare(given) : given }
+    );
   const option = setting.options.find((it) => it.toLowerCase() === given.toLowerCase());
   if (option !== undefined) return { value: option };
   const hint = didYouMean(given, setting.options);
@@ -121,11 +124,11 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
   },
   // A host is a name, an IP address or the directory of a Unix socket.
   host: {
-    pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#\\[\\]]+)$',
+    pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#,;\\[\\]]+)$',
     like: ['a host', 'hosts', 'db.example.com'],
   },
   login: {
-    pattern: '^[^@]*$',
+    pattern: '^[^@,]*$',
     like: ['an address without a login', 'addresses without logins', 'example.com'],
   },
   // An address is host:port, [::1]:port, or :port for every local address.
@@ -166,7 +169,10 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
   },
 };
 
-function checkFormat({ format, secret, type }: Setting, given: string): ParsedText | undefined {
+function checkFormat(
+  { format, secret, type, oneHost }: Setting,
+  given: string,
+): ParsedText | undefined {
   if (format === undefined) return undefined;
   const { pattern, isValid, like } = formats[format];
   if (new RegExp(pattern).test(given) && (isValid?.(given) ?? true)) return undefined;
@@ -174,6 +180,8 @@ function checkFormat({ format, secret, type }: Setting, given: string): ParsedTe
   if (format === 'host' && given.includes('://'))
     return { wrong: `must be ${one} such as ${example}, not a URL` };
   const shown = secret ? 'what was given' : shownText(given);
+  if (oneHost && /[,;\s]/.test(given.trim()))
+    return { wrong: `must be one host, not the list ${shown}`, hint: `; ${oneHost}` };
   return {
     wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}`,
   };
@@ -195,9 +203,14 @@ function hasPort(text: string): boolean {
 export function hostAndPort(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':');
   return {
-    host: address.slice(0, at).replace(/^\[|\]$/g, ''),
+    host: bare(address.slice(0, at)),
     port: Number(address.slice(at + 1)),
   };
+}
+
+/** Removes the brackets of an IPv6 address. */
+function bare(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
 }
 
 function isCidr(text: string): boolean {

@@ -42,6 +42,8 @@ export interface Setting {
     | 'email'
     | 'ancestor'
     | 'archive';
+  /** The part of an error message that says how to name several hosts. */
+  readonly oneHost?: string;
   readonly secret?: boolean;
   readonly summary: string;
   /** The words by which error messages name an option, such as `feature flag`. */
@@ -132,6 +134,9 @@ export function flagsOf(setting: Setting, command: string): string[] {
   if (setting.alias?.on.includes(command)) taken.push(setting.alias.flag);
   return taken;
 }
+
+const ONE_POSTGRES =
+  'name the address that follows the primary, such as a Service, a pooler or a virtual IP; database.replicas names replicas for reads';
 
 /** The settings, by their path in the configuration file. `discovery.ts` adds plugin settings. */
 // Two lines per row keep the table readable.
@@ -266,7 +271,7 @@ export const settings = {
     summary: 'Kind of database.' },
   'database.scheme': { type: 'string', default: 'postgres', options: ['postgres', 'postgresql'], env: 'GATEWAY_DB_SCHEME', flag: 'db-scheme',
     summary: 'Scheme of the database URL.' },
-  'database.host': { type: 'string', format: 'host', default: 'localhost', env: 'GATEWAY_DB_HOST', flag: 'db-host', summary: 'Host of the database.' },
+  'database.host': { type: 'string', format: 'host', default: 'localhost', env: 'GATEWAY_DB_HOST', flag: 'db-host', oneHost: ONE_POSTGRES, summary: 'Host of the database.' },
   'database.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_PORT', flag: 'db-port',
     summary: 'Port of the database.' },
   'database.username': { type: 'string', default: 'postgres', env: 'GATEWAY_DB_USERNAME', flag: 'db-username', summary: 'User of the database.' },
@@ -274,7 +279,7 @@ export const settings = {
   'database.database': { type: 'string', default: 'gateway', env: 'GATEWAY_DB_DATABASE', flag: 'db-database', summary: 'Name of the database.' },
   'database.options': { type: 'string', default: '', env: 'GATEWAY_DB_OPTIONS', flag: 'db-options',
     summary: 'Query string of the database URL, for example sslmode=verify-full&sslrootcert=/etc/ca.pem.' },
-  'database.direct.host': { type: 'string', format: 'host', env: 'GATEWAY_DB_DIRECT_HOST',
+  'database.direct.host': { type: 'string', format: 'host', env: 'GATEWAY_DB_DIRECT_HOST', oneHost: ONE_POSTGRES,
     summary: 'Host of Postgres itself, for long-lived sessions, if database.host is a connection pooler in transaction mode.' },
   'database.direct.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_DIRECT_PORT',
     summary: 'Port of Postgres itself, with database.direct.host.' },
@@ -294,7 +299,9 @@ export const settings = {
   'kv.type': { type: 'string', default: 'redis', options: ['redis', 'in-memory'], flag: 'kv-type',
     summary: 'Key-value store; in-memory supports only a single process.' },
   'kv.scheme': { type: 'string', default: 'redis', options: ['redis', 'rediss'], flag: 'kv-scheme', summary: 'Scheme of the KV URL; rediss uses TLS.' },
-  'kv.host': { type: 'string', format: 'host', default: 'localhost', flag: 'kv-host', summary: 'Host of the KV.' },
+  'kv.host': { type: 'string', format: 'host', default: 'localhost', flag: 'kv-host',
+    oneHost: 'name the nodes of a Redis Cluster with kv.cluster.addresses, or the Sentinels with kv.sentinel.addresses and kv.sentinel.master_name',
+    summary: 'Host of the KV.' },
   'kv.port': { type: 'integer', default: 6379, min: 1, max: 65_535, flag: 'kv-port', summary: 'Port of the KV.' },
   'kv.username': { type: 'string', flag: 'kv-username', summary: 'User of the KV.' },
   'kv.password': { type: 'string', flag: 'kv-password', secret: true, summary: 'Password of the KV.' },

@@ -222,7 +222,7 @@ export function holding(columns: readonly string[], text: string | undefined): K
 function inAnyCase(text: string): string {
   return Array.from(text, (char) => {
     const cases = new Set([char, char.toLowerCase(), char.toUpperCase()]);
-    const single = [...cases].filter((it) => [...it].length === 1);
+    const single = [...cases].filter((it) => it.length === char.length);
     return single.length > 1 ? `[${single.join('')}]` : char.replace(/[!-/:-@[-`{-~]/, '\\$&');
   }).join('');
 }

@@ -207,7 +207,9 @@ export async function createDatabase(settings: DatabaseSettings): Promise<void> 
     const client = await server.connect();
     try {
       const name = pg.escapeIdentifier(settings.database);
-      await client.query(`create database ${name} encoding 'UTF8' locale_provider libc locale 'C' template template0`);
+      await client.query(
+        `create database ${name} encoding 'UTF8' locale_provider libc locale 'C' template template0`,
+      );
     } finally {
       await client.end();
     }

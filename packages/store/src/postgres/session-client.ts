@@ -7,10 +7,7 @@ declare module 'pg' {
   interface ClientBase {
     readonly connection: {
       readonly stream: Duplex;
-      on(
-        event: 'parameterStatus',
-        listener: (it: { parameterName: string; parameterValue: string }) => void,
-      ): unknown;
+      on(event: 'parameterStatus', listener: (it: ParameterStatus) => void): unknown;
     };
     readonly processID: number;
     /** False while a statement runs. */
@@ -25,6 +22,11 @@ declare module 'pg' {
   interface QueryConfig {
     readonly query_timeout?: number;
   }
+}
+
+interface ParameterStatus {
+  readonly parameterName: string;
+  readonly parameterValue: string;
 }
 
 /**
@@ -59,8 +61,8 @@ export class SessionClient extends pg.Client {
   override connect(done: (error: Error | null, client?: this) => void): void;
   override connect(done?: (error: Error | null, client?: this) => void): Promise<this> | void {
     let version = 0;
-    this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'server_version') version = Number.parseInt(parameterValue);
+    this.connection.on('parameterStatus', (it: ParameterStatus) => {
+      if (it.parameterName === 'server_version') version = Number.parseInt(it.parameterValue);
     });
     const connected = super.connect().then(async () => {
       const { options } = this.#start;

@@ -1,3 +1,4 @@
+import { parseSetting, settings as settingsTable } from '@gateway/core/config';
 import type { Open, SecretPlace } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
@@ -40,6 +41,7 @@ export async function addShard(
   const { name, address, schema } = given;
   check('name of a shard', name, NAME);
   if (schema !== null) check('name of a schema', schema, SCHEMA);
+  if (address) requireOneHost(address.host);
   if (address === null && schema === null)
     throw new GatewayError('wrong_use', {
       sentence: 'a shard needs a place: a database of its own, or a schema in that of the settings',
@@ -66,6 +68,16 @@ export async function addShard(
   if (added === undefined)
     throw conflict('another shard is being added', 'wait until it is, and try again');
   return added;
+}
+
+/** @throws GatewayError `wrong_use` for a list of hosts, or for what is no host */
+export function requireOneHost(host: string): void {
+  const parsed = parseSetting(settingsTable['database.host'], host, true);
+  if ('value' in parsed) return;
+  throw new GatewayError('wrong_use', {
+    sentence: `the host of a shard ${parsed.wrong}`,
+    fix: parsed.hint?.replace(/^; /, '') ?? 'name a host or an IP address',
+  });
 }
 
 function check(thing: string, name: string, pattern: RegExp): void {

@@ -2,7 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
-import { requireTables, type AddOptions } from './add-shard.js';
+import { requireOneHost, requireTables, type AddOptions } from './add-shard.js';
 import { explainShardError, sessionOf, shardSettings } from './open-shards.js';
 import { listShards, requireShard, setAddress, type ShardAddress } from './shards.js';
 
@@ -33,6 +33,7 @@ export async function setShard(
     const address = { ...former, ...changed };
     if (typeof changed.password === 'string')
       address.password = options.seal(changed.password, ['shards', name, 'password']);
+    requireOneHost(address.host);
     const settings = shardSettings({ name, address }, options);
     const database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(place) });
     try {
