@@ -3,7 +3,7 @@ import { sealer } from '@gateway/core/crypto';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Lifecycle, ProjectPace } from '@gateway/core/process';
+import { Lifecycle, ProjectPace, repeat } from '@gateway/core/process';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
 import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
@@ -37,6 +37,8 @@ const CLOSE_MS = 30_000;
 const COMMITTERS = 2;
 /** The interval at which the configuration version is read, to keep routing current. */
 const VERIFY_MS = 1_000;
+/** The interval at which dependencies are probed for health. */
+const PROBE_MS = 2_000;
 /** The maximum time that startup waits for KV, so that the first requests can use it. */
 const KV_PATIENCE_MS = 500;
 
@@ -159,6 +161,12 @@ export async function startServer({
       },
       lifecycle,
     );
+    // In the background too, so that health knows an outage before it is asked.
+    const probing = repeat(() => context.probeHealth().then(() => PROBE_MS), {
+      retryMs: PROBE_MS,
+      failed: () => undefined,
+    });
+    lifecycle.add('health probes', probing);
     const pages = {
       ingest: ingestRouter(context),
       documents: documentRouter(routes, {

@@ -85,7 +85,7 @@ async function reported(place: Place): Promise<HealthReport> {
   const project = { id: place.id, shard: shard.name, former_shards: [] };
   const planes = { control: database.pool, data: shard.database.pool };
   return readHealthReport({
-    ...{ database, planes, history: [planes], kv, project },
+    ...{ database, planes, history: [{ ...planes, shard: shard.name }], kv, project },
     probeHealth: healthProbe({ ...probed, shards: { all: [shard] } }),
   });
 }

@@ -13,6 +13,7 @@ import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
+import type { Shard } from '#store/shards/open-shards';
 import { keptLog } from '../../agent/running.js';
 import { proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
@@ -54,11 +55,14 @@ async function start({
   sampleTimeSeconds = 0.05,
   queryTimeoutSeconds = 30,
   pool = db.pool,
+  shard,
   kv = new MemoryKv(),
 }: {
   sampleTimeSeconds?: number;
   queryTimeoutSeconds?: number;
   pool?: typeof db.pool;
+  /** The pool of a second shard. */
+  shard?: typeof db.pool;
   kv?: Kv;
 } = {}): Promise<Process> {
   const collectors = createCollectors(silentLog);
@@ -78,6 +82,7 @@ async function start({
     config: { ...config, query_timeout: queryTimeoutSeconds },
     plugins,
     database: { pool, sessions: pool },
+    ...(shard && { shards: { all: [shardOf('default', pool), shardOf('second', shard)] } }),
     kv,
     log,
   });
@@ -96,6 +101,9 @@ async function start({
     },
   };
 }
+
+const shardOf = (name: string, pool: typeof db.pool) =>
+  ({ name, database: { pool, sessions: pool } }) as unknown as Shard;
 
 async function beside(
   options: Parameters<typeof start>[0],
@@ -468,6 +476,29 @@ sampler(
     });
   },
 );
+
+sampler('a shard that hangs delays the samples of no other', async () => {
+  const { port } = db.pool.options as { port: number };
+  const line = await proxy({ port });
+  const second = openUrl(db.url.replace(`:${port}/`, `:${line.port}/`));
+  line.freeze();
+  try {
+    await beside({ shard: second.pool }, async ({ values }) => {
+      for (const count of [1, 2]) {
+        await acceptEvents(db.pool, batch(newEvents(1)));
+        await until(
+          `${count} events`,
+          async () => (await values('gateway_event_queue_total', 'status'))['processed'] === count,
+          { withinMs: 4_000 },
+        );
+      }
+    });
+  } finally {
+    line.restore();
+    await second.close();
+    await line.close();
+  }
+});
 
 sampler('samples of shards are joined, and equal label sets are added', () => {
   const [one, other] = ['one', 'other'].map((project) => ({

@@ -19,6 +19,7 @@ import {
 
 /** The maximum number of projects that are examined. More would take too long. */
 const PROJECTS_MAX = 200;
+const PROBE_MS = 5_000;
 /** The maximum number of unhealthy projects that are listed. */
 const LISTED = 20;
 
@@ -73,13 +74,8 @@ async function readReports(
   projects: readonly RetryProject[],
 ): Promise<ReportedProject[]> {
   const { healthProbe, readHealthReport } = await import('@gateway/server/health');
-  const probeHealth = healthProbe({
-    config,
-    database,
-    shards,
-    kv,
-    billing: undefined,
-  });
+  const probed = { config, database, shards, kv, billing: undefined };
+  const probeHealth = healthProbe(probed, PROBE_MS);
   return Promise.all(
     projects.map(async (project) => {
       const history = (await shards.ofProject(project)).map(({ planes }) => planes);

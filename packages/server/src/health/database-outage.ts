@@ -8,11 +8,17 @@ import {
 } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
-import { probeDatabase } from '@gateway/store/postgres';
+import { acceptsConnection, probeDatabase } from '@gateway/store/postgres';
 import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
 
 const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
+/**
+ * The time after which work that waits asks whether its shards accept connections: longer than a
+ * connection of a pool may take, and shorter once an outage is known.
+ */
+const PATIENCE_MS = 5_500;
+const PATIENCE_AWAY_MS = 1_000;
 const TOOK_LONG = 'the operation did not finish in time';
 /**
  * The time without a failure after which a success ends an outage. Earlier successes do not,
@@ -61,14 +67,14 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 /**
  * Runs `work`. Throws `took_too_long` if it exceeds `withinMs` although Postgres responds;
  * otherwise `shard_away`, `database_away` or `database_takes_no_writes` if Postgres is the cause.
- * The errors do not reveal the host or the user.
+ * Does not wait for a shard that accepts no connection. The errors do not reveal the host or the user.
  */
 export type AskDatabase = <T>(
   work: () => Promise<T>,
   options: {
     readonly effect: Effect;
     readonly withinMs: number;
-    /** Returns the shards that `work` depends on. Called after a failure. */
+    /** Returns the shards that `work` depends on. Called after a failure, or if it takes long. */
     readonly shards?: () => Promise<readonly Shard[]>;
   },
 ) => Promise<T>;
@@ -99,6 +105,29 @@ export function askDatabase({
       () => false,
     );
   const outages = new Map<string, OngoingOutage>();
+  const asked = new Map<Shard, Promise<boolean>>();
+
+  /** Whether a shard accepts connections. Callers at the same time share the answer. */
+  const accepts = (shard: Shard): Promise<boolean> => {
+    const asking =
+      asked.get(shard) ??
+      acceptsConnection(shard.database, ANSWER_MS).finally(() => asked.delete(shard));
+    asked.set(shard, asking);
+    return asking;
+  };
+
+  /** Rejects with `FrozenShard` while `work` waits, if one of its shards accepts no connection. */
+  function unlessFrozen<T>(work: Promise<T>, shards: () => Promise<readonly Shard[]>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const ask = async () => {
+        for (const shard of await shards())
+          if (!(await accepts(shard))) reject(new FrozenShard(shard));
+      };
+      const everyMs = outages.size > 0 ? PATIENCE_AWAY_MS : PATIENCE_MS;
+      const timer = setInterval(() => void ask().catch(() => undefined), everyMs);
+      void work.then(resolve, reject).finally(() => clearInterval(timer));
+    });
+  }
 
   function failed(outage: Outage, error: unknown, shard: Shard | undefined): void {
     const key = shard?.name ?? outage;
@@ -136,7 +165,8 @@ export function askDatabase({
 
   return async (work, { effect, withinMs, shards = none }) => {
     try {
-      const done = await withTimeout(work(), withinMs, TOOK_LONG);
+      const working = shards === none ? work() : unlessFrozen(work(), shards);
+      const done = await withTimeout(working, withinMs, TOOK_LONG);
       if (outages.size > 0) succeeded(effect, await shards());
       return done;
     } catch (error) {
@@ -152,7 +182,10 @@ export function askDatabase({
         isReading || (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
           : 'it is unknown whether the request was carried out; it is safe to send it again, unless it creates something without an idempotency key';
-      const away = await awayShard(await shards().catch(none), isReading);
+      const away =
+        error instanceof FrozenShard
+          ? [error.shard].find(isOther)
+          : await awayShard(await shards().catch(none), isReading);
       const isHere = (hasExpired && effect !== 'looks_up') || away ? await answers() : false;
       if (away && isHere) {
         failed(outage, error, away);
@@ -183,7 +216,17 @@ export function askDatabase({
   };
 }
 
+/** Has the code of a connection that is not established. */
+class FrozenShard extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor(readonly shard: Shard) {
+    super('no answer in time');
+  }
+}
+
 const none = () => Promise.resolve([]);
+const isOther = ({ name }: Shard) => name !== DEFAULT_SHARD;
 
 const placeOf = (shard: string | undefined) => ({
   dependency: 'postgres',
@@ -192,9 +235,8 @@ const placeOf = (shard: string | undefined) => ({
 
 /** Returns the first shard, apart from the default one, that does not respond or cannot write. */
 async function awayShard(shards: readonly Shard[], isReading: boolean): Promise<Shard | undefined> {
-  for (const shard of shards) {
-    if (shard.name === DEFAULT_SHARD) continue;
-    const isWell = await probeDatabase(shard.database.pool, ANSWER_MS).then(
+  for (const shard of shards.filter(isOther)) {
+    const isWell = await withTimeout(probeDatabase(shard.database.pool, ANSWER_MS), ANSWER_MS).then(
       ({ isWritable }) => isReading || isWritable,
       () => false,
     );

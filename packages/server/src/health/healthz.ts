@@ -15,6 +15,8 @@ import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
 import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
+/** How long a caller waits for probes that hang. Their components keep their last state meanwhile. */
+const PATIENCE_MS = 500;
 
 interface Probed {
   readonly config: Config;
@@ -26,20 +28,32 @@ interface Probed {
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
 
-/** Probes the dependencies of the server. Concurrent callers share a probe. */
+/**
+ * Probes the dependencies of the server, each by itself. Concurrent callers share the probes, and
+ * wait half a second at most, or `patienceMs`.
+ */
 export type HealthProbe = () => Promise<Health>;
 
-export function healthProbe(probed: Probed): HealthProbe {
+export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthProbe {
   const health = new Health();
-  const { billing, replicas } = probed;
-  let probing: Promise<Health> | undefined;
-  const probe = async () => {
-    const { kv } = probed;
-    await Promise.all([
-      reportDatabase(health, probed),
-      reportShards(health, probed.shards.all),
-      kv && reportKv(health, { ...probed, kv }),
-    ]);
+  const { billing, kv, replicas } = probed;
+  const probing = new Map<string, Promise<void>>();
+  const probe = (name: string, report: () => Promise<void>) => {
+    const running = probing.get(name) ?? report().finally(() => probing.delete(name));
+    probing.set(name, running);
+    return running;
+  };
+  return async () => {
+    const others = probed.shards.all.filter(({ name }) => name !== DEFAULT_SHARD);
+    const names = new Set(others.map(({ name }) => shardComponent(name)));
+    for (const { name } of health.components)
+      if (name.startsWith(shardComponent('')) && !names.has(name)) health.forget(name);
+    const probes = [
+      probe('postgres', () => reportDatabase(health, probed)),
+      ...others.map((shard) => probe(shardComponent(shard.name), () => reportShard(health, shard))),
+      ...(kv ? [probe('kv', () => reportKv(health, { ...probed, kv }))] : []),
+    ];
+    await withTimeout(Promise.all(probes), patienceMs).catch(() => undefined);
     if (billing)
       health.report(
         'billing',
@@ -56,7 +70,6 @@ export function healthProbe(probed: Probed): HealthProbe {
     }
     return health;
   };
-  return () => (probing ??= probe().finally(() => (probing = undefined)));
 }
 
 /**
@@ -152,31 +165,23 @@ export function shardComponent(name: string): string {
 }
 
 /**
- * Reports the state of each shard apart from the default one. An outage only degrades the server:
+ * Reports the state of a shard apart from the default one. An outage only degrades the server:
  * projects on other shards are not affected.
  */
-async function reportShards(health: Health, shards: readonly Shard[]): Promise<void> {
-  const others = shards.filter(({ name }) => name !== DEFAULT_SHARD);
-  const names = new Set(others.map(({ name }) => shardComponent(name)));
-  for (const { name } of health.components)
-    if (name.startsWith(shardComponent('')) && !names.has(name)) health.forget(name);
-  await Promise.all(
-    others.map(async ({ name, database, settings }) => {
-      try {
-        const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
-        if (!isWritable) throw Object.assign(new Error('read-only'), { code: '25006' });
-        await withTimeout(requireMigrated(database, undefined, name), PROBE_MS);
-        health.report(shardComponent(name), 'ok');
-      } catch (error) {
-        const { reason, fix } = databaseReason(error, settings);
-        health.report(
-          shardComponent(name),
-          'degraded',
-          `${reason}. Requests for its projects fail. To fix it: ${fix}.`,
-        );
-      }
-    }),
-  );
+async function reportShard(health: Health, { name, database, settings }: Shard): Promise<void> {
+  try {
+    const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
+    if (!isWritable) throw Object.assign(new Error('read-only'), { code: '25006' });
+    await withTimeout(requireMigrated(database, undefined, name), PROBE_MS);
+    health.report(shardComponent(name), 'ok');
+  } catch (error) {
+    const { reason, fix } = databaseReason(error, settings);
+    health.report(
+      shardComponent(name),
+      'degraded',
+      `${reason}. Requests for its projects fail. To fix it: ${fix}.`,
+    );
+  }
 }
 
 /** Reports the state of KV. An outage only degrades the server: signals to agents are slower. */

@@ -4,7 +4,7 @@ import { readArchiveFailure } from '@gateway/store/retention/archive-first';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
 import { mergeStates, mergeTroubles } from '@gateway/store/counts/merged';
 import type { Planes } from '@gateway/store/postgres';
-import type { ProjectShards } from '@gateway/store/shards';
+import type { ProjectShards, ShardPlanes } from '@gateway/store/shards';
 import {
   findingsOf,
   verdictOf,
@@ -16,6 +16,8 @@ import { shardComponent, type HealthProbe } from './healthz.js';
 import { readConditions, type NamedCondition } from './source-conditions.js';
 
 const READ_MS = 1_000;
+/** Longer than the statements take, shorter than callers wait. */
+const STATEMENTS_MS = 4_000;
 
 export interface HealthReport {
   readonly state: Finding['severity'] | 'idle' | 'ok';
@@ -29,7 +31,7 @@ type Parts = Parameters<typeof readConditions>[0] & {
   readonly probeHealth: HealthProbe;
   readonly project: ProjectShards;
   /** The planes of the project's shards, as in a call. */
-  readonly history: readonly Planes[];
+  readonly history: readonly ShardPlanes[];
 };
 
 /**
@@ -39,12 +41,15 @@ type Parts = Parameters<typeof readConditions>[0] & {
  */
 export async function readHealthReport(parts: Parts): Promise<HealthReport> {
   const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
-  const read = await fromPostgres(parts, breakers ?? new Map()).catch(() => undefined);
-  const now = read?.states.now ?? new Date();
+  const isUsable = (name: string) => (health.of(shardComponent(name))?.state ?? 'ok') === 'ok';
   const { shard: own, former_shards: former } = parts.project;
-  const shardName = [own, ...former].find(
-    (name) => (health.of(shardComponent(name))?.state ?? 'ok') !== 'ok',
-  );
+  const history = parts.history.filter(({ shard }) => isUsable(shard));
+  const reading = isUsable(own) && fromPostgres({ ...parts, history }, breakers ?? new Map());
+  const read =
+    (await withTimeout(Promise.resolve(reading), STATEMENTS_MS).catch(() => undefined)) ||
+    undefined;
+  const now = read?.states.now ?? new Date();
+  const shardName = [own, ...former].find((name) => !isUsable(name));
   const shard = shardName === undefined ? undefined : health.of(shardComponent(shardName));
   const component = (name: string, isAway: boolean, state: 'down' | 'degraded') => {
     const known = health.of(name);

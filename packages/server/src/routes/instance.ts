@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { presentOrigins } from '@gateway/core/config';
 import { flagStates, licenceRecord } from '@gateway/core/plugins';
-import { VERSION } from '@gateway/core/process';
+import { VERSION, withTimeout } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
 import { migratedAs, type Shard } from '@gateway/store/shards';
 import { accountRoute, type Route } from '../api/route.js';
 import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
 
 const AGENTS_MAX = 1_000;
+/** A shard that takes longer counts as away. */
+const ANSWER_MS = 1_000;
 
 const Plugin = named(
   'InstancePlugin',
@@ -110,11 +112,13 @@ const Health = named(
   }),
 );
 
-/** Returns the agents of a shard, or none if one other than the default is away. */
+/** Returns the agents of a shard, or none if one other than the default does not answer in time. */
 async function agentsOf(shard: Shard) {
   const { name, database } = shard;
   const reading = listAgents(database.pool, AGENTS_MAX);
-  const agents = await (migratedAs(shard) === undefined ? reading : reading.catch(() => []));
+  const agents = await (migratedAs(shard) === undefined
+    ? reading
+    : withTimeout(reading, ANSWER_MS).catch(() => []));
   return agents.map((agent) => ({ ...agent, shard: name }));
 }
 

@@ -46,8 +46,14 @@ const QUEUES = [
 ] as const;
 
 interface Sampled {
-  tick(signal: AbortSignal): Promise<number>;
+  /** Returns the parts that are sampled now. One that hangs delays no other. */
+  parts(): readonly SampledPart[];
   ageSeconds(): number | undefined;
+}
+
+interface SampledPart {
+  readonly name: string;
+  tick(signal: AbortSignal): Promise<number>;
 }
 
 /**
@@ -64,7 +70,7 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   const everyMs = plugins.metrics.sampleTimeSeconds * 1000;
   const start = (
     sample: 'postgres' | 'kv',
-    { tick, ageSeconds }: Sampled,
+    { parts, ageSeconds }: Sampled,
     sentence: string,
     details: (error: unknown) => object,
   ) => {
@@ -72,17 +78,33 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
       const age = ageSeconds();
       if (age !== undefined) meter.set('gateway_metrics_sample_age_seconds', { sample }, age);
     });
-    const stop = repeat(tick, {
-      retryMs: everyMs,
-      failed(error, isFirst) {
-        meter.add('gateway_metrics_sample_failures_total', { sample });
-        if (isFirst) log.warn({ sample, ...details(error) }, sentence);
-      },
-      recovered: () => log.info({ sample }, 'The queue series are up to date again.'),
-    });
-    return () => {
+    const stops = new Map<string, () => Promise<void>>();
+    const follow = () => {
+      const current = parts();
+      for (const [name, stop] of stops)
+        if (!current.some((part) => part.name === name)) {
+          stops.delete(name);
+          void stop();
+        }
+      for (const { name, tick } of current.filter((part) => !stops.has(part.name)))
+        stops.set(
+          name,
+          repeat(tick, {
+            retryMs: everyMs,
+            failed(error, isFirst) {
+              meter.add('gateway_metrics_sample_failures_total', { sample });
+              if (isFirst) log.warn({ sample, ...details(error) }, sentence);
+            },
+            recovered: () => log.info({ sample }, 'The queue series are up to date again.'),
+          }),
+        );
+    };
+    follow();
+    const timer = setInterval(follow, everyMs).unref();
+    return async () => {
+      clearInterval(timer);
       stopAge();
-      return stop();
+      await Promise.all([...stops.values()].map((stop) => stop()));
     };
   };
   const late = `The queue series of Postgres stay as they are until a sample can be taken; one that takes longer than query_timeout (${config.query_timeout} s, GATEWAY_METRICS_QUERY_TIMEOUT) is given up.`;
@@ -123,10 +145,10 @@ function postgresSampled(options: SamplerOptions, everyMs: number): Sampled {
   const isDue = (last: SampleTime | undefined) => last === undefined || dueMs(last) <= 0;
 
   /** Updates the sample of a shard. Returns the milliseconds until the next one. */
-  const sampleShard = async (
-    { name, database: { pool, sessions } }: SampledShard,
-    signal: AbortSignal,
-  ): Promise<number> => {
+  const sampleShard = async (name: string, signal: AbortSignal): Promise<number> => {
+    const shard = shardsOf(options).find((it) => it.name === name);
+    if (!shard) return everyMs;
+    const { pool, sessions } = shard.database;
     const known = samples.get(name)?.takenAt;
     let last = await lastSample(pool, known);
     if (isDue(last)) {
@@ -142,27 +164,22 @@ function postgresSampled(options: SamplerOptions, everyMs: number): Sampled {
     }
     if (last === undefined) return AGAIN_MS;
     const { takenAt, age, seconds, sample } = last;
-    if (sample)
+    if (sample) {
       samples.set(name, { takenAt, takenAtMs: performance.now() - age * 1000, seconds, sample });
+      const now = [...samples.values()];
+      await exportSample(meter, mergeSamples(now.map((it) => it.sample)));
+      meter.set('gateway_metrics_sample_seconds', {}, Math.max(...now.map((it) => it.seconds)));
+    }
     // If a sample is still due, another process is taking it.
     return isDue(last) ? AGAIN_MS : dueMs(last) + everyMs * JITTER * Math.random();
   };
 
   return {
-    async tick(signal) {
+    parts() {
       const shards = shardsOf(options);
-      const before = [...samples.values()];
       for (const name of samples.keys())
         if (!shards.some((shard) => shard.name === name)) samples.delete(name);
-      const ticks = await Promise.allSettled(shards.map((shard) => sampleShard(shard, signal)));
-      const now = [...samples.values()];
-      if (now.some((it) => !before.includes(it))) {
-        await exportSample(meter, mergeSamples(now.map(({ sample }) => sample)));
-        meter.set('gateway_metrics_sample_seconds', {}, Math.max(...now.map((it) => it.seconds)));
-      }
-      const failed = ticks.find((it) => it.status === 'rejected');
-      if (failed) throw failed.reason;
-      return Math.min(...ticks.map((it) => (it.status === 'fulfilled' ? it.value : everyMs)));
+      return shards.map(({ name }) => ({ name, tick: (signal) => sampleShard(name, signal) }));
     },
     ageSeconds() {
       const takenAtMs = Math.min(...[...samples.values()].map((it) => it.takenAtMs));
@@ -222,31 +239,32 @@ function kvSampled(options: SamplerOptions, everyMs: number): Sampled {
   } = options;
   let takenAtMs: number | undefined;
   const startedAtMs = performance.now();
-  return {
-    async tick() {
-      try {
-        const loads = await Promise.all(
-          QUEUES.map(async ([queue, series]) => {
-            const names = shardsOf(options).map(({ name }) => queueOf(queue, name));
-            const all = await Promise.all(names.map((name) => kv.queue(name).load()));
-            const sum = (state: keyof QueueLoad) => all.reduce((n, load) => n + load[state], 0);
-            return { series, waiting: sum('waiting'), pulled: sum('pulled') };
-          }),
-        );
-        takenAtMs = performance.now();
-        for (const { series, waiting, pulled } of loads) {
-          meter.set(series, { status: 'scheduled' }, waiting);
-          meter.set(series, { status: 'processing' }, pulled);
-        }
-        return everyMs;
-      } catch (error) {
-        if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS)
-          return Math.min(AGAIN_MS, everyMs);
-        // Clear the series, because 0 would look like an empty queue.
-        for (const [, series] of QUEUES) meter.clear(series);
-        throw error;
+  const tick = async () => {
+    try {
+      const loads = await Promise.all(
+        QUEUES.map(async ([queue, series]) => {
+          const names = shardsOf(options).map(({ name }) => queueOf(queue, name));
+          const all = await Promise.all(names.map((name) => kv.queue(name).load()));
+          const sum = (state: keyof QueueLoad) => all.reduce((n, load) => n + load[state], 0);
+          return { series, waiting: sum('waiting'), pulled: sum('pulled') };
+        }),
+      );
+      takenAtMs = performance.now();
+      for (const { series, waiting, pulled } of loads) {
+        meter.set(series, { status: 'scheduled' }, waiting);
+        meter.set(series, { status: 'processing' }, pulled);
       }
-    },
+      return everyMs;
+    } catch (error) {
+      if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS)
+        return Math.min(AGAIN_MS, everyMs);
+      // Clear the series, because 0 would look like an empty queue.
+      for (const [, series] of QUEUES) meter.clear(series);
+      throw error;
+    }
+  };
+  return {
+    parts: () => [{ name: 'kv', tick }],
     ageSeconds: () => takenAtMs && (performance.now() - takenAtMs) / 1000,
   };
 }

@@ -1,4 +1,6 @@
+import { withTimeout } from '@gateway/core/process';
 import { escapeIdentifier, type Pool } from 'pg';
+import type { Database } from './database.js';
 
 export interface DatabaseFacts {
   readonly version: string;
@@ -88,4 +90,20 @@ export async function probeDatabase(
     query_timeout: withinMs,
   });
   return { isWritable: rows[0]!.writable };
+}
+
+/**
+ * Returns whether a database accepts a connection in time, outside its pools, which slow statements
+ * may occupy. A refusal is an answer too.
+ */
+export function acceptsConnection(
+  database: Pick<Database, 'connect'>,
+  withinMs: number,
+): Promise<boolean> {
+  const connecting = database.connect();
+  connecting.then((client) => client.end()).catch(() => undefined);
+  return withTimeout(connecting, withinMs).then(
+    () => true,
+    (error: { readonly code?: string }) => error.code !== 'ETIMEDOUT',
+  );
 }

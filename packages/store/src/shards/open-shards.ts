@@ -64,6 +64,7 @@ export class Shards {
   readonly #places = new Map<string, string>();
   /** Read for each connection, so that a new password needs no new pools. */
   readonly #passwords = new Map<string, string>();
+  readonly #closing = new Set<Promise<void>>();
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
@@ -94,7 +95,12 @@ export class Shards {
       this.#places.delete(name);
       const { database } = this.#shards.get(name)!;
       this.#shards.delete(name);
-      await database.close();
+      // Not awaited, because closing waits for running statements.
+      const closed = database
+        .close()
+        .catch(() => undefined)
+        .finally(() => this.#closing.delete(closed));
+      this.#closing.add(closed);
     }
     for (const { row, settings } of found) {
       const { name } = row;
@@ -140,9 +146,8 @@ export class Shards {
 
   /** Closes the pools of all shards but the default one. */
   async close(): Promise<void> {
-    await Promise.all(
-      [...this.#places.keys()].map((name) => this.#shards.get(name)!.database.close()),
-    );
+    const open = [...this.#places.keys()].map((name) => this.#shards.get(name)!.database.close());
+    await Promise.all([...open, ...this.#closing]);
   }
 
   #open(row: ShardPlace, settings: DatabaseSettings): Shard {

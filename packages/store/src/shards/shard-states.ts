@@ -6,7 +6,7 @@ import { migratedAs, type Shard, type Shards } from './open-shards.js';
 import { DEFAULT_SHARD, listShards, shardsOf } from './shards.js';
 
 /** A shard that takes longer counts as away. */
-const WITHIN_MS = 6_000;
+const WITHIN_MS = 2_000;
 
 const quiet = { warn: () => undefined };
 
