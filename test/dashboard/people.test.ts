@@ -102,7 +102,7 @@ people(
       role: 'member',
     });
     const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=${token}`);
-    await page.getByText('The password of your existing account').waitFor();
+    await page.getByText('The password of your account.').waitFor();
     assert.is(await page.getByLabel('First name').count(), 0);
     await page.getByLabel('Password').fill('a long enough word');
     await page.keyboard.press('Enter');

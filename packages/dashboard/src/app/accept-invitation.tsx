@@ -83,7 +83,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
   const draft = useDraft({ first: '', last: '', password: '' });
   const action = useAction(async () => {
     const { first, last, password } = draft.values;
-    const names = it.has_account ? {} : { first_name: first.trim(), last_name: last.trim() };
+    const names = { first_name: first.trim(), last_name: last.trim() };
     const begun = await accountApi().auth.acceptInvitation({ token, password, ...names });
     invitationLink.leave();
     begin(begun);
@@ -91,28 +91,18 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
   });
   const text = textsOf(draft, action.error);
   return (
-    <Form action={action} verb={it.has_account ? 'Accept and sign in' : 'Create account'}>
+    <Form action={action} verb="Accept and sign in">
       <div class="field">
         <label for="invited-email">Email</label>
         <input id="invited-email" type="email" autocomplete="username" value={it.email} readOnly />
       </div>
-      {!it.has_account && (
-        <>
-          <TextField
-            label="First name"
-            autocomplete="given-name"
-            {...text('first')}
-            isRequired
-            hasFocus
-          />
-          <TextField label="Last name" autocomplete="family-name" {...text('last')} />
-        </>
-      )}
+      <TextField label="First name" autocomplete="given-name" {...text('first')} hasFocus />
+      <TextField label="Last name" autocomplete="family-name" {...text('last')} />
       <TextField
         label="Password"
-        hint={it.has_account ? 'The password of your existing account.' : 'At least 12 characters.'}
+        hint="The password of your account. If you have none, at least 12 characters for a new one."
         type="password"
-        autocomplete={it.has_account ? 'current-password' : 'new-password'}
+        autocomplete="new-password"
         {...text('password')}
         isRequired
       />

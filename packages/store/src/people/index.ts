@@ -5,4 +5,5 @@ export * from './invitations.js';
 export * from './organisations.js';
 export * from './password-resets.js';
 export * from './passwords.js';
+export * from './take-over.js';
 export * from './users.js';

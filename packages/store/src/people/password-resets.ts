@@ -2,7 +2,6 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { maskOfApiKey, matchesApiKey, newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
-import { revokeSessions } from '../config/api-keys.js';
 
 /** How long a link is valid. */
 const LIFE = `interval '1 hour'`;
@@ -104,20 +103,8 @@ export async function findPasswordReset(
   return { id: found.id, email: found.email };
 }
 
-/**
- * Sets a user's password, ends all of the user's links and sessions, and returns the masks of the
- * sessions. Call it in a transaction.
- */
-export async function resetPassword(
-  trx: Knex,
-  userId: string,
-  passwordHash: string,
-): Promise<string[]> {
-  await trx('users')
-    .where({ id: userId })
-    .update({ password_hash: passwordHash, updated_at: trx.fn.now() });
+export async function endPasswordResets(trx: Knex, userId: string): Promise<void> {
   await trx('password_resets')
     .where({ user_id: userId, used_at: null })
     .update({ used_at: trx.fn.now(), next_mail_at: null });
-  return revokeSessions(trx, userId);
 }

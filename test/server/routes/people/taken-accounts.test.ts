@@ -4,7 +4,10 @@ import { newId } from '#core/events/ids';
 import { insertApiKey, insertUserKey } from '#store/config/api-keys';
 import { hashPassword } from '#store/people/passwords';
 import { insertMember } from '#store/people/organisations';
-import { insertIdentity, takeOver } from '#store/people/identities';
+import { insertIdentity } from '#store/people/identities';
+import { insertInvitation } from '#store/people/invitations';
+import { insertPasswordReset } from '#store/people/password-resets';
+import { takeOver } from '#store/people/take-over';
 import { bootstrapUser, hasPassword, insertUser, type BootstrappedUser } from '#store/people/users';
 import {
   oidcProvider,
@@ -167,7 +170,10 @@ taken(
       `select changes from audit_log where action = 'auth.takeOver' and organisation_id = $1`,
       [OURS],
     );
-    const ended = { had_password: true, sessions: 1, api_keys: ['kept'], identities: 0 };
+    const ended = {
+      ...{ had_password: true, sessions: 1, api_keys: ['kept'] },
+      ...{ identities: 0, invitations: 0 },
+    };
     assert.equal(entry, { changes: { ended: { before: ended } } });
 
     const own = sessionOf(answer);
@@ -249,6 +255,57 @@ taken(
     assert.equal(left, [{ subject: 'linked' }]);
   },
 );
+
+taken(
+  'a reset link ends all that was made for an unproven address, and only once',
+  async () => {
+    const email = 'forgot@example.com';
+    const { works, userId } = await prepare(email);
+    const pending = await insertInvitation(api.db.knex, {
+      invitedBy: userId,
+      organisationId: mallory.organisation.id,
+      email: 'accomplice@example.net',
+      role: 'owner',
+      expiresAt: new Date(Date.now() + 3_600_000),
+    });
+    const reset = async (password: string) => {
+      const { token } = await insertPasswordReset(api.db.knex, userId);
+      return api.call('POST', '/api/v1/auth/reset-password', { token, password }, anonymous);
+    };
+    const answer = await reset('a password of the owner');
+    assert.is(answer.status, 200, answer.text);
+    assert.equal(await works(), [401, 401, false]);
+    const body = { token: pending.token, password: PASSWORD };
+    const accepted = await api.call('POST', '/api/v1/auth/accept-invitation', body, anonymous);
+    assert.is(accepted.body.code, 'invitation_invalid');
+    const { key } = await insertApiKey(api.db.knex, { type: 'personal', name: 'own', userId });
+    assert.is((await reset('a password forgotten again')).status, 200);
+    assert.is((await api.call('GET', '/projects', undefined, { key })).status, 200, 'kept');
+  },
+);
+
+taken('a reset link made before the owner of the address came opens nothing', async () => {
+  const { userId } = await prepare('early@example.com');
+  const { token } = await insertPasswordReset(api.db.knex, userId);
+  const account = { sub: 'early', email: 'early@example.com', email_verified: true };
+  assert.is((await signIn(account)).status, 200);
+  const body = { token, password: PASSWORD };
+  const used = await api.call('POST', '/api/v1/auth/reset-password', body, anonymous);
+  assert.is(used.body.code, 'reset_invalid');
+});
+
+taken('an invitation does not tell whether its address has an account', async () => {
+  const shown = async (email: string) => {
+    const body = { token: await invite(email) };
+    return (await api.call('POST', '/api/v1/auth/invitation', body, anonymous)).body.data;
+  };
+  const [known, unknown] = [await shown(api.owner.user.email), await shown('no@example.com')];
+  assert.equal(Object.keys(known), Object.keys(unknown));
+  assert.equal(
+    { ...known, email: '', expires_at: '' },
+    { ...unknown, email: '', expires_at: '' },
+  );
+});
 
 taken('an address that the provider has not verified takes nothing over', async () => {
   const { works } = await prepare('unverified@example.com');

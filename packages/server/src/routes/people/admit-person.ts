@@ -17,7 +17,7 @@ import {
 } from '@gateway/store/people';
 import type { OpenCall } from '../../api/route.js';
 import type { OidcPerson } from '../../auth/oidc/person.js';
-import { auditSignIn } from './session.js';
+import { auditSignIn, takenOver } from './session.js';
 
 interface Admitted {
   readonly user: UserRow;
@@ -79,14 +79,13 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
     if (own) await putFirst(trx, { organisationId: own.organisation_id, userId: user.id });
     for (const invitation of invitations) await markAccepted(trx, invitation);
     if (taken) {
-      const { masks: _, ...ended } = taken;
       const organisations = await organisationsOfUser(trx, user.id);
       await auditSignIn(
         trx,
         call,
         user,
         { action: 'auth.takeOver', keyId: null, organisations },
-        () => ({ ended: { before: ended } }),
+        () => takenOver(taken),
       );
     }
     return { user, joined, taken };

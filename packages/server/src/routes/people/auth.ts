@@ -28,7 +28,14 @@ import {
   Timestamp,
 } from '../../http/schema.js';
 import { hashedPassword, Password, userByPassword } from './password.js';
-import { auditSignIn, requireNative, Session, sessionView, startSession } from './session.js';
+import {
+  auditSignIn,
+  requireNative,
+  Session,
+  sessionView,
+  startSession,
+  takenOver,
+} from './session.js';
 import { userOf } from './users.js';
 
 const Methods = named(
@@ -53,10 +60,6 @@ const OpenInvitation = named(
     email: Type.String(),
     role: oneOf(ROLES),
     organisation: Type.String({ description: 'Name of the organisation.' }),
-    has_account: Type.Boolean({
-      description:
-        'Whether a user with this email address exists. That user accepts with the password of the account.',
-    }),
     expires_at: Timestamp,
   }),
 );
@@ -154,14 +157,10 @@ export const authRoutes: readonly Route[] = [
         organisation_id: id,
         expires_at,
       } = await openInvitation(call, call.body);
-      const [organisation, known] = await Promise.all([
-        findOrganisation(knex, id),
-        findUserByEmail(knex, email),
-      ]);
-      const { name } = found(organisation, 'organisation', id);
+      const { name } = found(await findOrganisation(knex, id), 'organisation', id);
       return {
         message: 'invitation',
-        data: { email, role, organisation: name, has_account: known !== undefined, expires_at },
+        data: { email, role, organisation: name, expires_at },
       };
     },
   ),
@@ -230,7 +229,7 @@ export const authRoutes: readonly Route[] = [
   ),
   openRoute(
     'POST /auth/reset-password',
-    'Sets a new password with the token of a reset link, which works once, and ends all sessions of the user.',
+    'Sets a new password with the token of a reset link, which works once, and ends all sessions of the user. If the email address was unproven until now, personal API keys and all else that was made for the account end too.',
     {
       body: named('ResetPassword', object({ token: Token, password: Password })),
       name: 'resetPassword',
@@ -244,10 +243,10 @@ export const authRoutes: readonly Route[] = [
       );
       if (!user) throw new GatewayError('reset_invalid');
       const hash = await hashedPassword(call, user.email, body.password);
-      const masks = await database.knex.transaction(async (trx) => {
-        // Read again under a lock, so that the second of two concurrent uses fails.
-        if (!(await findPasswordReset(trx, body.token))) throw new GatewayError('reset_invalid');
-        const ended = await resetPassword(trx, user.id, hash);
+      const { taken, masks } = await database.knex.transaction(async (trx) => {
+        // Reads the link again under a lock, so that the second of two concurrent uses fails.
+        const done = await resetPassword(trx, user.id, hash, body.token);
+        if (!done) throw new GatewayError('reset_invalid');
         await auditSignIn(
           trx,
           call,
@@ -257,12 +256,16 @@ export const authRoutes: readonly Route[] = [
             keyId: null,
             organisations: await organisationsOfUser(trx, user.id),
           },
-          () => ({ sessions_ended: { after: ended.length } }),
+          () => ({
+            sessions_ended: { after: done.sessions },
+            ...(done.taken && takenOver(done.taken)),
+          }),
         );
-        return ended;
+        return done;
       });
       await records.forget({ masks });
-      return { message: 'password changed; all sessions have ended', data: null };
+      const ended = taken ? 'sessions and API keys of the account' : 'sessions';
+      return { message: `password changed; all ${ended} have ended`, data: null };
     },
   ),
 ];

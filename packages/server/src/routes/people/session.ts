@@ -8,6 +8,7 @@ import {
   isInstanceAdmin,
   type Membership,
   organisationsOfUser,
+  type TakenOver,
   type UserRow,
 } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
@@ -108,6 +109,11 @@ export async function startSession(
       ],
     },
   };
+}
+
+/** Returns the audited change of an account that the owner of its address has taken over. */
+export function takenOver({ masks: _, ...ended }: TakenOver): object {
+  return { ended: { before: ended } };
 }
 
 /** Writes an audit log entry for each organisation. */

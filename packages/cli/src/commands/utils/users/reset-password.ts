@@ -15,7 +15,7 @@ const PASSWORD_MIN = 12;
 export default class UtilsUsersResetPassword extends GatewayCommand {
   static override description =
     'Prints a link to set a new password, which works once and expires after an hour. With --password-stdin, reads the new password ' +
-    'from standard input instead. Both end all sessions of the user and are recorded in the audit logs of their organisations.';
+    'from standard input instead. Both end all sessions of the user, and all that was made for an account whose address was unproven, and are recorded in the audit logs of their organisations.';
   static override examples = [
     '<%= config.bin %> utils users reset-password --email ada@example.com',
     '<%= config.bin %> utils users reset-password --email ada@example.com --password-stdin < password.txt',
@@ -36,7 +36,7 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
       import('@gateway/core/events'),
     ]);
     const passwordHash = password === undefined ? undefined : await people.hashPassword(password);
-    const { token, ended } = await withDatabase(config, ({ knex }) =>
+    const done = await withDatabase(config, ({ knex }) =>
       knex.transaction(async (trx) => {
         const user = await people.findUserByEmail(trx, email);
         if (!user) {
@@ -45,11 +45,8 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
         }
         const done =
           passwordHash === undefined
-            ? { token: (await people.insertPasswordReset(trx, user.id)).token, ended: 0 }
-            : {
-                token: undefined,
-                ended: (await people.resetPassword(trx, user.id, passwordHash)).length,
-              };
+            ? await people.insertPasswordReset(trx, user.id)
+            : (await people.resetPassword(trx, user.id, passwordHash))!;
         const how = { after: passwordHash === undefined ? 'link' : 'password' };
         const entries = (await people.organisationsOfUser(trx, user.id)).map(({ id }) => ({
           organisation_id: id,
@@ -67,9 +64,11 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
         return done;
       }),
     );
-    if (token === undefined)
-      return this.logToStderr(`The password is changed. Sessions ended: ${ended}.`);
-    this.log(`${serverUrl(config)}/#password-reset=${token}`);
+    if (!('token' in done)) {
+      const keys = done.taken ? ` API keys revoked: ${done.taken.api_keys.length}.` : '';
+      return this.logToStderr(`The password is changed. Sessions ended: ${done.sessions}.${keys}`);
+    }
+    this.log(`${serverUrl(config)}/#password-reset=${done.token}`);
     this.logToStderr('Anyone with this link can set the password, once, within an hour.');
   }
 }
