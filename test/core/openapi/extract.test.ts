@@ -243,4 +243,14 @@ extract('of several operations of a webhook the one with a body has the name', a
   );
 });
 
+extract('a large document lets other work run meanwhile', async () => {
+  const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, k) => [`p${k}`, {}]));
+  const root: unknown = JSON.parse(withSchema({ properties }));
+  let turns = 0;
+  const count = setInterval(() => turns++, 0);
+  await extractEventTypes(['a.json'], { parse: () => Promise.resolve(root) });
+  clearInterval(count);
+  assert.ok(turns >= 3, `${turns} turns of the event loop`);
+});
+
 extract.run();

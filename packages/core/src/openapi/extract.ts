@@ -2,7 +2,8 @@ import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';
 import { Documents, type Document, type ParseFile, type DocumentPlace } from './documents.js';
-import { standaloneSchema, type StandaloneSchema } from './json-schema.js';
+import { yielding } from '../process/slices.js';
+import { jsonLengths, standaloneSchema, type StandaloneSchema, type Work } from './json-schema.js';
 
 /** An event type declared by an OpenAPI document. */
 export interface AnnouncedEventType {
@@ -24,6 +25,7 @@ interface Gathering {
   readonly documents: Documents;
   readonly document: Document;
   readonly version: '3.0' | '3.1';
+  readonly work: Work;
   readonly add: (name: string, type: AnnouncedEventType) => void;
 }
 
@@ -48,9 +50,20 @@ export async function extractEventTypes(
 ): Promise<ReadonlyMap<string, AnnouncedEventType>> {
   const documents = new Documents(parse);
   const types = new Map<string, AnnouncedEventType>();
+  const [lengthOf, pause] = [jsonLengths(), yielding()];
   let characters = 0;
   for (const file of files) {
     const document = await documents.open(file);
+    const spend = (more: number) => {
+      characters += more;
+      if (characters <= maxCharacters) return;
+      const reason = `the schemas and examples of its event types, each with what it refers to, have more than ${maxCharacters} characters`;
+      throw new GatewayError('openapi_broken', {
+        file,
+        reason,
+        fix: 'import its webhooks in several parts',
+      });
+    };
     const add = (name: string, type: AnnouncedEventType) => {
       const before = types.get(name);
       if (before)
@@ -60,17 +73,10 @@ export async function extractEventTypes(
           second: type.source,
         });
       types.set(named(name, document), type);
-      if (maxCharacters < Infinity)
-        characters += JSON.stringify([type.schema, type.example]).length;
-      if (characters <= maxCharacters) return;
-      const reason = `the schemas and examples of its event types, each with what it refers to, have more than ${maxCharacters} characters`;
-      throw new GatewayError('openapi_broken', {
-        file,
-        reason,
-        fix: 'import its webhooks in several parts',
-      });
+      spend(lengthOf(type.example));
     };
-    await gather({ documents, document, version: versionOf(document), add });
+    const work = { spend, pause, lengthOf };
+    await gather({ documents, document, version: versionOf(document), work, add });
   }
   return types;
 }
@@ -108,6 +114,7 @@ async function gather(gathering: Gathering): Promise<void> {
     }
   }
   for (const [path, value] of entries(root['paths'])) {
+    await gathering.work.pause();
     const item = await gathering.documents.follow({
       document,
       pointer: `/paths/${escaped(path)}`,
@@ -152,6 +159,7 @@ async function addPathItem(
   place: DocumentPlace,
   gathering: Gathering,
 ): Promise<void> {
+  await gathering.work.pause();
   const item = await gathering.documents.follow(place);
   const operations = operationsOf(item);
   const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);

@@ -26,21 +26,54 @@ const SINGLES = new Set([
  */
 const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nullable', '$id']);
 
+/** Bounds the work for a document, whatever its references multiply. */
+export interface Work {
+  /** Counts characters of JSON before they are copied. Throws if there are too many. */
+  readonly spend: (characters: number) => void;
+  /** Yields to the event loop now and then. */
+  readonly pause: () => Promise<void>;
+  /** Returns the length of a value as JSON, without the backslashes of escapes. */
+  readonly lengthOf: (value: unknown) => number;
+}
+
+/** Returns a function that computes lengths in time linear in the document, however often it asks. */
+export function jsonLengths(): Work['lengthOf'] {
+  const known = new WeakMap<object, number>();
+  return function lengthOf(value) {
+    if (typeof value === 'string') return value.length + 2;
+    if (typeof value !== 'object' || value === null) return String(value).length;
+    let length = known.get(value);
+    if (length !== undefined) return length;
+    length = 2;
+    if (Array.isArray(value)) for (const element of value) length += lengthOf(element) + 1;
+    else
+      for (const name of Object.keys(value))
+        length += name.length + 4 + lengthOf((value as Record<string, unknown>)[name]);
+    known.set(value, length);
+    return length;
+  };
+}
+
 /**
  * Converts a schema to a standalone one. Moves referenced schemas to `$defs`, so that recursive
  * schemas stay recursive.
  * @param version the OpenAPI version; 3.0 uses an older schema dialect
- * @throws GatewayError `openapi_broken` if a reference cannot be resolved
+ * @throws GatewayError `openapi_broken` if a reference cannot be resolved; what `work.spend` throws
  */
 export async function standaloneSchema(
   schema: DocumentPlace,
-  { documents, version }: { documents: Documents; version: '3.0' | '3.1' },
+  {
+    documents,
+    version,
+    work,
+  }: { readonly documents: Documents; readonly version: '3.0' | '3.1'; readonly work: Work },
 ): Promise<StandaloneSchema> {
   const names = new Map<string, string>();
   const waiting: [name: string, place: DocumentPlace][] = [];
   const root = await documents.follow(schema, { alone: true });
-  const own =
-    isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
+  const freeName = freeNames(
+    isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [],
+  );
 
   async function referred(ref: string, from: Document): Promise<string> {
     const place = await documents.refer(ref, from);
@@ -48,7 +81,7 @@ export async function standaloneSchema(
     if (key === keyOf(root)) return '#';
     let name = names.get(key);
     if (name === undefined) {
-      name = freeName(place.pointer, new Set([...own, ...names.values()]));
+      name = freeName(place.pointer);
       names.set(key, name);
       waiting.push([name, place]);
     }
@@ -56,19 +89,26 @@ export async function standaloneSchema(
   }
 
   async function converted(value: unknown, from: Document): Promise<unknown> {
+    await work.pause();
     if (!isObject(value)) return value;
+    work.spend(2);
     const { $ref: ref } = value;
     // In OpenAPI 3.0, siblings of a reference have no effect.
     if (typeof ref === 'string' && version === '3.0') return { $ref: await referred(ref, from) };
     const result: Record<string, unknown> = {};
     for (const [word, it] of Object.entries(value)) {
       if (LEFT_OUT.has(word) || word.startsWith('x-')) continue;
+      work.spend(word.length + 4);
       if (word === '$ref' && typeof it === 'string') result[word] = await referred(it, from);
       else if (MAPS.has(word) && isObject(it))
         result[word] = Object.fromEntries(await each(Object.entries(it), from));
       else if (LISTS.has(word) && Array.isArray(it))
         result[word] = (await each(it.entries(), from)).map(([, schema]) => schema);
-      else result[word] = SINGLES.has(word) ? await converted(it, from) : it;
+      else if (SINGLES.has(word)) result[word] = await converted(it, from);
+      else {
+        work.spend(work.lengthOf(it));
+        result[word] = it;
+      }
     }
     if ('example' in value && !('examples' in value)) result['examples'] = [value['example']];
     return version === '3.0' ? modernised(result, value['nullable'] === true) : result;
@@ -80,14 +120,17 @@ export async function standaloneSchema(
     from: Document,
   ): Promise<(readonly [Key, unknown])[]> {
     const list: (readonly [Key, unknown])[] = [];
-    for (const [key, it] of schemas) list.push([key, await converted(it, from)]);
+    for (const [key, it] of schemas) {
+      work.spend(typeof key === 'string' ? key.length + 4 : 1);
+      list.push([key, await converted(it, from)]);
+    }
     return list;
   }
 
   const whole = await converted(root.value, root.document);
   const defs: Record<string, unknown> = {};
-  for (let next = waiting.shift(); next; next = waiting.shift())
-    defs[next[0]] = await converted(next[1].value, next[1].document);
+  // Grows while it is read.
+  for (const [name, { value, document }] of waiting) defs[name] = await converted(value, document);
   const { $schema: _, ...words } = isObject(whole) ? whole : whole === false ? { not: {} } : {};
   const before = isObject(words['$defs']) ? words['$defs'] : {};
   return {
@@ -137,9 +180,20 @@ function keyOf({ document, pointer }: DocumentPlace): string {
   return `${document.address}#${pointer}`;
 }
 
-function freeName(pointer: string, taken: ReadonlySet<string>): string {
-  const plain = (pointer.split('/').at(-1) || 'schema').replaceAll(/[^A-Za-z0-9._-]/g, '_');
-  let name = plain;
-  for (let n = 2; taken.has(name); n++) name = `${plain}_${n}`;
-  return name;
+/** Returns a function that names schemas by their pointers, each time with a name not yet taken. */
+function freeNames(own: readonly string[]): (pointer: string) => string {
+  const taken = new Set(own);
+  const counts = new Map<string, number>();
+  return (pointer) => {
+    const last = pointer.slice(pointer.lastIndexOf('/') + 1) || 'schema';
+    const plain = last.replaceAll(/[^A-Za-z0-9._-]/g, '_');
+    let name;
+    do {
+      const count = (counts.get(plain) ?? 0) + 1;
+      counts.set(plain, count);
+      name = count === 1 ? plain : `${plain}_${count}`;
+    } while (taken.has(name));
+    taken.add(name);
+    return name;
+  };
 }

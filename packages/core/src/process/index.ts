@@ -13,5 +13,5 @@ export { Lifecycle, untilSignal } from './lifecycle.js';
 export { LoopShares, SHARES_LOOK_MS } from './loop-shares.js';
 export { ProjectPace, workOfEvents } from './project-pace.js';
 export { ProjectTurns } from './project-turns.js';
-export { inSlices } from './slices.js';
+export { inSlices, yielding } from './slices.js';
 export { VERSION } from './version.js';

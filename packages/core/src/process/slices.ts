@@ -4,6 +4,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 export const SLICE_MS = 2;
 
 /**
+ * Returns a function for long asynchronous work to await often: it yields to the event loop if 2 ms
+ * have passed since it last did.
+ */
+export function yielding(): () => Promise<void> {
+  let sinceMs = performance.now();
+  return async () => {
+    if (performance.now() - sinceMs < SLICE_MS) return;
+    await nextTurn();
+    sinceMs = performance.now();
+  };
+}
+
+/**
  * Runs a generator, and yields to the event loop at the first `yield` after every 2 ms. The
  * generator should yield at least every millisecond. Settles like the generator.
  * @param onSlice receives the duration of each slice in milliseconds

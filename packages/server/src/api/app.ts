@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import { Router, type RouterContext } from '@koa/router';
+import type { TSchema } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { metricsResponse } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
@@ -366,12 +367,13 @@ function location(
 function bodyValidation({
   body: schema,
   raw,
+  each,
 }: Route): (
   bytes: Buffer | undefined,
   rewrite: (body: unknown) => readonly string[],
 ) => Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] } {
   if (!schema) return () => ({ body: undefined, raw: '', ignored: [] });
-  const validate = bodyValidator(schema);
+  const validate = bodyValidator(each === undefined ? schema : withAnyElements(schema, each));
   return (bytes, rewrite) => {
     const { value, text } = parseBody(bytes!);
     const rewritten = rewrite(value);
@@ -382,4 +384,10 @@ function bodyValidation({
     );
     return { body: value, ignored, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };
+}
+
+/** Returns the schema of an object without the schema of the elements of its list `name`. */
+function withAnyElements(schema: TSchema, name: string): TSchema {
+  const { [name]: list, ...others } = schema['properties'] as Readonly<Record<string, TSchema>>;
+  return { ...schema, properties: { ...others, [name]: { ...list!, items: {} } } };
 }

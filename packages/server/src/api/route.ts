@@ -135,6 +135,8 @@ interface Options {
   readonly body?: TSchema;
   /** The body property whose text is preserved byte for byte. */
   readonly raw?: string;
+  /** The list in the body whose elements the route validates, so that it can answer each. */
+  readonly each?: string;
   /** True if the body contains a message, whose size `ingest.max_message_bytes` limits. */
   readonly carriesMessage?: true;
   /**

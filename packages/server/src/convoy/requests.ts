@@ -1,4 +1,4 @@
-import { isObject, own } from '@gateway/core/json';
+import { isObject, isTooDeep, own } from '@gateway/core/json';
 import { pageQuery } from '../http/list-query.js';
 
 type Members = Record<string, unknown>;
@@ -254,6 +254,7 @@ function removeUndefined(value: Members): void {
 }
 
 function parsed(text: string): unknown {
+  if (isTooDeep(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

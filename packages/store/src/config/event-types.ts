@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
@@ -196,8 +195,8 @@ export function importEventTypes(
       } else if (
         before.description === description &&
         (before.deprecated_at !== null) === deprecated &&
-        isDeepStrictEqual(before.json_schema, JSON.parse(JSON.stringify(given.schema))) &&
-        isDeepStrictEqual(before.example, JSON.parse(JSON.stringify(example)))
+        jsonOf(before.json_schema) === columns.json_schema &&
+        jsonOf(before.example) === columns.example
       ) {
         results.push({ name, result: 'unchanged' });
       } else {

@@ -444,6 +444,31 @@ events('of a batch the valid events are created, and the others say what is wron
   assert.is((await find(content[8].uid)).event_type, 'a');
 });
 
+events('of a batch with malformed elements the well-formed are created', async () => {
+  const plain = { event_type: 'a', data: {} };
+  const given: [element: unknown, mistake: string][] = [
+    [{ ...plain, data: 5 }, '.data must be an object'],
+    [{ ...plain, event_type: '' }, '.event_type must not be empty'],
+    [{ ...plain, tpye: 'a' }, '.tpye is not a field here'],
+    [{ data: {} }, '.event_type is missing'],
+    [{ ...plain, custom_headers: { a: 1 } }, '.custom_headers.a must be a string'],
+    [{ ...plain, endpoint_id: 'x' }, '.endpoint_id must be an id: a UUID in lower case'],
+    [{ ...plain, idempotency_key: '' }, '.idempotency_key must not be empty'],
+    [null, ' must be an object'],
+    [[plain], ' must be an object'],
+    ['plain', ' must be an object'],
+  ];
+  const elements = [plain, ...given.map(([element]) => element), plain];
+  const { status, body, text } = await create({ events: elements }, '/batch');
+  assert.is(status, 200, text);
+  const { content, ...counts } = body.data;
+  assert.equal(counts, { created: 2, duplicates: 0, rejected: given.length });
+  for (const [k, [, mistake]] of given.entries()) {
+    const [{ field, sentence }] = content[k + 1].errors;
+    assert.is(`${field} ${sentence}`.slice(0, 200), `events.${k + 1}${mistake}`);
+  }
+});
+
 events(
   'a batch without a valid event, of a wrong shape or of too many events creates nothing',
   async () => {
@@ -456,7 +481,7 @@ events(
         [{ ...plain, owner_id: 'nobody' }],
         'events.0.owner_id does not own an endpoint of this project',
       ],
-      [[plain, { event_type: 'a' }], 'events.1.data is missing'],
+      [[{ event_type: 'a' }], 'events.0.data is missing'],
       [[], 'events must not be empty'],
       [Array.from({ length: 1001 }, () => plain), 'events must have at most 1000 elements'],
     ] as const) {

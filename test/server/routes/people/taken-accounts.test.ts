@@ -256,33 +256,30 @@ taken(
   },
 );
 
-taken(
-  'a reset link ends all that was made for an unproven address, and only once',
-  async () => {
-    const email = 'forgot@example.com';
-    const { works, userId } = await prepare(email);
-    const pending = await insertInvitation(api.db.knex, {
-      invitedBy: userId,
-      organisationId: mallory.organisation.id,
-      email: 'accomplice@example.net',
-      role: 'owner',
-      expiresAt: new Date(Date.now() + 3_600_000),
-    });
-    const reset = async (password: string) => {
-      const { token } = await insertPasswordReset(api.db.knex, userId);
-      return api.call('POST', '/api/v1/auth/reset-password', { token, password }, anonymous);
-    };
-    const answer = await reset('a password of the owner');
-    assert.is(answer.status, 200, answer.text);
-    assert.equal(await works(), [401, 401, false]);
-    const body = { token: pending.token, password: PASSWORD };
-    const accepted = await api.call('POST', '/api/v1/auth/accept-invitation', body, anonymous);
-    assert.is(accepted.body.code, 'invitation_invalid');
-    const { key } = await insertApiKey(api.db.knex, { type: 'personal', name: 'own', userId });
-    assert.is((await reset('a password forgotten again')).status, 200);
-    assert.is((await api.call('GET', '/projects', undefined, { key })).status, 200, 'kept');
-  },
-);
+taken('a reset link ends all that was made for an unproven address, and only once', async () => {
+  const email = 'forgot@example.com';
+  const { works, userId } = await prepare(email);
+  const pending = await insertInvitation(api.db.knex, {
+    invitedBy: userId,
+    organisationId: mallory.organisation.id,
+    email: 'accomplice@example.net',
+    role: 'owner',
+    expiresAt: new Date(Date.now() + 3_600_000),
+  });
+  const reset = async (password: string) => {
+    const { token } = await insertPasswordReset(api.db.knex, userId);
+    return api.call('POST', '/api/v1/auth/reset-password', { token, password }, anonymous);
+  };
+  const answer = await reset('a password of the owner');
+  assert.is(answer.status, 200, answer.text);
+  assert.equal(await works(), [401, 401, false]);
+  const body = { token: pending.token, password: PASSWORD };
+  const accepted = await api.call('POST', '/api/v1/auth/accept-invitation', body, anonymous);
+  assert.is(accepted.body.code, 'invitation_invalid');
+  const { key } = await insertApiKey(api.db.knex, { type: 'personal', name: 'own', userId });
+  assert.is((await reset('a password forgotten again')).status, 200);
+  assert.is((await api.call('GET', '/projects', undefined, { key })).status, 200, 'kept');
+});
 
 taken('a reset link made before the owner of the address came opens nothing', async () => {
   const { userId } = await prepare('early@example.com');
@@ -301,10 +298,7 @@ taken('an invitation does not tell whether its address has an account', async ()
   };
   const [known, unknown] = [await shown(api.owner.user.email), await shown('no@example.com')];
   assert.equal(Object.keys(known), Object.keys(unknown));
-  assert.equal(
-    { ...known, email: '', expires_at: '' },
-    { ...unknown, email: '', expires_at: '' },
-  );
+  assert.equal({ ...known, email: '', expires_at: '' }, { ...unknown, email: '', expires_at: '' });
 });
 
 taken('an address that the provider has not verified takes nothing over', async () => {

@@ -13,7 +13,7 @@ import { idempotencyKeyOf } from '../../api/idempotency.js';
 import { measureIngest } from '../../api/measure.js';
 import { unstorableStrings } from '../../http/body.js';
 import type { ApiAnswer } from '../../http/response.js';
-import { assertValid, invalid } from '../../http/schema.js';
+import { assertValid, invalid, type Validator } from '../../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
 /** The type of test events. Projects need not define it. */
@@ -102,9 +102,11 @@ type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id
 /**
  * Creates several events and returns an outcome for each. Throws `invalid_request` if all were
  * rejected.
+ * @param validate finds the problems of one event, whose type is unproven until then
  */
 export async function createEvents(
   call: ProjectCall<{ readonly events: readonly BatchEvent[] }>,
+  validate: Validator,
 ): Promise<ApiAnswer> {
   if (call.headers['idempotency-key'] !== undefined)
     throw invalid(
@@ -114,9 +116,10 @@ export async function createEvents(
   const texts = rawJsonElements(call.raw);
   const results = await Promise.all(
     call.body.events.map(async (event, k) => {
-      const { endpoint_id: endpointId = null, owner_id: ownerId = null } = event;
       const place = `events.${k}`;
       try {
+        assertValid(validate(event));
+        const { endpoint_id: endpointId = null, owner_id: ownerId = null } = event;
         if (endpointId !== null && ownerId !== null)
           throw invalid('owner_id', 'cannot be combined with endpoint_id: give one of them');
         assertValid(unstorableStrings(texts[k]!, { ...event, data: null }));
@@ -134,7 +137,7 @@ export async function createEvents(
         if (!isGatewayError(error, 'invalid_request')) throw error;
         return {
           errors: error.details.problems.map(({ field, sentence }) => ({
-            field: `${place}.${field}`,
+            field: field === 'body' ? place : `${place}.${field}`,
             sentence,
           })),
         };

@@ -28,6 +28,7 @@ import {
 } from '../../http/list-query.js';
 import { RawJson } from '../../http/response.js';
 import {
+  bodyValidator,
   Id,
   named,
   nullable,
@@ -74,10 +75,12 @@ const CreatedEvent = named(
     }),
   }),
 );
+const BatchEvent = object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) });
+const validateEvent = bodyValidator(BatchEvent);
 const BatchEvents = named(
   'NewEvents',
   object({
-    events: Type.Array(object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) }), {
+    events: Type.Array(BatchEvent, {
       minItems: 1,
       maxItems: BATCH_MAX,
     }),
@@ -251,12 +254,13 @@ export const eventRoutes: readonly Route[] = [
       isAudited: false,
       body: BatchEvents,
       raw: 'events',
+      each: 'events',
       carriesMessage: true,
       isGrouped: true,
       data: CreatedEvents,
       name: 'createBatch',
     },
-    createEvents,
+    (call) => createEvents(call, validateEvent),
   ),
   listRoute(
     '/events',
