@@ -13,7 +13,7 @@ import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';
 import { bothPlanes, type Database, type Replicas } from '@gateway/store/postgres';
 import type { AppContext } from './api/route.js';
-import { requestShares } from './api/shares.js';
+import { longReads, requestShares } from './api/shares.js';
 import type { Billing } from './billing.js';
 import { addressReader } from './auth/client-address.js';
 import { startKeyUse } from './auth/key-use.js';
@@ -85,6 +85,7 @@ export function openContext(
       timeoutSeconds: config.server.http.body_timeout_seconds,
     }),
     takeShare: requestShares(config.server.project_concurrency),
+    longReads: longReads(config.database.max_open_connections),
     keyUse,
     sessions: sessionCookies({
       isHttps: links.isHttps,
@@ -121,7 +122,14 @@ function kvUsers(
   },
 ): Pick<
   AppContext,
-  'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'resets' | 'logins'
+  | 'records'
+  | 'limit'
+  | 'portalLimit'
+  | 'tests'
+  | 'functionTests'
+  | 'endpointTests'
+  | 'resets'
+  | 'logins'
 > {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
@@ -154,6 +162,12 @@ function kvUsers(
       burst: TESTS_AT_ONCE,
       kv: kvFor(limiter),
       code: 'too_many_function_tests',
+    }),
+    endpointTests: requestLimit({
+      ratePerSecond: 1,
+      burst: TESTS_AT_ONCE,
+      kv: kvFor(limiter),
+      code: 'too_many_test_events',
     }),
     resets: requestLimit({
       ratePerSecond: RESETS_PER_SECOND,

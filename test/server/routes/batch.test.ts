@@ -46,6 +46,28 @@ async function counted(projectId: string): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
 }
 
+batch('a batch for the endpoint of another project does not touch its breaker', async () => {
+  const [mine, theirs] = [await makeProject(api), await makeProject(api)];
+  const { id: endpointId } = await makeEndpoint(api.db, theirs.id);
+  const times = { since_ms: now, until_ms: now + 600_000, forget_ms: now + 900_000 };
+  const counts = { requests: 9, failures: 9, trips: 1 };
+  const record = { project_id: theirs.id, state: 'open', ...counts, ...times };
+  const to = encodeValue('breaker', record);
+  await api.kv.map('breakers').change([{ field: endpointId, from: undefined, to }]);
+  const retry = ({ path, key }: typeof mine) =>
+    api.call(
+      'POST',
+      `${path}/eventdeliveries/batchretry?${since(1)}&endpointId=${endpointId}`,
+      undefined,
+      { key },
+    );
+  const stored = async () => (await api.kv.map('breakers').some([endpointId])).entries;
+  assert.is((await retry(mine)).status, 200);
+  assert.is((await stored()).get(endpointId), to);
+  assert.is((await retry(theirs)).status, 200);
+  assert.is.not((await stored()).get(endpointId), to);
+});
+
 batch(
   'an event is replayed: it is pending again, signalled, and no longer counted as finished',
   async () => {

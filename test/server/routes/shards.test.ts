@@ -4,7 +4,7 @@ import { newId } from '#core/events/ids';
 import { registerAgent } from '#store/deliveries/agents';
 import { openUrl } from '../../store/migrated.js';
 import { database } from '../../support/database.js';
-import { makeProject, startApi, type Api } from '../api.js';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
 
 const shards = suite('server/routes/shards');
 
@@ -96,7 +96,12 @@ shards(
   'the address of a shard is changed, part by part, and only to where its tables are',
   async () => {
     const changed = (address: object) => api.call('PUT', '/shards/big', { address });
-    assert.is((await changed({ port: 1 })).body.code, 'shard_unusable');
+    assert.is((await changed({ port: 1, password: 'secret' })).body.code, 'shard_unusable');
+    for (const moved of [{ port: 1 }, { host: '127.0.0.2' }, { options: 'sslmode=disable' }])
+      assert.match(
+        mistakes(await changed(moved)).join(),
+        'address.password is not sent to another',
+      );
     assert.is((await changed({ database: 'postgres' })).body.code, 'conflict');
     assert.is(
       (await api.call('PUT', '/shards/default', { address: { port } })).body.code,
@@ -111,9 +116,35 @@ shards(
       `select password from shards where name = 'big'`,
     );
     assert.match(row!.password, 'sealed:');
-    await changed({ host });
+    assert.is((await changed({ host, password: 'secret' })).status, 200);
   },
 );
+
+shards('wrong options of a connection are refused, with their place', async () => {
+  const { length } = await listed();
+  for (const [options, mistake] of [
+    ['0', /address\.options must be a list of <name>=<value>/],
+    ['sslmode=on', /address\.options has sslmode of "on"/],
+    ['a=%', /address\.options holds a "%"/],
+  ] as const) {
+    const added = { ...big, name: 'odd', address: { ...big.address, options } };
+    for (const answer of [
+      await api.call('POST', '/shards', added),
+      await api.call('PUT', '/shards/big', { address: { options, password: 'secret' } }),
+    ]) {
+      assert.is(answer.status, 422, answer.text);
+      assert.match(mistakes(answer).join(), mistake);
+    }
+  }
+  const options = 'sslmode=verify-full&sslrootcert=/nowhere';
+  const address = { ...big.address, options };
+  for (const answer of [
+    await api.call('POST', '/shards', { ...big, name: 'odd', address }),
+    await api.call('PUT', '/shards/big', { address: { options, password: 'secret' } }),
+  ])
+    assert.equal([answer.status, answer.body.code], [409, 'shard_unusable']);
+  assert.is((await listed()).length, length);
+});
 
 shards('a project is moved, and its former shard still counts it', async () => {
   const { uid, shard } = (await api.call('POST', '/projects', { name: 'moved' })).body.data;

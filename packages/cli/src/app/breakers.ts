@@ -13,7 +13,7 @@ const LISTED = 20;
 export async function probeBreaker(config: Config, endpointId: string): Promise<number> {
   if (config.kv.type === 'in-memory') return 0;
   const { hastenProbe } = await import('@gateway/store/kv');
-  return withKv(config, (kv) => hastenProbe(kv, endpointId)).catch(() => 0);
+  return withKv(config, (kv) => hastenProbe(kv, { endpointId })).catch(() => 0);
 }
 
 /**
@@ -31,6 +31,7 @@ export async function findBehindBreakers(
   if (due.every(({ deliveries }) => deliveries === 0)) return [];
   if (config.kv.type === 'in-memory') return null;
   const { behindBreakers, breakerView, readBreakers } = await import('@gateway/store/kv');
+  const endpointIds = due.map(({ endpoint_id: id }) => id);
   const queued = due.map(
     ({ endpoint_id: endpointId, endpoint_name: endpointName, deliveries: count }) => ({
       endpointId,
@@ -38,7 +39,9 @@ export async function findBehindBreakers(
       count,
     }),
   );
-  const records = await withKv(config, readBreakers).catch(() => undefined);
+  const records = await withKv(config, (kv) => readBreakers(kv, { endpointIds })).catch(
+    () => undefined,
+  );
   return records ? behindBreakers(queued, (id) => breakerView(records.get(id))) : null;
 }
 

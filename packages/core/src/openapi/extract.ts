@@ -3,7 +3,12 @@ import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';
 import { Documents, type Document, type ParseFile, type DocumentPlace } from './documents.js';
 import { yielding } from '../process/slices.js';
-import { jsonLengths, standaloneSchema, type StandaloneSchema, type Work } from './json-schema.js';
+import {
+  jsonLengths,
+  standaloneSchema,
+  type StandaloneSchema,
+  type ConversionWork,
+} from './json-schema.js';
 
 /** An event type declared by an OpenAPI document. */
 export interface AnnouncedEventType {
@@ -25,7 +30,7 @@ interface Gathering {
   readonly documents: Documents;
   readonly document: Document;
   readonly version: '3.0' | '3.1';
-  readonly work: Work;
+  readonly work: ConversionWork;
   readonly add: (name: string, type: AnnouncedEventType) => void;
 }
 

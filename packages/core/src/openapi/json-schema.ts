@@ -27,7 +27,7 @@ const SINGLES = new Set([
 const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nullable', '$id']);
 
 /** Bounds the work for a document, whatever its references multiply. */
-export interface Work {
+export interface ConversionWork {
   /** Counts characters of JSON before they are copied. Throws if there are too many. */
   readonly spend: (characters: number) => void;
   /** Yields to the event loop now and then. */
@@ -37,7 +37,7 @@ export interface Work {
 }
 
 /** Returns a function that computes lengths in time linear in the document, however often it asks. */
-export function jsonLengths(): Work['lengthOf'] {
+export function jsonLengths(): ConversionWork['lengthOf'] {
   const known = new WeakMap<object, number>();
   return function lengthOf(value) {
     if (typeof value === 'string') return value.length + 2;
@@ -66,7 +66,11 @@ export async function standaloneSchema(
     documents,
     version,
     work,
-  }: { readonly documents: Documents; readonly version: '3.0' | '3.1'; readonly work: Work },
+  }: {
+    readonly documents: Documents;
+    readonly version: '3.0' | '3.1';
+    readonly work: ConversionWork;
+  },
 ): Promise<StandaloneSchema> {
   const names = new Map<string, string>();
   const waiting: [name: string, place: DocumentPlace][] = [];

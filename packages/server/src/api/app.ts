@@ -292,7 +292,8 @@ function mount(
           raw,
           ...served,
         };
-        const change = () => (audited ? audited(call) : route.run(call));
+        const work = () => (audited ? audited(call) : route.run(call));
+        const change = route.isLong ? () => context.longReads(owner, work) : work;
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, {

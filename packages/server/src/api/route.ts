@@ -25,7 +25,7 @@ import type { Caller, ProcessCredentials } from '../auth/process-credentials.js'
 import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
 import type { SessionCookies } from '../auth/session-cookie.js';
-import type { TakeShare } from './shares.js';
+import type { LongReads, TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
@@ -49,6 +49,8 @@ export interface ServerContext {
   readonly tests: RequestLimit;
   readonly functionTests: RequestLimit;
   readonly resets: RequestLimit;
+  readonly endpointTests: RequestLimit;
+  readonly longReads: LongReads;
   readonly functions: Functions;
   readonly logins: LoginGuard;
   readonly sessions: SessionCookies;
@@ -135,6 +137,8 @@ interface Options {
   readonly body?: TSchema;
   /** The body property whose text is preserved byte for byte. */
   readonly raw?: string;
+  /** True if the route may work for seconds; see `longReads`. */
+  readonly isLong?: true;
   /** The list in the body whose elements the route validates, so that it can answer each. */
   readonly each?: string;
   /** True if the body contains a message, whose size `ingest.max_message_bytes` limits. */

@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { ProjectTurns } from '@gateway/core/process';
+import { ProjectTurns, withTimeout } from '@gateway/core/process';
 
 /** Waiting requests allowed per running one. Only clients that do not await responses exceed it. */
 const WAITING_FACTOR = 100;
@@ -45,5 +45,48 @@ export function requestShares(most: number): TakeShare {
         retryAfterSeconds: 1,
       });
     return turns.take(owner);
+  };
+}
+
+const READS_WAITING_MAX = 5;
+/** The longest wait for a turn: the route must respond before its own time limit. */
+const READ_WAIT_MS = 10_000;
+
+/**
+ * Runs work that reads for seconds, such as a search or a batch. Throws `too_many_searches` if too
+ * much of the owner, a project or its portal links, waits, or its turn does not come in time.
+ */
+export type LongReads = <Result>(owner: string, work: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * Returns a function that runs the long work of an owner one at a time, and that of all owners on
+ * a quarter of the connections, so that other requests find one.
+ */
+export function longReads(connections: number): LongReads {
+  const most = Math.max(1, Math.floor(connections / 4));
+  const [own, all] = [new ProjectTurns(), new ProjectTurns(most)];
+  const taken = async (turns: ProjectTurns, owner: string, busy: () => GatewayError) => {
+    const turn = turns.take(owner);
+    return withTimeout(turn, READ_WAIT_MS).catch(() => {
+      void turn.then((release) => release());
+      throw busy();
+    });
+  };
+  return async (owner, work) => {
+    const waiting = own.waitingOf(owner);
+    const busy = () =>
+      new GatewayError('too_many_searches', {
+        waiting,
+        most,
+        retryAfterSeconds: Math.max(1, waiting),
+      });
+    if (waiting >= READS_WAITING_MAX) throw busy();
+    const release = await taken(own, owner, busy);
+    try {
+      const releaseOfAll = await taken(all, '', busy);
+      return await work().finally(releaseOfAll);
+    } finally {
+      release();
+    }
   };
 }

@@ -30,6 +30,7 @@ interface RequestLimitOptions {
     | 'too_many_portal_requests'
     | 'too_many_tests'
     | 'too_many_function_tests'
+    | 'too_many_test_events'
     | 'too_many_resets';
 }
 

@@ -100,13 +100,15 @@ async function openBreakers({
   kv,
   project,
 }: Parts): Promise<ReadonlyMap<string, BreakerView> | undefined> {
-  const records = kv && (await withTimeout(readBreakers(kv), READ_MS).catch(() => undefined));
+  const records =
+    kv &&
+    (await withTimeout(readBreakers(kv, { projectId: project.id }), READ_MS).catch(
+      () => undefined,
+    ));
   if (!records) return undefined;
   return new Map(
     [...records].flatMap(([id, record]) =>
-      record.project_id === project.id && record.state !== 'closed'
-        ? [[id, breakerView(record)] as const]
-        : [],
+      record.state !== 'closed' ? [[id, breakerView(record)] as const] : [],
     ),
   );
 }

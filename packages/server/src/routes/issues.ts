@@ -83,7 +83,7 @@ export const issueRoutes: readonly Route[] = [
   projectRoute(
     'POST /issues/:id/retry',
     'Sends the deliveries to the endpoint of an issue that failed or wait since it was first seen. One delivery probes an open circuit breaker. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
-    { query: object(stepQuery), data: Retry, name: 'retry', isAudited: false },
+    { query: object(stepQuery), data: Retry, isLong: true, name: 'retry', isAudited: false },
     async (call) => {
       const { project, query } = call;
       const { endpoint_id: endpointId, first_seen_at: changedSince } = found(

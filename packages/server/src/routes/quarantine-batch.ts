@@ -17,7 +17,7 @@ import { batchQuery, Next, WORK_MS } from '../http/batch.js';
 import { requireQuarantined } from './quarantine.js';
 
 /** The number of messages replayed concurrently, each on its own connection. */
-const AT_ONCE = 4;
+const AT_ONCE = 2;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
 const Replay = named(
@@ -97,7 +97,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
   projectRoute(
     'POST /quarantine/batchreplay',
     'Replays the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
-    { query: BatchQuery, data: BatchReplay, name: 'batchReplay' },
+    { query: BatchQuery, data: BatchReplay, name: 'batchReplay', isLong: true },
     async (call) => {
       const dryRun = call.query.dry_run === true;
       const data = {
@@ -140,7 +140,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
   projectRoute(
     'POST /quarantine/batchdiscard',
     'Discards the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
-    { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard' },
+    { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard', isLong: true },
     async (call) => {
       const { project, query } = call;
       const dryRun = query.dry_run === true;

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { parseDatabaseOptions } from '@gateway/core/config';
 import {
   addShard,
   drainShard,
@@ -7,9 +8,19 @@ import {
   removeShard,
   requireShard,
   setShard,
+  type ShardAddress,
 } from '@gateway/store/shards';
 import { accountRoute, type AccountCall, type Route } from '../api/route.js';
-import { integer, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
+import {
+  integer,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+} from '../http/schema.js';
 
 const PORT = 5432;
 
@@ -94,12 +105,33 @@ const ChangedShard = named(
         optional({ ...PLACE, port: integer(1, 65_535, 'Port of the database.'), ...CONNECTION }),
         {
           description:
-            'The parts that change, such as a new password. The tables of the shard must be there.',
+            'The parts that change, such as a new password. The tables of the shard must be there. Another host, port or options need the password again.',
         },
       ),
     }),
   ),
 );
+
+/** Throws `invalid_request` for options that libpq does not know. */
+function assertOptions(text: string | null | undefined): void {
+  const parsed = parseDatabaseOptions(text ?? '');
+  if ('wrong' in parsed) throw invalid('address.options', parsed.wrong + (parsed.hint ?? ''));
+}
+
+/**
+ * Throws `invalid_request` if the stored password would be sent to another address, or without the
+ * TLS of before.
+ */
+function assertSameAddress(given: Partial<ShardAddress>, stored: ShardAddress | null): void {
+  const moved = (['host', 'port', 'options'] as const).find(
+    (it) => given[it] !== undefined && given[it] !== stored?.[it],
+  );
+  if (moved && stored?.password && given.password === undefined)
+    throw invalid(
+      'address.password',
+      `is not sent to another address: ${moved} changes; give it again`,
+    );
+}
 
 type ShardCall = Pick<AccountCall, 'database' | 'shards'>;
 
@@ -134,6 +166,7 @@ export const shardRoutes: readonly Route[] = [
       const { body, config, database, sealer } = call;
       const { name, address, schema = null } = body;
       const { port = PORT, password = null, options = null } = address ?? {};
+      assertOptions(options);
       const given = {
         name,
         schema,
@@ -151,8 +184,11 @@ export const shardRoutes: readonly Route[] = [
       const name = call.params['name']!;
       const { body, config, database, sealer } = call;
       const { is_draining: isDraining, address } = body;
-      if (address)
+      if (address) {
+        assertOptions(address.options);
+        assertSameAddress(address, (await requireShard(database.pool, name)).address);
         await setShard(database, name, address, { settings: config.database, ...sealer });
+      }
       if (isDraining !== undefined) await drainShard(database, name, isDraining);
       return { message: 'shard updated', data: await stateOf(call, name) };
     },

@@ -24,15 +24,28 @@ export interface BreakerRecord {
   readonly by?: string;
 }
 
+/** Selects breakers: those of some endpoints, of a project, or all. */
+export type BreakersOf =
+  | { readonly endpointIds: readonly string[] }
+  | { readonly projectId: string }
+  | Record<never, never>;
+
 /**
- * Returns the circuit breaker records, keyed by endpoint id. Without a record, a breaker is closed.
- * Rejects if KV is down.
+ * Returns circuit breaker records, keyed by endpoint id. Without a record, a breaker is closed.
+ * Those of a project or all cost as much as there are breakers in all projects. Rejects if KV is
+ * down.
  */
-export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
-  const { entries } = await kv.map('breakers').all();
+export async function readBreakers(
+  kv: Kv,
+  of: BreakersOf = {},
+): Promise<ReadonlyMap<string, BreakerRecord>> {
+  const map = kv.map('breakers');
+  const { entries } = await ('endpointIds' in of ? map.some(of.endpointIds) : map.all());
   return new Map(
     [...entries].flatMap(([endpointId, text]) => {
+      if ('projectId' in of && !text.includes(of.projectId)) return [];
       const record = decodeValue<BreakerRecord>('breaker', text);
+      if ('projectId' in of && record?.project_id !== of.projectId) return [];
       return record ? [[endpointId, record]] : [];
     }),
   );
@@ -99,16 +112,21 @@ const NOTICED_MS = 1_500;
 
 /**
  * Makes an open breaker due for its probe now. Returns the time after which all agents know, until
- * when they postpone what is due, or 0 if the breaker is not open. Rejects if KV is down.
+ * when they postpone what is due, or 0 if the breaker is not open or the endpoint belongs to another
+ * project. Rejects if KV is down.
  */
-export async function hastenProbe(kv: Kv, endpointId: string): Promise<number> {
+export async function hastenProbe(
+  kv: Kv,
+  { projectId, endpointId }: { readonly projectId?: string; readonly endpointId: string },
+): Promise<number> {
   const map = kv.map('breakers');
   for (;;) {
-    const { entries, nowMs } = await map.all();
+    const { entries, nowMs, size } = await map.some([endpointId]);
     const text = entries.get(endpointId);
     const record = decodeValue<BreakerRecord>('breaker', text);
     if (record?.state !== 'open') return 0;
-    const noticedMs = NOTICED_MS + entries.size;
+    if (projectId !== undefined && record.project_id !== projectId) return 0;
+    const noticedMs = NOTICED_MS + size;
     if (record.until_ms <= nowMs) return noticedMs;
     const to = encodeValue('breaker', { ...record, until_ms: nowMs });
     const [done] = await map.change([{ field: endpointId, from: text, to }]);
@@ -123,7 +141,7 @@ export async function hastenProbe(kv: Kv, endpointId: string): Promise<number> {
 export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
   const map = kv.map('breakers');
   for (;;) {
-    const { entries } = await map.all();
+    const { entries } = await map.some([endpointId]);
     const text = entries.get(endpointId);
     if (text === undefined) return false;
     const [done] = await map.change([{ field: endpointId, from: text, to: undefined }]);

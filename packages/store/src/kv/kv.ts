@@ -61,6 +61,12 @@ export interface SharedMap {
    * Returns all entries, and KV's time in epoch milliseconds, for comparison with times in entries.
    */
   all(): Promise<{ readonly nowMs: number; readonly entries: ReadonlyMap<string, string> }>;
+  /** As `all`, but only the entries of some fields, and how many there are in all. */
+  some(fields: readonly string[]): Promise<{
+    readonly nowMs: number;
+    readonly entries: ReadonlyMap<string, string>;
+    readonly size: number;
+  }>;
   change(changes: readonly MapChange[]): Promise<boolean[]>;
 }
 

@@ -93,6 +93,11 @@ function memoryMap(): SharedMap {
   const map = new Map<string, string>();
   return {
     all: async () => ({ nowMs: Date.now(), entries: new Map(map) }),
+    some: async (fields) => ({
+      nowMs: Date.now(),
+      entries: new Map(fields.flatMap((it) => (map.has(it) ? [[it, map.get(it)!]] : []))),
+      size: map.size,
+    }),
     change: async (changes) =>
       changes.map(({ field, from, to }) => {
         if (map.get(field) !== from) return false;

@@ -33,6 +33,13 @@ const READ_MAP = `
 local time = redis.call('time')
 return { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), redis.call('hgetall', KEYS[1]) }`;
 
+/* Some entries of a map, the number of all, and the time in ms. KEYS[1] hash; ARGV fields. */
+const READ_SOME = `
+local time = redis.call('time')
+local texts = {}
+for k = 1, #ARGV do texts[k] = redis.call('hget', KEYS[1], ARGV[k]) end
+return { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), redis.call('hlen', KEYS[1]), texts }`;
+
 /*
  * Compare-and-set of entries. A text is sent with a leading =, no entry as the empty string.
  * KEYS[1] hash; ARGV field, from, to, and so on. Returns 1 for each applied change, else 0.
@@ -225,6 +232,16 @@ function redisMap(redis: Redis, key: string): SharedMap {
       const entries = new Map<string, string>();
       for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
       return { nowMs, entries };
+    },
+    async some(fields) {
+      const reading = redis.eval(READ_SOME, 1, key, ...fields);
+      const [nowMs, size, texts] = (await answered(redis, reading)) as [
+        number,
+        number,
+        (string | null)[],
+      ];
+      const entries = texts.flatMap((it, k) => (it === null ? [] : [[fields[k]!, it] as const]));
+      return { nowMs, size, entries: new Map(entries) };
     },
     async change(changes) {
       const made: number[] = [];

@@ -41,7 +41,8 @@ export function explainShardError(
 ): Error {
   const explained = explainDatabaseError(error, settings);
   if (name === DEFAULT_SHARD) return explained;
-  if (!isGatewayError(explained) || !explained.code.startsWith('database_')) return explained;
+  if (!isGatewayError(explained) || !/^(database_|tls_file$)/.test(explained.code))
+    return explained;
   return new GatewayError('shard_unusable', { name, reason: explained.message }, { cause: error });
 }
 

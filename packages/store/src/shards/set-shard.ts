@@ -35,14 +35,15 @@ export async function setShard(
       address.password = options.seal(changed.password, ['shards', name, 'password']);
     requireOneHost(address.host);
     const settings = shardSettings({ name, address }, options);
-    const database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(place) });
+    let database: Database | undefined;
     try {
+      database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(place) });
       await requireTables(database, await listShards(client), { name, settings });
       await requireReady(database, settings, { warn: () => undefined }, name);
     } catch (error) {
       throw explainShardError(error, { name, settings });
     } finally {
-      await database.close();
+      await database?.close();
     }
     await setAddress(client, name, address);
     return true;

@@ -250,7 +250,7 @@ deliveries('behind an open circuit breaker, what is retried now is its probe', a
   const it = await setUp('retry');
   await putOff(it.id);
   const map = api.kv.map('breakers');
-  const open = { state: 'open', project_id: newId(), requests: 9, failures: 9, trips: 1 };
+  const open = { state: 'open', project_id: it.projectId, requests: 9, failures: 9, trips: 1 };
   const nowMs = Date.now();
   const times = { since_ms: nowMs, until_ms: nowMs + 600_000, forget_ms: nowMs + 900_000 };
   const to = JSON.stringify({ v: KV_VERSIONS.breaker, ...open, ...times });

@@ -68,4 +68,36 @@ test('an inactive endpoint is refused, a paused one is said to hold the event', 
   assert.is((await api.call('POST', `${path}/endpoints/${newId()}/test`, {})).status, 404);
 });
 
+test('the key of the request is not that of the test event', async () => {
+  const endpointId = await makeEndpoint();
+  const headers = { 'idempotency-key': 'order-4711' };
+  const sent = await api.call('POST', `${path}/endpoints/${endpointId}/test`, {}, { headers });
+  assert.is(sent.status, 201, sent.text);
+  const event = { event_type: 'order.paid', data: {}, idempotency_key: 'order-4711' };
+  const { status, body } = await api.call('POST', `${path}/events`, event);
+  assert.equal([status, body.data.duplicate], [201, false]);
+});
+
+test('test events have a limit of their own, and take nothing of events_per_second', async () => {
+  const slow = await startApi({ file: { limits: { events_per_second: 1 } } });
+  try {
+    const { path, key } = await makeProject(slow);
+    const endpoint = { name: 'e', url: 'https://a.example.com', owner_id: 'acme' };
+    const { uid } = (await slow.call('POST', `${path}/endpoints`, endpoint)).body.data;
+    const link = { name: 'acme', owner_id: 'acme' };
+    const { token } = (await slow.call('POST', `${path}/portal-links`, link)).body.data;
+    const send = () => slow.call('POST', `${path}/endpoints/${uid}/test`, {}, { key: token });
+    const codes = (await Promise.all(Array.from({ length: 30 }, send))).map(
+      ({ body }) => body.code,
+    );
+    assert.ok(codes.filter((it) => it === undefined).length >= 20, codes.join());
+    assert.ok(codes.includes('too_many_test_events'), codes.join());
+    const event = { event_type: 'order.paid', data: {} };
+    const posted = await slow.call('POST', `${path}/events`, event, { key });
+    assert.is(posted.status, 201, posted.text);
+  } finally {
+    await slow.close();
+  }
+});
+
 test.run();

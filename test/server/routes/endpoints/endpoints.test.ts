@@ -635,6 +635,7 @@ endpoints(
       api.kv.map = () => ({
         ...map.call(api.kv, 'breakers'),
         all: () => Promise.reject(new Error('away')),
+        some: () => Promise.reject(new Error('away')),
       });
       const { status, body } = await api.call('GET', `${path}/endpoints?circuitBreaker=closed`);
       assert.equal([status, body.code], [503, 'kv_away']);
@@ -647,6 +648,37 @@ endpoints(
     }
   },
 );
+
+endpoints('of the breakers of all tenants, only those asked for are read', async () => {
+  const { uid } = (await create()).body.data;
+  const at = `${project.path}/endpoints/${uid}`;
+  const { map } = api.kv;
+  const read: string[] = [];
+  try {
+    api.kv.map = (name) => {
+      const it = map.call(api.kv, name);
+      return {
+        ...it,
+        all: () => it.all().finally(() => read.push('all')),
+        some: (fields) => it.some(fields).finally(() => read.push(fields.join())),
+      };
+    };
+    for (const [method, path, body] of [
+      ['GET', at, undefined],
+      ['PUT', at, { name: 'renamed' }],
+      ['PUT', `${at}/pause`, undefined],
+      ['POST', `${at}/activate`, undefined],
+      ['POST', `${at}/reset_circuit_breaker`, undefined],
+      ['GET', `${project.path}/endpoints?perPage=1`, undefined],
+    ] as const) {
+      const { status } = await api.call(method, path, body);
+      assert.equal([status, read.includes('all')], [200, false], `${method} ${path}`);
+    }
+    assert.ok(read.includes(uid));
+  } finally {
+    api.kv.map = map;
+  }
+});
 
 endpoints('an endpoint that is not there is a 404 on every route of it', async () => {
   for (const id of [newId(), 'nonsense', '%00']) {

@@ -68,7 +68,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
         for (const { planes } of await shardsOf(shards, projectId))
           await expediteDeliveries(planes, { projectId, endpointId: endpointId! }, ['breaker']);
       }
-      const breakers = await withKv(config, readBreakers);
+      const breakers = await withKv(config, (kv) => readBreakers(kv));
       const open = [...breakers].flatMap(([id, { state }]) => (state === 'closed' ? [] : id));
       return (named ?? (await readBreakerEndpoints(pool, open))).map(
         ({ id, name, project_id, project_name }) => ({

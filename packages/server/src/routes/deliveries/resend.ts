@@ -6,11 +6,10 @@ import {
   type EventDeliveryRow,
   type EventDeliveryStatus,
 } from '@gateway/store/deliveries';
-import { behindBreakers } from '@gateway/store/kv';
 import { findAmong, type ShardPlanes } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, nullable, object } from '../../http/schema.js';
-import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
+import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
 import { BehindBreakers, waitWords } from './retry.js';
 
 const RESEND_MAX = 200;
@@ -43,7 +42,7 @@ export const resendRoutes: readonly Route[] = [
     async (call) => {
       const { history, project, body } = call;
       const content: { uid: string; error: string | null }[] = [];
-      const due: Parameters<typeof behindBreakers>[0][number][] = [];
+      const due: Parameters<typeof behindBreakersOf>[1][number][] = [];
       for (const uid of new Set(body.ids)) {
         const delivery = await findAmong(history, (planes) =>
           findEventDelivery(planes, project.id, uid),
@@ -55,7 +54,7 @@ export const resendRoutes: readonly Route[] = [
         const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!.row;
         due.push({ endpointId, endpointName, count: 1 });
       }
-      const behind = behindBreakers(due, (await readBreakersNow(call.kv)).of);
+      const behind = await behindBreakersOf(call, due);
       return {
         message: `${due.length} of ${content.length} event deliveries are queued${waitWords(behind)}`,
         data: { resent: due.length, content, behind_breakers: behind },

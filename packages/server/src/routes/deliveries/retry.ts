@@ -5,7 +5,8 @@ import {
   type RetrySelection,
   type RetryTally,
 } from '@gateway/store/deliveries';
-import { behindBreakers, type BehindBreaker } from '@gateway/store/kv';
+import type { BehindBreaker } from '@gateway/store/kv';
+import { isOwned } from '@gateway/store/config';
 import { eachShard } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { clock } from '../../health/wording.js';
@@ -21,7 +22,7 @@ import {
   Timestamp,
   Word,
 } from '../../http/schema.js';
-import { probeNow, readBreakersNow } from '../endpoints/breakers.js';
+import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
 
 const RetryQuery = object({
   ...batchQuery,
@@ -68,7 +69,7 @@ export const retryRoutes: readonly Route[] = [
   projectRoute(
     'POST /eventdeliveries/batchretry',
     'Sends the selected deliveries now: by default failed ones. With `endpointId`, one delivery probes an open circuit breaker. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
-    { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
+    { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any', isLong: true },
     async (call) => {
       const { project, query, ownerId } = call;
       const {
@@ -116,8 +117,13 @@ export async function retryFor10s(
   selection: RetrySelection,
   { dryRun }: { dryRun: boolean },
 ) {
-  const { endpointId } = selection;
-  const dueInMs = dryRun || endpointId === undefined ? 0 : await probeNow(call, endpointId);
+  const { endpointId, ownerId } = selection;
+  const isProbed =
+    endpointId !== undefined &&
+    !dryRun &&
+    (ownerId === undefined ||
+      (await isOwned(call.planes, call.project.id, ownerId, 'endpoint', endpointId)));
+  const dueInMs = isProbed ? await probeNow(call, endpointId) : 0;
   const data = {
     due: 0,
     held: 0,
@@ -146,7 +152,7 @@ export async function retryFor10s(
     data.next = next;
     if (next !== null && performance.now() > until) break;
   }
-  data.behind_breakers = behindBreakers(due, (await readBreakersNow(call.kv)).of);
+  data.behind_breakers = await behindBreakersOf(call, due);
   const message = `${data.due + data.held} event deliveries ${dryRun ? 'would be' : 'are'} queued${waitWords(data.behind_breakers)}`;
   return { message, data };
 }

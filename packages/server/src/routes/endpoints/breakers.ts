@@ -3,11 +3,14 @@ import { withTimeout } from '@gateway/core/process';
 import type { Among } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import {
+  behindBreakers,
   breakerView,
   hastenProbe,
   readBreakers,
   resetBreaker,
+  type BehindBreaker,
   type BreakerRecord,
+  type BreakersOf,
   type BreakerView,
   type Kv,
 } from '@gateway/store/kv';
@@ -24,17 +27,14 @@ export interface Breakers {
    * Selects the endpoints whose breakers have one of the states. Throws `kv_away` while KV is
    * unavailable.
    */
-  among(projectId: string, states: readonly BreakerView['state'][]): Among;
+  among(states: readonly BreakerView['state'][]): Among;
 }
 
-/**
- * Reads the circuit breakers. KV contains only those of endpoints that failed recently, so the cost
- * does not grow with the number of endpoints.
- */
-export async function readBreakersNow(kv: Kv): Promise<Breakers> {
+/** Reads the circuit breakers of some endpoints, or of those of a project that failed recently. */
+export async function readBreakersNow(kv: Kv, wanted: BreakersOf): Promise<Breakers> {
   let records: ReadonlyMap<string, BreakerRecord>;
   try {
-    records = await withTimeout(readBreakers(kv), READ_MS);
+    records = await withTimeout(readBreakers(kv, wanted), READ_MS);
   } catch (cause) {
     const outcome =
       'the list cannot be filtered by circuit breaker, because the states are unknown';
@@ -51,17 +51,24 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
   }
   return {
     of: (endpointId) => breakerView(records.get(endpointId)),
-    among(projectId, states) {
+    among(states) {
       const isWanted = states.includes('closed');
       // The endpoints to exclude if closed breakers are wanted, otherwise those to select.
-      const ids = [...records].flatMap(([id, { project_id, state }]) =>
-        project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted
-          ? [id]
-          : [],
+      const ids = [...records].flatMap(([id, { state }]) =>
+        state !== 'closed' && states.includes(state) !== isWanted ? [id] : [],
       );
       return isWanted ? { except: ids } : { only: ids };
     },
   };
+}
+
+/** Returns the open breakers that due deliveries wait for; none while KV is unavailable. */
+export async function behindBreakersOf(
+  { kv }: Pick<ProjectCall, 'kv'>,
+  due: Parameters<typeof behindBreakers>[0],
+): Promise<BehindBreaker[]> {
+  const endpointIds = [...new Set(due.map(({ endpointId }) => endpointId))];
+  return behindBreakers(due, (await readBreakersNow(kv, { endpointIds })).of);
 }
 
 /**
@@ -99,8 +106,9 @@ export async function closeBreaker({
  * unavailable, each agent decides by its own counts.
  */
 export async function probeNow(
-  { kv }: Pick<ProjectCall, 'kv'>,
+  { kv, project }: Pick<ProjectCall, 'kv' | 'project'>,
   endpointId: string,
 ): Promise<number> {
-  return withTimeout(hastenProbe(kv, endpointId), READ_MS).catch(() => 0);
+  const endpoint = { projectId: project.id, endpointId };
+  return withTimeout(hastenProbe(kv, endpoint), READ_MS).catch(() => 0);
 }

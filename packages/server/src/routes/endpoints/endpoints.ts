@@ -76,7 +76,8 @@ function view(
 }
 
 async function viewNow(call: ProjectCall, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
-  return view(row, (await readBreakersNow(call.kv)).of(row.id), call, shown);
+  const breakers = await readBreakersNow(call.kv, { endpointIds: [row.id] });
+  return view(row, breakers.of(row.id), call, shown);
 }
 
 export const endpointRoutes: readonly Route[] = [
@@ -116,8 +117,7 @@ export const endpointRoutes: readonly Route[] = [
     async (call, request) => {
       const { database, planes, kv, project, query, ownerId = query.ownerId } = call;
       const { status, q, circuitBreaker: states } = query;
-      const breakers = await readBreakersNow(kv);
-      const among = states && breakers.among(project.id, states);
+      const among = states && (await readBreakersNow(kv, { projectId: project.id })).among(states);
       const page = await listEndpoints(
         { knex: database.knex, data: planes.data },
         project.id,
@@ -126,6 +126,8 @@ export const endpointRoutes: readonly Route[] = [
         q,
         among,
       );
+      const endpointIds = page.content.map(({ id }) => id);
+      const breakers = await readBreakersNow(kv, { endpointIds });
       return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id), call)) };
     },
     (shown) => shown,

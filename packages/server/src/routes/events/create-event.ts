@@ -46,7 +46,13 @@ export async function createEvent(
     raw,
     headers: requestHeaders,
   }: ProjectCall<EventBody>,
-  target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
+  target: {
+    messageType: MessageType;
+    endpointId: string | null;
+    ownerId: string | null;
+    /** True if the event does not count towards `limits.events_per_second`. */
+    isTest?: true;
+  },
 ): Promise<ApiAnswer> {
   const { custom_headers: custom = {}, event_type: eventType } = body;
   const { max_message_bytes: limit } = config.ingest;

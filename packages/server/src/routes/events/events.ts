@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { ProjectTurns } from '@gateway/core/process';
 import {
   bytesText,
   findEvent,
@@ -42,10 +41,6 @@ import { assertAlone, Outcomes } from './replay.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
-
-/** One search of a project runs at a time; further ones wait. */
-const searches = new ProjectTurns();
-const SEARCHES_WAITING_MAX = 5;
 
 const common = {
   event_type: Word,
@@ -266,7 +261,7 @@ export const eventRoutes: readonly Route[] = [
     '/events',
     'Lists events by the time of their messages. A search takes up to 1 s; `searched_to` shows how far it got.',
     { query: ListQuery, title: 'events', data: Event, isSearched: true },
-    ({ read, project, query, request }, page) => {
+    ({ read, project, query, request, longReads }, page) => {
       const { outcome: outcomes, event_type: eventType, query: idPrefix, ...rest } = query;
       if (query.idempotencyKey === undefined) assertAlone(query);
       const search = searchOf(query);
@@ -278,11 +273,8 @@ export const eventRoutes: readonly Route[] = [
           ),
         );
       if (!search) return list();
-      const waiting = searches.waitingOf(project.id);
-      if (waiting >= SEARCHES_WAITING_MAX)
-        throw new GatewayError('too_many_searches', { waiting, retryAfterSeconds: waiting });
       const isWanted = () => !request.socket.destroyed;
-      return searches.run(project.id, () => list({ isWanted }));
+      return longReads(project.id, () => list({ isWanted }));
     },
     view,
   ),

@@ -73,7 +73,7 @@ export const replayRoutes: readonly Route[] = [
   projectRoute(
     'POST /events/batchreplay',
     'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
-    { query: ReplayQuery, data: Replay, name: 'batchReplay' },
+    { query: ReplayQuery, data: Replay, name: 'batchReplay', isLong: true },
     async ({ history, project, query, signalPending }) => {
       const {
         event_type: eventType,
