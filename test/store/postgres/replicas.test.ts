@@ -10,7 +10,8 @@ import { Replicas } from '#store/postgres/replicas';
 import { connectionOf, database } from '../../support/database.js';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { own, services } from '../../support/services.js';
-import { until } from '../../support/until.js';
+import { freeze } from '../../support/frozen.js';
+import { until, within } from '../../support/until.js';
 
 const replicas = suite('store/postgres/replicas');
 
@@ -124,6 +125,27 @@ replicas('a replica that is away is passed over within the read, and used when i
   }),
 );
 
+replicas('a replica that is frozen costs no read a second, and is used when it goes on', () =>
+  reading([standby.port], async ({ opened, port }) => {
+    await until('the replica to be read', async () => (await port()) === standby.port);
+    const thaw = freeze(standby.pid);
+    try {
+      // At once, and before its next check: the first read meets it.
+      assert.is(await within(port(), 2_500, 'a read of the primary'), primary.port);
+      assert.match(problemOf(opened), /^Postgres at 127\.0\.0\.1:\d+ .*no answer in time/);
+      assert.is(await within(port(), 500, 'a read of the primary'), primary.port);
+    } finally {
+      thaw();
+    }
+    await until('the replica to be read again', async () => (await port()) === standby.port);
+    const slow = opened.read(async (planes) => {
+      await planes.data.query('select pg_sleep(2)');
+      return portOf(planes);
+    });
+    assert.is(await slow, standby.port, 'a read that is only slow is not given up');
+  }),
+);
+
 replicas('a statement that is itself wrong fails once, and the replica stays in use', () =>
   reading([standby.port], async ({ opened, port }) => {
     await until('the replica to be read', async () => (await port()) === standby.port);
@@ -167,7 +189,8 @@ replicas('a replica that is promoted is no longer read', () =>
   reading([standby.port], async ({ opened, port }) => {
     await until('the replica to be read', async () => (await port()) === standby.port);
     await onStandby('select pg_promote()');
-    await until('reads of the primary', async () => (await port()) === primary.port);
+    const ports = await Promise.all(Array.from({ length: 5 }, () => port()));
+    assert.equal(new Set(ports), new Set([primary.port]), 'not even once');
     assert.match(problemOf(opened), /is not a replica$/);
   }),
 );

@@ -2,15 +2,16 @@ import { hostAndPort, type Config } from '@gateway/core/config';
 import { databaseReason, isGatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
-import { repeat } from '@gateway/core/process';
+import { oneAtATime, repeat, withTimeout } from '@gateway/core/process';
 import type pg from 'pg';
 import { exportPoolMetrics, openDatabase, type Database } from './database.js';
 import { bothPlanes, type Planes } from './planes.js';
 import { sqlState } from './sqlstate.js';
 
 const CHECK_MS = 1_000;
-/** A server that does not answer a check within this time counts as away. */
-const ANSWER_MS = 2_000;
+/** A replica that does not answer a check within this time counts as away. */
+const ANSWER_MS = 700;
+const PRIMARY_ANSWER_MS = 2_000;
 /** The number of positions of the primary that are remembered: ten minutes. */
 const POSITIONS_MAX = 600;
 
@@ -32,6 +33,12 @@ export interface ReplicaState {
 interface Replica {
   readonly address: string;
   readonly database: Database;
+  /** The connection of the checks, which slow reads must not occupy. */
+  readonly checks: Database;
+  /** Checks it, beginning no earlier than the call. Never rejects. */
+  readonly check: () => Promise<void>;
+  /** Ends the reads that wait for it. */
+  readonly reads: Set<(error: LeftOut) => void>;
   /** It has everything that the primary had committed at this time. */
   currentAtMs: number | undefined;
   /** Why it cannot be read, or null. A lag is not among the reasons. */
@@ -39,6 +46,9 @@ interface Replica {
   /** Whether the log has reported the problem. */
   isReported: boolean;
 }
+
+/** Ends a read of a replica that is left out meanwhile. */
+class LeftOut extends Error {}
 
 interface Given {
   readonly settings: Config['database'];
@@ -59,6 +69,9 @@ const REPLICA = `select case when pg_is_in_recovery() then (pg_last_wal_replay_l
  * replica that has replayed a noted position has all data committed before that time. This bounds
  * its lag without comparing clocks, an idle primary causes none, and a replica that lost its
  * connection to the primary falls behind like one that is slow.
+ *
+ * Each read checks its replica too, on another connection at the same time: one that hangs or was
+ * promoted costs a read less than a second.
  */
 export class Replicas {
   readonly #primary: Planes;
@@ -66,6 +79,7 @@ export class Replicas {
   readonly #given: Given;
   readonly #stops: (() => unknown)[] = [];
   #positions: Position[] = [];
+  #system: string | undefined;
   #turn = 0;
 
   /** Opens pools, which connect on first use. Call `start` or `check`. */
@@ -73,13 +87,20 @@ export class Replicas {
     const { settings, poolSize, name } = given;
     this.#given = given;
     this.#primary = bothPlanes(primary);
-    this.#replicas = settings.replicas.map((address) => ({
-      address,
-      database: openDatabase({ ...settings, ...hostAndPort(address) }, { poolSize, name }),
-      currentAtMs: undefined,
-      fault: null,
-      isReported: false,
-    }));
+    this.#replicas = settings.replicas.map((address) => {
+      const place = { ...settings, ...hostAndPort(address) };
+      const replica: Replica = {
+        address,
+        database: openDatabase(place, { poolSize, name }),
+        checks: openDatabase(place, { poolSize: 1, name }),
+        check: oneAtATime(() => this.#checkOne(replica)),
+        reads: new Set(),
+        currentAtMs: undefined,
+        fault: null,
+        isReported: false,
+      };
+      return replica;
+    });
   }
 
   /** Checks the replicas now and every second, and exports their series. Never rejects. */
@@ -121,12 +142,12 @@ export class Replicas {
     const replica = current[this.#turn++ % current.length];
     if (replica) {
       try {
-        const result = await work(bothPlanes(replica.database));
+        const result = await this.#readFrom(replica, work);
         this.#count(replica.address);
         return result;
       } catch (error) {
         if (!isFaultOfServer(error)) throw error;
-        this.#fail(replica, error);
+        if (!(error instanceof LeftOut)) this.#fail(replica, error);
       }
     }
     if (this.#replicas.length > 0) this.#count('primary');
@@ -136,7 +157,9 @@ export class Replicas {
   /** Compares the replicas with the primary. Never rejects. */
   async check(): Promise<void> {
     const atMs = performance.now();
-    const primary = await askPosition(this.#primary.data, PRIMARY).catch(() => undefined);
+    const asking = askPosition(this.#primary.data, PRIMARY, PRIMARY_ANSWER_MS);
+    const primary = await asking.catch(() => undefined);
+    this.#system = primary?.system ?? this.#system;
     if (primary?.lsn) {
       const lsn = BigInt(primary.lsn);
       // After a failover, positions of the former primary mean nothing.
@@ -144,22 +167,35 @@ export class Replicas {
       this.#positions.push({ lsn, atMs });
       if (this.#positions.length > POSITIONS_MAX) this.#positions.shift();
     }
-    await Promise.all(this.#replicas.map((replica) => this.#checkOne(replica, primary?.system)));
+    await Promise.all(this.#replicas.map((replica) => replica.check()));
   }
 
   /** Stops the checks and closes the pools. */
   async close(): Promise<void> {
     await Promise.all(this.#stops.map((stop) => stop()));
-    await Promise.all(this.#replicas.map(({ database }) => database.close()));
+    await Promise.all(
+      this.#replicas.flatMap(({ database, checks }) => [database.close(), checks.close()]),
+    );
   }
 
-  async #checkOne(replica: Replica, system: string | undefined): Promise<void> {
+  /** Rejects as soon as the replica is left out: work that hangs is not waited for. */
+  #readFrom<T>(replica: Replica, work: (planes: Planes) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      replica.reads.add(reject);
+      void Promise.all([work(bothPlanes(replica.database)), replica.check()])
+        .then(([result]) => resolve(result), reject)
+        .finally(() => replica.reads.delete(reject));
+    });
+  }
+
+  async #checkOne(replica: Replica): Promise<void> {
     try {
-      const answer = await askPosition(replica.database.pool, REPLICA);
+      const asking = askPosition(replica.checks.pool, REPLICA, ANSWER_MS);
+      const answer = await withTimeout(asking, ANSWER_MS);
       replica.fault =
         answer.lsn === null
           ? `${replica.address} is not a replica`
-          : system !== undefined && answer.system !== system
+          : this.#system !== undefined && answer.system !== this.#system
             ? `${replica.address} is a replica of another Postgres`
             : null;
       const replayed = BigInt(answer.lsn ?? 0);
@@ -168,6 +204,7 @@ export class Replicas {
     } catch (error) {
       this.#fail(replica, error);
     }
+    if (replica.fault !== null) for (const end of replica.reads) end(new LeftOut(replica.fault));
     this.#report(replica);
   }
 
@@ -203,10 +240,11 @@ export class Replicas {
 async function askPosition(
   pool: pg.Pool,
   text: string,
+  withinMs: number,
 ): Promise<{ readonly lsn: string | null; readonly system: string }> {
   const { rows } = await pool.query<{ lsn: string | null; system: string }>({
     text,
-    query_timeout: ANSWER_MS,
+    query_timeout: withinMs,
   });
   return rows[0]!;
 }
