@@ -133,6 +133,115 @@ test('everything that two calls have in common is frozen', async () => {
   );
 });
 
+// Also calls what it reaches, since a prototype may be reached by the result of a call alone, and
+// provokes errors of each kind. Marks everything, and prints the marks of an earlier call.
+const leaks = `
+  const seen = new Map();
+  const queue = [];
+  const visit = (value, path, depth) => {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) return;
+    seen.set(value, path);
+    queue.push([value, path, depth]);
+  };
+  const look = (thunk, path, depth = 1) => { try { visit(thunk(), path, depth); } catch (error) { visit(error, path + '!', depth); } };
+  const deep = (then) => { let left = 20; const g = () => { try { g(); } finally { if (left-- > 0) then(); } }; return () => { try { g(); } catch (error) { return error; } }; };
+  const cycle = {}; cycle.cycle = cycle;
+  const starts = {
+    globalThis, payload, console, message, bytes: message.bytes, part: message.bytes.subarray(0), regexp: /x/, symbol: Object(Symbol('x')), bigint: Object(1n), date: new Date(0),
+    map: new Map([[1, {}]]), set: new Set([1]), weakMap: new WeakMap(), array: [{ a: 1 }, 2], string: Object('abc'), proxy: new Proxy({}, {}), generator: (function* () { yield 1; })(), error: new Error('x'),
+    f: function () {}, arrow: () => {}, generators: function* () {}, late: async () => {}, lateGenerators: async function* () {}, C: class { static #a = 1; static get a() { return this.#a; } },
+    args: (function () { return arguments; })(), sloppy: Function.prototype, raw: ((strings) => strings)\`x\`, match: 'x'.match(/(?<a>x)/d), iterator: [].values(), sticky: 'x'.matchAll(/x/g),
+    promise: (async () => {})(), results: (async function* () { yield 1; })().next(), helper: [].values().map?.((x) => x), wrapped: Iterator?.from?.({ next() {} }),
+  };
+  const faults = [
+    () => null.x, () => { let s = 'x'.repeat(1e8); for (;;) s += s; }, () => new Array(-1), () => 'x'.repeat(-1), () => 'x'.repeat(2 ** 30), () => JSON.parse('{'), () => JSON.parse('[1]', () => null.x),
+    () => JSON.stringify(cycle), () => JSON.stringify(1n), () => JSON.parse('['.repeat(1e5)), () => new RegExp('('), () => RegExp('x', 'zz'), () => BigInt(1.5), () => BigInt('x'), () => 1n + 1, () => 1n / 0n, () => 2n ** (2n ** 40n), () => BigInt.asIntN(-1, 1n),
+    () => decodeURIComponent('%'), () => encodeURI('\\ud800'), () => Symbol() + '', () => { early; let early; }, () => { const c = 1; c = 2; }, () => (0).toFixed(101), () => (0).toString(99), () => (1).toLocaleString('!!'), () => (1).toLocaleString('en', { style: 'currency' }),
+    () => 'x'.localeCompare('y', '!!'), () => 'x'.toLocaleUpperCase('!!'), () => new Date(0).toLocaleString('en', { timeZone: 'No/Zone' }), () => 'x'.normalize('x'), () => new Date(NaN).toISOString(), () => new Date(0).toTemporalInstant(), () => Reflect.construct(1), () => new (class { constructor() { this.x(); } })(),
+    () => new (class extends Object { constructor() {} })(), () => starts.C(), () => Object.create(starts.C).a, () => new (class extends null {})(), () => [...1], () => { const [a] = null; }, () => ({}) instanceof 1, () => 'a' in 'b', () => undeclared.x, () => { undeclared = 1; },
+    () => { const g = (function* () { g.next(); })(); g.next(); }, () => Object.defineProperty(Object.freeze({}), 'a', {}), () => Object.setPrototypeOf(Object.preventExtensions({}), {}), () => Proxy.revocable({}, {}).revoke() || 1, () => { const r = Proxy.revocable({}, {}); r.revoke(); r.proxy.x; },
+    () => new Proxy(Object.freeze({ a: 1 }), { get: () => 2 }).a, () => structuredClone(() => {}), () => new URL('x'), () => Function('x'), () => (0, eval)('x'), () => new Function('return 1')(), () => (async () => {}).constructor('x'), () => arguments.callee, () => (() => {}).caller, () => Error.prepareStackTrace(new Error('x'), []),
+    () => Error.captureStackTrace(1), () => { const o = {}; Error.captureStackTrace(o); return o; }, () => new AggregateError(1), () => new AggregateError([new Error('x', { cause: {} })]), () => message.bytes.set([1], 9e9), () => message.bytes.with(0, 1), () => message.bytes.subarray(1n), () => new message.bytes.constructor(9e9),
+    () => message.bytes.fill(1n, Symbol()), () => message.bytes.sort(() => null.x), () => message.bytes.at(1n), () => Object.getOwnPropertyDescriptor(message, 'bytes').get.call(1), () => console.log({ toString: null }), () => console.log({ toJSON() { throw cycle; } }), () => console.log(Symbol()), () => new console.log(),
+    () => console.log(Object.create(null)), () => [].sort(1), () => [].reduce((x) => x), () => [1].values().map(1), () => Object.fromEntries([1]), () => new Map([1]), () => new WeakMap([[1, 1]]), () => new WeakSet([1]), () => Array.from({ length: 2 ** 53 }), () => Object.groupBy(1, 1), () => 'x'.matchAll(/x/), () => 'x'.replaceAll(/x/, ''),
+    () => String.raw(null), () => /(?:x+)+y/.exec('x'.repeat(9)), deep(() => message.bytes), deep(() => console.log.call(1, {})), deep(() => Math.random()), deep(() => JSON.stringify(starts.array)), deep(() => new Date().toLocaleString()), deep(() => new Error('x').stack), deep(() => [3, 1].sort()), deep(() => 'x'.replace(/x/, () => null.x)),
+  ];
+  for (const [name, value] of Object.entries(starts)) visit(value, name, 0);
+  for (const [index, fault] of faults.entries()) look(fault, 'fault ' + String(fault).slice(0, 60));
+  const skipped = ['repeat', 'padStart', 'padEnd', 'Array', 'log', 'info', 'warn', 'error', 'debug', 'trace', 'write'];
+  const someThis = [undefined, starts.array, starts.map, starts.set, starts.date, starts.string, starts.regexp, starts.bytes, starts.generator, starts.promise, starts.f];
+  const someArguments = [[], [starts.array, 'x'], [(x) => x, starts.error]];
+  const pump = () => {
+    while (queue.length > 0) {
+      const [value, path, depth] = queue.pop();
+      try { visit(Object.getPrototypeOf(value), path + '.[[prototype]]', depth); } catch {}
+      let keys = []; try { keys = Reflect.ownKeys(value); } catch {}
+      for (const key of keys) {
+        const { get, set, value: member } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
+        for (const each of [get, set, member]) visit(each, path + '.' + String(key), depth);
+      }
+      let name; try { name = value.name; } catch {}
+      if (typeof value !== 'function' || depth > 1 || skipped.includes(name)) continue;
+      for (const args of someArguments) {
+        for (const self of someThis) look(() => Reflect.apply(value, self, args), path + '()', depth + 1);
+        look(() => Reflect.construct(value, args), 'new ' + path, depth + 1);
+      }
+    }
+  };
+  const marked = [];
+  const mark = () => {
+    for (const [value, path] of seen) {
+      const isMarked = [() => Object.hasOwn(value, 'leaked'), () => Map.prototype.has.call(value, 'leaked'), () => Set.prototype.has.call(value, 'leaked'), () => Date.prototype.getTime.call(value) === 123456]
+        .some((has) => { try { return has(); } catch { return false; } });
+      if (isMarked) marked.push(path);
+      for (const put of [() => Object.defineProperty(value, 'leaked', { value: 1 }), () => Map.prototype.set.call(value, 'leaked', 1), () => Set.prototype.add.call(value, 'leaked'), () => Date.prototype.setTime.call(value, 123456)])
+        try { put(); } catch {}
+    }
+  };
+  pump();
+  (async () => {
+    for (const thunk of [...faults, () => new Proxy({}, { get() { throw cycle; } })]) try { await (async () => thunk())(); } catch (error) { visit(error, 'rejected ' + thunk, 1); }
+    try { for await (const each of [starts.promise, 1]) visit(each, 'awaited', 1); } catch (error) { visit(error, 'awaited!', 1); }
+    pump();
+    mark();
+    console.log(JSON.stringify({ count: seen.size, marked: marked.slice(0, 10) }));
+  })();
+  return {};`;
+
+test('no call finds what another one left, in anything that it can reach, call or make fail', async () => {
+  const slow = new Sandbox({ processes: 1, deadlineMs: 60_000, memoryMb: 512 });
+  try {
+    for (const project of ['one', 'other']) {
+      const text = `function transform(payload, message) {${leaks}\n/* ${project} */}`;
+      const [result] = await within(
+        slow.run({ key: project, text, project }, ['{"a":[1]}']),
+        120_000,
+        'the walk',
+      );
+      const { count, marked } = JSON.parse(result!.logs.at(-1) ?? JSON.stringify(result)) as {
+        count: number;
+        marked: string[];
+      };
+      assert.ok(count > 2000, `only ${count} objects were found: the walk does not work`);
+      assert.equal(marked, []);
+    }
+  } finally {
+    await slow.close();
+  }
+});
+
+test('random numbers of one call do not follow from those of another', async () => {
+  const numbers = (await run(
+    'return { all: Array.from({ length: 2000 }, () => Math.random()) };',
+  )) as [{ all: number[] }];
+  const { all } = numbers[0];
+  assert.is(new Set(all).size, 2000);
+  assert.ok(all.every((each) => each >= 0 && each < 1));
+  assert.ok(Math.abs(all.reduce((sum, each) => sum + each) / 2000 - 0.5) < 0.1);
+  // V8's own generator gives numbers with 52 bits, of which the last of 53 is always zero.
+  assert.ok(all.some((each) => (each * 2 ** 53) % 2 === 1));
+});
+
 test('the globals of Node and the web are absent', async () => {
   const names = [
     'require',
@@ -310,6 +419,76 @@ test('import is no way out, neither as a call nor as meta', async () => {
     String((await run('return { url: import.meta.url };'))[0]),
     /Cannot use 'import\.meta' outside a module on line 3/,
   );
+});
+
+test('import is refused with its line, however it is written', async () => {
+  const spellings = [
+    "import.source('x')",
+    "import.defer('x')",
+    "import . source ('x')",
+    "import/* ( */.source('x')",
+    "import//\n.source('x')",
+    "import\u2028('x')",
+    "import\ufeff('x')",
+    "import\n('x')",
+    "\\u0069mport('x')",
+    "\\u{69}mport.source('x')",
+    "im\\u0070ort.source('x')",
+    '\\u0069mport.meta',
+    "`§{import.source('x')}`",
+    "`§{`§{1}§{import('x')}`}`",
+    "1 / import.source('x') / 2",
+    "/[/]/.test(import.source('x'))",
+    "{}/import.source('x')/1",
+    "(() => {})?.import(import.source('x'))",
+    '[...import.source("x")]',
+    "new (import.source)('x')",
+    "import?.('x')",
+    "new import('x')",
+    'import.meta.url',
+    "{ import: import.source('x') }",
+    "class { static [import.source('x')] = 1 }",
+    "(a = import.source('x')) => a",
+  ];
+  for (const spelling of spellings) {
+    const [said] = await run(`\n\nreturn [${spelling.replaceAll('§', '$')}];`);
+    assert.match(
+      String(said),
+      /^The text (does not compile: .*|has import\() ?on line [56]/,
+      spelling,
+    );
+  }
+  for (const line of [
+    'import x from "y";',
+    'import defer * as x from "y";',
+    'import source x from "y";',
+    'import "x";',
+  ])
+    assert.match(
+      String((await run('', { top: line }))[0]),
+      /not compile: .*import.* on line 1.* is not a module/,
+      line,
+    );
+});
+
+test('import is a name like others', async () => {
+  const [found] = await run(`
+    class C { 'import'() { return 1; } static import = 2; #import = 3; get own() { return this.#import; } }
+    const { import: four } = { import: 4 }; // import
+    return { all: [new C().import(), C.import, new C().own, four, payload?.import ?? 5, "import", /import/.source, \`import.source\${6}\`] };`);
+  assert.equal(found, { all: [1, 2, 3, 4, 5, 'import', 'import', 'import.source6'] });
+});
+
+test('syntax beyond ES2025 is refused, whatever the version of Node knows', async () => {
+  for (const body of [
+    'using a = null;',
+    '(async () => { await using a = null; })();',
+    '{ using a = { [Symbol.dispose]() {} }; }',
+    'for (using a of []);',
+    '@a class B {}',
+    'const m = module {};',
+  ])
+    assert.match(String((await run(body))[0]), /^The text does not compile: .* on line 3/, body);
 });
 
 test('callbacks of promises run in the time of their own call only', async () => {

@@ -2,13 +2,16 @@ import { Buffer } from 'node:buffer';
 import { readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { compileFunction } from 'node:vm';
+import type * as Acorn from 'acorn';
 import { call, findTransform, type Returned } from './call.js';
 import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
 import { rememberErrorLines } from './describe.js';
 import {
   makeGuestConsole,
   removeCopying,
-  removeFromAsync,
+  removeUntamed,
   stripHostGlobals,
 } from './guest-globals.js';
 import { progressWriter, STARTED } from '../protocol/progress.js';
@@ -24,7 +27,8 @@ import {
 } from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/result.js';
 
-// The entry point of a child process, started as `node child.js <file of ses> <max output bytes>`.
+// The entry point of a child process, started as `node child.js <file of ses> <file of
+// acorn> <max output bytes>`.
 // The parent enforces the deadline.
 //
 // The child reads a chunk, runs its calls one by one, writes the answers and reads the next chunk,
@@ -40,7 +44,7 @@ import type { Refusal } from '../protocol/result.js';
 const FLUSH_MS = 5;
 const FLUSH_CHARS = 256 * 1024;
 
-const [, , sesFile = '', maxOutput] = process.argv;
+const [, , sesFile = '', acornFile = '', maxOutput] = process.argv;
 const maxOutputBytes = Number(maxOutput);
 
 // The parent stops the child by closing its input. A signal to the process group, such as Ctrl-C,
@@ -50,11 +54,25 @@ const exit = process.exit.bind(process);
 const { now } = performance;
 const clock = now.bind(performance);
 
+// Imports of other phases, if this V8 has them: `compile` refuses them too.
+for (const [text, flag] of [
+  ["import.source('')", '--no-js-source-phase-imports'],
+  ["import.defer('')", '--no-js-defer-import-eval'],
+] as const) {
+  try {
+    compileFunction(text);
+    setFlagsFromString(flag);
+  } catch {
+    // This V8 does not have it, or has it turned off.
+  }
+}
+
 // The single-file build of SES starts 25 ms faster than its sixty modules.
 createRequire(sesFile)(sesFile);
+const { parse } = createRequire(acornFile)(acornFile) as typeof Acorn;
 // Created while the memory of typed arrays is still reachable.
 const report = progressWriter(PROGRESS_FD);
-removeFromAsync();
+const untamed = removeUntamed();
 removeCopying();
 lockdown({
   // Allows outputs with fields named `constructor` or `hasOwnProperty`.
@@ -65,8 +83,9 @@ lockdown({
   consoleTaming: 'unsafe',
 });
 rememberErrorLines();
+untamed.forEach(harden);
 const guest = makeGuestConsole();
-const compile = makeCompiler(guest.console);
+const compile = makeCompiler({ console: guest.console, parse });
 stripHostGlobals();
 
 async function work(chunk: Chunk): Promise<void> {

@@ -1,4 +1,5 @@
 import { compileFunction } from 'node:vm';
+import type { Node, parse } from 'acorn';
 import { lineOf, messageOf, onLine, SOURCE_NAME } from './describe.js';
 import { makeCompartment } from './guest-globals.js';
 import { MAX_TEXT_CHARS } from '../protocol/protocol.js';
@@ -7,6 +8,19 @@ import { refuse, type Refusal } from '../protocol/result.js';
 /** Runs the top level of the text and returns its `transform`. */
 export type Instantiate = () => unknown;
 
+export interface Language {
+  /** The console of functions. */
+  console: object;
+  /** The parser, loaded before `lockdown()`. */
+  parse: typeof parse;
+}
+
+/**
+ * The edition of ECMAScript that functions may use. A newer one may have syntax that reaches
+ * objects which `lockdown()` does not freeze, as `using` reaches `SuppressedError`.
+ */
+const EDITION = 2025;
+
 /**
  * Compiles the text of a function without running it.
  *
@@ -14,7 +28,7 @@ export type Instantiate = () => unknown;
  * fresh and, because globals are frozen, a call leaves no state. This costs 0.02 µs per call, as
  * opposed to 60 to 80 µs for a compartment per call.
  */
-export function compile(text: string, console: object): Instantiate | Refusal {
+export function compile(text: string, language: Language): Instantiate | Refusal {
   if (text.length > MAX_TEXT_CHARS) {
     return refuse(
       'not_compiled',
@@ -22,11 +36,11 @@ export function compile(text: string, console: object): Instantiate | Refusal {
       'Shorten it.',
     );
   }
-  const malformed = findSyntaxError(text);
+  const malformed = findSyntaxError(text, language.parse);
   if (malformed) return malformed;
   const body = `(function () {${text}\n;return typeof transform === 'undefined' ? undefined : transform;\n})\n//# sourceURL=${SOURCE_NAME}`;
   try {
-    return makeCompartment(console).evaluate(body) as Instantiate;
+    return makeCompartment(language.console).evaluate(body) as Instantiate;
   } catch (error) {
     return refuseText(error);
   }
@@ -41,20 +55,25 @@ export function mayMakePromises(text: string): boolean {
 }
 
 /**
- * Returns a refusal if the text has a syntax error, whose line V8 reports only for a named source.
- * Also refuses text that closes its body: `}); more(); (function () {`.
+ * Returns a refusal if the text has a syntax error for V8, whose messages are better, or for the
+ * parser, which knows no syntax beyond `EDITION`. Also refuses text that closes its body: `});
+ * more(); (function () {`.
  */
-function findSyntaxError(text: string): Refusal | undefined {
+function findSyntaxError(text: string, parser: typeof parse): Refusal | undefined {
   try {
     compileFunction(`'use strict';${text}`, [], { filename: SOURCE_NAME });
-    return undefined;
+    const line = lineOfImport(text, parser);
+    return line === undefined ? undefined : refuseRejected('SES_IMPORT_REJECTED', line);
   } catch (error) {
-    const stack = (error as { stack?: unknown }).stack;
+    const { stack, loc } = error as { stack?: unknown; loc?: { line: number } };
     const line =
-      typeof stack === 'string' ? new RegExp(`^${SOURCE_NAME}:(\\d+)`).exec(stack)?.[1] : undefined;
-    const message = messageOf(error);
+      loc?.line ??
+      (typeof stack === 'string'
+        ? new RegExp(`^${SOURCE_NAME}:(\\d+)`).exec(stack)?.[1]
+        : undefined);
+    const message = messageOf(error).replace(/ \(\d+:\d+\)$/, '');
     const happened = `The text does not compile: ${message}${onLine(line)}.`;
-    return /\b(import|export)\b/.test(message)
+    return /\b(import|export)\b|'(source|defer)'$/.test(message)
       ? refuse(
           'not_compiled',
           happened,
@@ -62,6 +81,33 @@ function findSyntaxError(text: string): Refusal | undefined {
         )
       : refuse('not_compiled', happened);
   }
+}
+
+/**
+ * Returns the line of the first `import` that is not the name of a property. Throws on syntax that
+ * the parser does not know.
+ */
+function lineOfImport(text: string, parser: typeof parse): number | undefined {
+  const body = `(function () {'use strict';${text}\n})`;
+  const imports = new Set<number>();
+  const tree = parser(body, {
+    ecmaVersion: EDITION,
+    onToken: ({ type, start }) => {
+      if (type.keyword === 'import') imports.add(start);
+    },
+  });
+  if (imports.size > 0)
+    forEachNode(tree, ({ type, start }) => type === 'Identifier' && imports.delete(start));
+  const [first] = imports;
+  return first === undefined
+    ? undefined
+    : body.slice(0, first).split(/\r\n|[\n\r\u2028\u2029]/).length;
+}
+
+function forEachNode(node: Node, visit: (node: Node) => void): void {
+  visit(node);
+  for (const member of Object.values(node).flat() as unknown[])
+    if (typeof (member as Node | null)?.type === 'string') forEachNode(member as Node, visit);
 }
 
 /** Constructs that SES rejects anywhere, even in comments and strings, each with a fix. */
@@ -84,9 +130,13 @@ const REJECTED: Record<string, { what: string; fix: string }> = {
 function refuseText(error: unknown): Refusal {
   const message = messageOf(error);
   const [, line, code = ''] = /:(\d+)\. \((SES_\w+)\)/.exec(message) ?? [];
-  const rejected = REJECTED[code];
-  if (!rejected)
-    return refuse('not_compiled', `The text does not compile: ${message}${onLine(lineOf(error))}.`);
+  return REJECTED[code]
+    ? refuseRejected(code, line)
+    : refuse('not_compiled', `The text does not compile: ${message}${onLine(lineOf(error))}.`);
+}
+
+function refuseRejected(code: string, line: number | string | undefined): Refusal {
+  const rejected = REJECTED[code]!;
   return refuse(
     'not_compiled',
     `The text has ${rejected.what}${onLine(line)}, which is not allowed even in strings and comments.`,
@@ -100,7 +150,7 @@ const MAX_CHARS = 2 * 1024 * 1024;
 
 /** Returns a compiler with an LRU cache. */
 export function makeCompiler(
-  console: object,
+  language: Language,
 ): (key: string, text: string) => Instantiate | Refusal {
   const kept = new Map<string, { text: string; result: Instantiate | Refusal }>();
   let chars = 0;
@@ -110,7 +160,7 @@ export function makeCompiler(
   };
   return (key, text) => {
     const known = kept.get(key);
-    const entry = known?.text === text ? known : { text, result: compile(text, console) };
+    const entry = known?.text === text ? known : { text, result: compile(text, language) };
     remove(key);
     kept.set(key, entry);
     chars += text.length;

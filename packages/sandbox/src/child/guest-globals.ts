@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { randomFillSync } from 'node:crypto';
 import type {} from 'ses';
 import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
@@ -29,11 +30,25 @@ export function makeCompartment(console: object): Compartment {
 }
 
 /**
- * Removes `Array.fromAsync`, the only built-in that makes promises without `async`. Call before
- * `lockdown()`.
+ * Removes what SES leaves to functions although it does not freeze what they return:
+ * `Array.fromAsync`, the only built-in that makes promises without `async`, and the way to Temporal.
+ * Replaces `Math.random`, from whose numbers a function could compute those of other functions.
+ * Returns the constructors of errors of the host, to be hardened after `lockdown()`. Call before it.
  */
-export function removeFromAsync(): void {
+export function removeUntamed(): object[] {
   Reflect.deleteProperty(Array, 'fromAsync');
+  Reflect.deleteProperty(Date.prototype, 'toTemporalInstant');
+  const random = new Uint32Array(1024);
+  let at = random.length;
+  const next = (): number => {
+    if (at === random.length) {
+      randomFillSync(random);
+      at = 0;
+    }
+    return random[at++]!;
+  };
+  Math.random = { random: () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53 }.random;
+  return [Error, (globalThis as { SuppressedError?: object }).SuppressedError ?? Error];
 }
 
 const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];

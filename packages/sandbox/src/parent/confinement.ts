@@ -47,7 +47,9 @@ export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
 
 async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const entry = await realpath(fileURLToPath(new URL('../child/child.js', import.meta.url)));
-  const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
+  const [ses, acorn] = await Promise.all(
+    ['ses', 'acorn'].map((name) => realpath(createRequire(import.meta.url).resolve(name))),
+  );
   const dist = dirname(dirname(entry));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
@@ -60,10 +62,12 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
       `${dist}/`,
       // Node 20.19 looks there whether the files are modules.
       join(dirname(dist), 'package.json'),
-      `${dirname(dirname(ses))}/`,
+      `${dirname(dirname(ses!))}/`,
+      `${dirname(dirname(acorn!))}/`,
     ]),
     entry,
-    ses,
+    ses!,
+    acorn!,
     String(limits.maxOutputBytes),
   ];
 }
