@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import type net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { suite } from 'uvu';
@@ -511,6 +512,32 @@ source('deletes that fail for the moment are tried again', async () => {
     close();
   }
 });
+
+source(
+  'polls of 150 workers leave connections for deletes, so that nothing comes twice',
+  async () => {
+    const { queue, connection } = fresh({ VisibilityTimeout: '5' });
+    const run = reading(plugin, connection, { workers: 150 });
+    try {
+      // Every worker waits for a message.
+      await until('the source to be read', () => run.states.at(-1)?.state === 'reading');
+      await sleep(2_000);
+      await queues.send(queue, numbered(20));
+      await until('all to be deleted', () => run.messages.length >= 20 && empty(queue), {
+        withinMs: 10_000,
+      });
+      await sleep(6_000);
+      assert.is(run.messages.length, 20);
+      assert.equal(
+        run.states.map(({ state }) => state),
+        ['connecting', 'reading'],
+      );
+      assert.equal(run.logs, []);
+    } finally {
+      await run.stop();
+    }
+  },
+);
 
 source(
   'thousands of messages are handed over, those of all workers at a time, and leave the queue',

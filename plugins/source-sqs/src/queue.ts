@@ -32,7 +32,6 @@ const LONGEST_POLL_SECONDS = 20;
 const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 8_000;
 const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
-const SOCKETS_MAX = 100;
 
 /**
  * The longest time that a dead agent's messages stay hidden. A live agent extends its messages'
@@ -67,7 +66,9 @@ export function openClient(
   // Disable the SDK's warning about Node.js versions it will stop supporting: the gateway chooses
   // the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-  const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
+  // The plugin limits its requests: one per worker, and a few that delete or hide messages. These must
+  // not wait until a poll ends and frees a connection.
+  const agent = { keepAlive: true, maxSockets: Infinity };
   return new SQSClient({
     region: connection.default_region,
     ...credentialsOf(connection, settings),
