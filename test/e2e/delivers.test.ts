@@ -33,7 +33,15 @@ delivers(
           workers: 1,
           kafka: { brokers: [broker.listeners.plaintext], topic_name: topic },
         },
+        forward_headers: ['Tenant'],
       });
+      const internal = {
+        authorization: 'Bearer of-the-producer',
+        cookie: 'session=1',
+        baggage: 'user=7',
+        __TypeId__: 'com.example.Order',
+        'kafka_dlt-exception-stacktrace': 'java.lang.NullPointerException',
+      };
       const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
       await broker.produce(topic, [
         {
@@ -41,6 +49,7 @@ delivers(
           headers: {
             traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
             tenant: 'a',
+            ...internal,
           },
         },
       ]);
@@ -48,6 +57,8 @@ delivers(
       assert.is(request?.body.toString(), data);
       assert.is(request?.headers['x-shop'], '7');
       assert.is(request?.headers['tenant'], 'a');
+      for (const name of Object.keys(internal))
+        assert.is(request?.headers[name.toLowerCase()], undefined, name);
       assert.is(
         request?.headers['traceparent'],
         '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',

@@ -1,3 +1,4 @@
+import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
@@ -204,6 +205,8 @@ export class RunningSource {
         throw new Error('The source plugin stopped reading without a reason.');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
+        // A run that failed may still be reading.
+        this.#run.abort();
         // After a run of more than a minute, earlier failures no longer count.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
@@ -245,7 +248,7 @@ export class RunningSource {
     try {
       await plugin.run(
         connection,
-        this.#handle(),
+        this.#handle(run),
         this.#context(active.settings, run, plugin.watch === undefined),
       );
     } finally {
@@ -256,13 +259,16 @@ export class RunningSource {
     }
   }
 
-  #handle(): Handle {
+  #handle(run: { readonly ended: boolean }): Handle {
     const { pipeline, lags } = this.options;
     const handle = pipeline.handle(() => this.#ingestSource);
-    if (!lags) return handle;
+    const { forward_headers: names } = this.record.pub_sub;
     return (message) => {
-      lags.read(this.record.id);
-      return handle(message);
+      if (run.ended) return Promise.resolve('later');
+      lags?.read(this.record.id);
+      return handle(
+        names ? { ...message, headers: forwardedHeaders(message.headers, names) } : message,
+      );
     };
   }
 

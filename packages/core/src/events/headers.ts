@@ -85,6 +85,19 @@ export function isHeaderValue(value: string): boolean {
   return VALUE.test(value);
 }
 
+const TRACE_HEADERS = ['traceparent', 'tracestate'];
+
+/** Returns the headers of a message that may travel: those of its trace, and the named ones. */
+export function forwardedHeaders(
+  headers: Readonly<Record<string, string>>,
+  names: readonly string[],
+): Record<string, string> {
+  const wanted = new Set([...TRACE_HEADERS, ...names.map((name) => name.toLowerCase())]);
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => wanted.has(name.toLowerCase())),
+  );
+}
+
 /**
  * Returns the headers of an event, with lower-case names: the valid, unreserved headers from the
  * broker, overridden by the message's custom headers.

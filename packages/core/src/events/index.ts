@@ -6,6 +6,7 @@ export {
   isHeaderValue,
   isReservedHeader,
   MESSAGE_TYPE_HEADER,
+  forwardedHeaders,
   travellingHeaders,
 } from './headers.js';
 export { isOperational, OPERATIONAL_TYPES, type OperationalType } from './operational.js';

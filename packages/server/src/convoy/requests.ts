@@ -155,7 +155,7 @@ function source(body: Members): string[] {
     'provider',
     'verifier',
     'custom_response',
-    'forward_headers',
+    ...(isNothing(body['forward_headers']) ? ['forward_headers'] : []),
     ...(isEmptyArray(body['idempotency_keys']) ? ['idempotency_keys'] : []),
   ]);
 }

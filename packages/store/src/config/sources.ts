@@ -28,9 +28,16 @@ export interface HttpSettings {
 /** The source columns that agents keep in memory. */
 export const sourceRecord = {
   name: column<string>(),
-  /** `{ type, workers, [type]: connection }`, with the secret fields of the connection sealed. */
+  /**
+   * `{ type, workers, forward_headers, [type]: connection }`, with the secret fields of the
+   * connection sealed. Without `forward_headers`, every header travels.
+   */
   pub_sub: column<
-    { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>
+    {
+      readonly type: string;
+      readonly workers?: number;
+      readonly forward_headers?: readonly string[];
+    } & Readonly<Record<string, unknown>>
   >({ isJson: true }),
   body_function: column<string | null>(),
   is_disabled: column<boolean>(),

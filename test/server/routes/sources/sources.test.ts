@@ -131,6 +131,34 @@ sources(
 );
 
 sources(
+  'headers of a new source travel when they are named, and all of one that was made before that',
+  async () => {
+    const { uid, forward_headers: none } = (await create()).body.data;
+    assert.equal(none, []);
+    const at = async (id: string) => (await stored(id)).pub_sub.forward_headers;
+    assert.equal(await at(uid), []);
+    const named = await change(uid, { forward_headers: ['X-Shop'] });
+    assert.equal(named.body.data.forward_headers, ['X-Shop']);
+    assert.equal(asked.length, 1, 'the connection is not tested again');
+    await change(uid, { pub_sub: pubSub({ host: 'other', login }) });
+    await change(uid, { name: 'renamed' });
+    assert.equal(await at(uid), ['X-Shop']);
+    const given = await create({ forward_headers: ['a', 'b'] });
+    assert.equal(given.body.data.forward_headers, ['a', 'b']);
+
+    await api.db.rows(`update sources set pub_sub = pub_sub - 'forward_headers' where id = $1`, [
+      uid,
+    ]);
+    const before = await api.call('GET', `${project.path}/sources/${uid}`);
+    assert.is(before.body.data.forward_headers, null);
+    await change(uid, { pub_sub: pubSub() });
+    assert.is(await at(uid), undefined, 'it keeps all until a list is given');
+    const wrong = await create({ forward_headers: ['a b'] });
+    assert.equal([wrong.status, mistakes(wrong).length], [422, 1]);
+  },
+);
+
+sources(
   'what the plugin advises although the source can be read is told in the answer',
   async () => {
     verdict = { message: 'Two of five workers are idle.', fix: 'Lower workers to 3.' };

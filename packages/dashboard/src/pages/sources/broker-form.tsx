@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
 import { toast } from '../../components/feedback.js';
-import { Checkbox, fieldError, TextField } from '../../components/field.js';
+import { Checkbox, fieldError, TextArea, TextField } from '../../components/field.js';
 import { Form } from '../../components/form.js';
 import { Button } from '../../components/layout.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
@@ -31,6 +31,8 @@ export function BrokerForm({
   const [name, setName] = useState(source?.name ?? '');
   const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
   const [workers, setWorkers] = useState(String(pubSub?.workers ?? 1));
+  const before = (source?.forward_headers ?? []).join('\n');
+  const [headers, setHeaders] = useState(before);
   const [value, setValue] = useState<Value>(stored);
   const [works, setWorks] = useState<string>();
 
@@ -52,7 +54,8 @@ export function BrokerForm({
     setWorks(undefined);
     test.clear();
     const check = skipCheck ? { skip_check: true } : {};
-    const body = { name, keep_messages: keeps, pub_sub: asked() };
+    const forwards = headers === before ? {} : { forward_headers: linesOf(headers) };
+    const body = { name, keep_messages: keeps, pub_sub: asked(), ...forwards };
     if (source) {
       const saved = await api().sources.update(source.uid, body, check, {
         headers: { 'if-match': `"${source.updated_at}"` },
@@ -112,6 +115,19 @@ export function BrokerForm({
         onChange={setWorkers}
         error={fieldError(error, 'pub_sub.workers')}
       />
+      <TextArea
+        label="Forwarded headers"
+        hint={
+          source?.forward_headers === null
+            ? 'One per line. Empty: all headers of this source travel, because it was made before they could be chosen.'
+            : 'Headers of messages that travel with the event, one per line.'
+        }
+        rows={2}
+        isMono
+        value={headers}
+        onChange={setHeaders}
+        error={fieldError(error, 'forward_headers')}
+      />
       <KeepMessages isOn={keeps} onChange={setKeeps} />
       {works && (
         <p class="source-works" role="status">
@@ -120,6 +136,14 @@ export function BrokerForm({
       )}
     </Form>
   );
+}
+
+/** Returns the lines of a text that are not blank. */
+export function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
 }
 
 /** Opens the page of a source. */

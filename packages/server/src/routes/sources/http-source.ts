@@ -34,7 +34,8 @@ const all = {
   }),
   forward_headers: Type.Array(HeaderName, {
     maxItems: 50,
-    description: 'Headers to store with the event.',
+    description:
+      'Headers that travel with the event, besides those of its trace: none by default, or those of the provider.',
   }),
   custom_response: nullable(
     object({
@@ -60,10 +61,15 @@ export const httpView = {
   ...all,
   verifier: nullable(verifierSchema),
   idempotency_keys: nullable(all.idempotency_keys),
-  forward_headers: nullable(all.forward_headers),
+  forward_headers: nullable(
+    all.forward_headers,
+    'Headers that travel with the event, besides those of its trace. Null for sources of brokers that were made before this field existed: all of theirs travel.',
+  ),
 };
 
 export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];
+/** The fields that sources of brokers do not have. */
+export const HTTP_ONLY = HTTP_NAMES.filter((name) => name !== 'forward_headers');
 
 /**
  * Returns the settings of an HTTP source with sealed secrets. Omitted fields keep their stored
@@ -88,7 +94,9 @@ export function readHttp(
   const verifier = sealConnection(connection, Verifier, id, sealer, kept) as VerifierRecord;
   const provider = providerOf(asked.type);
   const defaults: Omit<HttpSettings, 'verifier'> = stored ?? {
-    event_type: !provider && project.type === 'incoming' ? DEFAULT_EVENT_TYPE : null,
+    event_type:
+      provider?.event_type ??
+      (!provider && project.type === 'incoming' ? DEFAULT_EVENT_TYPE : null),
     event_type_location: provider?.event_type_location ?? null,
     idempotency_keys: provider?.idempotency_keys ?? [],
     forward_headers: provider?.forward_headers ?? [],

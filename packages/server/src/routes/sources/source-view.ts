@@ -44,6 +44,7 @@ export function sourceView({ id, pub_sub, ...row }: SourceRow, call: ProjectCall
     ...plain,
     pub_sub: broker,
     ...(httpViewOf({ http, mask_id }, call.links.ofRequest(call.request)) as object),
+    ...(row.type === 'pub_sub' && { forward_headers: pub_sub.forward_headers ?? null }),
   };
 }
 

@@ -34,7 +34,7 @@ import {
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
-import { HTTP_NAMES, httpFields, readHttp, type HttpFields } from './http-source.js';
+import { HTTP_NAMES, HTTP_ONLY, httpFields, readHttp, type HttpFields } from './http-source.js';
 import { connectionRoutes } from './connections.js';
 import {
   checkConnection,
@@ -178,7 +178,8 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
   const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
   const advice =
     query.skip_check || is_disabled ? null : await checkConnection(sealed, connection, call);
-  const row = await insert({ ...common, pub_sub: sealed });
+  const { forward_headers = [] } = body;
+  const row = await insert({ ...common, pub_sub: { ...sealed, forward_headers } });
   return { message: withAdvice('source created', advice), data: sourceView(row, call) };
 }
 
@@ -195,7 +196,7 @@ function misplaced(
   type: 'pub_sub' | 'http',
   body: HttpFields & { readonly pub_sub?: unknown },
 ): InvalidField[] {
-  const foreign = type === 'http' ? (['pub_sub'] as const) : HTTP_NAMES;
+  const foreign = type === 'http' ? (['pub_sub'] as const) : HTTP_ONLY;
   return foreign.flatMap((field) =>
     body[field] === undefined ? [] : [{ field, sentence: `does not belong to the type ${type}` }],
   );
@@ -225,8 +226,9 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
       ? (pubSubView(stored.pub_sub, call) as GivenPubSub)
       : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
+  const { forward_headers: stayed, ...connected } = stored.pub_sub;
   const isChanged =
-    read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
+    read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, connected));
   const advice =
     isChanged && isEnabled && !query.skip_check
       ? await checkConnection(read.sealed, read.connection, call)
@@ -234,7 +236,13 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const isCorrected =
     body.body_function !== undefined && body.body_function !== stored.body_function;
   const http = stored.http && readHttp(httpFieldsOf(body), stored.http, call);
-  const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}), ...(http ? { http } : {}) };
+  const forward_headers = body.forward_headers ?? stayed;
+  const pubSub = !http &&
+    (read ?? body.forward_headers) && {
+      ...(read?.sealed ?? stored.pub_sub),
+      ...(forward_headers && { forward_headers }),
+    };
+  const fields = { ...plain, ...(pubSub && { pub_sub: pubSub }), ...(http && { http }) };
   const resumesAfter = isCorrected || isReenabled ? config.transform.pause_seconds : undefined;
   const maxWorkers = read && config.limits.workers_per_project;
   const row = found(
