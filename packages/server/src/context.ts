@@ -26,6 +26,7 @@ import { askDatabase } from './health/database-outage.js';
 import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { largestBody } from './http/body.js';
+import { PROVIDER_BYTES_MAX } from './ingest/providers.js';
 import { bodyRoom } from './http/body-room.js';
 
 const PACE_SECONDS = 1;
@@ -81,7 +82,7 @@ export function openContext(
     probeHealth: healthProbe(given),
     ask: askDatabase(given),
     receive: bodyRoom({
-      messageBytes: largestBody(config),
+      messageBytes: Math.max(largestBody(config), PROVIDER_BYTES_MAX),
       timeoutSeconds: config.server.http.body_timeout_seconds,
     }),
     takeShare: requestShares(config.server.project_concurrency),

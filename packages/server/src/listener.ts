@@ -4,6 +4,7 @@ import type { Config } from '@gateway/core/config';
 import { closeListener, leaveConnections, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import { largestBody } from './http/body.js';
+import { PROVIDER_BYTES_MAX } from './ingest/providers.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
 import { reloadCertificates } from './tls.js';
 
@@ -26,7 +27,7 @@ export function inTurn(app: RequestListener): RequestListener {
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds =
     config.server.http.body_timeout_seconds +
-    Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
+    Math.ceil(Math.max(largestBody(config), PROVIDER_BYTES_MAX) / BODY_BYTES_PER_SECOND);
   return {
     // Applies to bodies that no route reads. Other slow bodies are rejected earlier, with a
     // response.

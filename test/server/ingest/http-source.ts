@@ -48,7 +48,7 @@ export function sign(
   secret: string | Buffer,
   text: string | Uint8Array,
   encoding: 'hex' | 'base64' = 'hex',
-  hash: 'sha256' | 'sha512' = 'sha256',
+  hash: 'sha1' | 'sha256' | 'sha512' = 'sha256',
 ): string {
   return createHmac(hash, secret).update(text).digest(encoding);
 }

@@ -393,6 +393,100 @@ ingest(
 );
 
 ingest(
+  'a form in parts becomes an event of its fields and files; one that cannot be read is quarantined by its content type',
+  async () => {
+    const source = await httpSource(api, incoming);
+    const form = new FormData();
+    form.append('from', 'ada@example.com');
+    form.append('to', 'a');
+    form.append('to', 'é');
+    form.append('attachment', new File(['x,y'], 'report.csv', { type: 'text/csv' }));
+    const request = new Request('http://localhost', { method: 'POST', body: form });
+    const type = request.headers.get('content-type')!;
+    const body = new Uint8Array(await request.arrayBuffer());
+    const posted = await source.post(body, { 'content-type': type });
+    assert.is(posted.body.data.outcome, 'accepted');
+    const { data } = await event(posted.body.data.uid);
+    assert.equal(JSON.parse(data!), {
+      from: 'ada@example.com',
+      to: ['a', 'é'],
+      attachment: { name: 'report.csv', type: 'text/csv', base64: 'eCx5' },
+    });
+    const payload = new FormData();
+    payload.append('payload', '{"id":7}');
+    const one = new Request('http://localhost', { method: 'POST', body: payload });
+    const sole = await source.post(new Uint8Array(await one.arrayBuffer()), {
+      'content-type': one.headers.get('content-type')!,
+    });
+    assert.is((await event(sole.body.data.uid))['data'], '{"id":7}');
+
+    for (const [text, contentType, named] of [
+      ['--b\r\nnonsense', 'multipart/form-data; boundary=b', 'multipart/form-data'],
+      ['--b\r\n', 'multipart/form-data', 'multipart/form-data'],
+      ['<a/>', 'text/xml', 'text/xml'],
+    ] as const) {
+      const { body: refused } = await source.post(text, { 'content-type': contentType });
+      assert.is(refused.data.outcome, 'quarantined', contentType);
+      const [{ reason = '' } = {}] = await api.db.rows<{ reason: string }>(
+        'select reason from quarantined_messages where id = $1',
+        [refused.data.uid],
+      );
+      assert.match(reason, `The request has the content type ${named}.`);
+    }
+  },
+);
+
+ingest('webhooks of Shopify with and without X- in their headers are the same', async () => {
+  const source = await httpSource(api, incoming, {
+    verifier: { type: 'shopify', secret: 's3cret' },
+  });
+  const body = '{"id":1}';
+  const headers = (prefix: string, id: string) => ({
+    [`${prefix}shopify-hmac-sha256`]: sign('s3cret', body, 'base64'),
+    [`${prefix}shopify-topic`]: 'orders/create',
+    [`${prefix}shopify-webhook-id`]: id,
+    [`${prefix}shopify-shop-domain`]: 'shop.example.com',
+  });
+  for (const prefix of ['', 'x-']) {
+    const { uid } = (await source.post(body, headers(prefix, `d-${prefix}`))).body.data;
+    const row = await event(uid);
+    assert.equal(
+      [row['event_type'], row['idempotency_key'], JSON.parse(row['headers']!)],
+      [
+        'orders/create',
+        `${source.uid}:d-${prefix}`,
+        {
+          'x-shopify-topic': 'orders/create',
+          'x-shopify-webhook-id': `d-${prefix}`,
+          'x-shopify-shop-domain': 'shop.example.com',
+        },
+      ],
+    );
+  }
+  assert.is((await source.post(body, headers('', 'd-x-'))).body.data.outcome, 'duplicate');
+});
+
+ingest('webhooks of Twilio are verified by the URL that they were sent to', async () => {
+  const source = await httpSource(api, incoming, {
+    verifier: { type: 'twilio', secret: 's3cret' },
+  });
+  const url = `${api.url}${source.url}?shop=a%20b`;
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded',
+    'x-twilio-signature': sign('s3cret', `${url}BodyHiFrom+1`, 'base64', 'sha1'),
+    'i-twilio-idempotency-token': 't-1',
+  };
+  const posted = await source.post('From=%2B1&Body=Hi', headers, '?shop=a%20b');
+  assert.is(posted.body.data?.outcome, 'accepted', posted.text);
+  const row = await event(posted.body.data.uid);
+  assert.equal(
+    [row['event_type'], row['data'], row['idempotency_key']],
+    ['webhook', '{"From":"+1","Body":"Hi"}', `${source.uid}:t-1`],
+  );
+  assert.is((await source.post('From=%2B1&Body=Hi', headers, '?shop=b')).status, 401);
+});
+
+ingest(
   'the handshake of a provider is answered as its source says, and makes no event',
   async () => {
     const handshake = { type: 'hub_challenge', token: 't0ken' };
@@ -577,8 +671,35 @@ ingest(
     assert.equal([large.status, large.body.code], [413, 'body_too_large']);
     assert.is((await source.post('{}', { 'content-encoding': 'gzip' })).status, 415);
     assert.is(await count('events'), before + 1);
+    const { content } = (await api.call('GET', `${incoming.path}/sources/states`)).body.data;
+    const { state, reason } = (content as { uid: string; state: string; reason: string }[]).find(
+      ({ uid }) => uid === source.uid,
+    )!;
+    assert.is(state, 'failing');
+    assert.match(reason, /^1 request was refused \(413\) since .*larger than 2000 bytes/);
   },
 );
+
+ingest('a source of GitHub takes what GitHub sends, up to 25 MB', async () => {
+  const source = await httpSource(api, incoming, {
+    verifier: { type: 'github', secret: 's3cret' },
+    body_function: 'function transform(payload) { throw new Error("not yet"); }',
+  });
+  const post = (body: string) =>
+    source.post(body, {
+      'x-github-event': 'push',
+      'x-hub-signature-256': `sha256=${sign('s3cret', body)}`,
+    });
+  const body = `{"a":"${'x'.repeat(3 * 1024 * 1024)}"}`;
+  const { uid } = (await post(body)).body.data;
+  await api.call('PUT', source.path, { body_function: null });
+  await delay(1_100);
+  const replayed = await api.call('PUT', `${incoming.path}/quarantine/${uid}/replay`);
+  assert.is(replayed.status, 200, replayed.text.slice(0, 300));
+  assert.is((await post(body)).body.data.outcome, 'accepted');
+  const large = await post(`{"a":"${'x'.repeat(26 * 1024 * 1024)}"}`);
+  assert.equal([large.status, large.body.code], [413, 'body_too_large']);
+});
 
 ingest(
   'secrets are sealed at rest, masked in answers, and kept when their mask comes back',

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PROVIDERS } from '#server/ingest/providers';
@@ -11,8 +11,13 @@ const verify = suite('server/ingest/verify');
 const BODY = Buffer.from('{"id":"evt_1","amount":1.50}');
 const NOW_MS = 1_700_000_000_000;
 const SECONDS = String(NOW_MS / 1000);
-const why = (verifier: VerifierFields, headers: Record<string, string>, body: Uint8Array = BODY) =>
-  whyUnverified(verifier, { headers, body }, NOW_MS);
+const URL_USED = `https://example.com/hook?bodySHA256=${hash('sha256', BODY)}`;
+const why = (
+  verifier: VerifierFields,
+  headers: Record<string, string>,
+  body: Uint8Array = BODY,
+  url = URL_USED,
+) => whyUnverified(verifier, { headers, body, url }, NOW_MS);
 
 const key = randomBytes(24);
 const whsec = `whsec_${key.toString('base64')}`;
@@ -29,6 +34,26 @@ const rows: Record<string, [VerifierFields, Record<string, string>]> = {
   shopify: [
     { type: 'shopify', secret: 's3cret' },
     { 'x-shopify-hmac-sha256': sign('s3cret', BODY, 'base64') },
+  ],
+  'shopify without X-': [
+    { type: 'shopify', secret: 's3cret' },
+    { 'shopify-hmac-sha256': sign('s3cret', BODY, 'base64') },
+  ],
+  twilio: [
+    { type: 'twilio', secret: 's3cret' },
+    { 'x-twilio-signature': sign('s3cret', URL_USED, 'base64', 'sha1') },
+  ],
+  intercom: [
+    { type: 'intercom', secret: 's3cret' },
+    { 'x-hub-signature': `sha1=${sign('s3cret', BODY, 'hex', 'sha1')}` },
+  ],
+  vercel: [
+    { type: 'vercel', secret: 's3cret' },
+    { 'x-vercel-signature': sign('s3cret', BODY, 'hex', 'sha1') },
+  ],
+  'hmac with SHA-1': [
+    { type: 'hmac', hmac: { header: 'X-Sig', hash: 'SHA1', encoding: 'hex', secret: 's3cret' } },
+    { 'x-sig': `sha1=${sign('s3cret', BODY, 'hex', 'sha1')}` },
   ],
   stripe: [
     { type: 'stripe', secret: 's3cret' },
@@ -172,6 +197,36 @@ verify('a MAC is taken in the spellings that providers use, and no other', () =>
     assert.is(why({ type: 'hmac', hmac: inBase64 }, { 'x-sig': text }), undefined, text);
   assert.is(
     why({ type: 'github', secret: 's' }, { 'x-hub-signature-256': `sha256= ${right}` }),
+    undefined,
+  );
+});
+
+verify('a form of Twilio is signed with its URL and its fields in order', () => {
+  // The example of Twilio's libraries.
+  const form =
+    'Digits=1234&CallSid=CA1234567890ABCDE&Caller=%2B14158675309&From=%2B14158675309&To=%2B18005551212';
+  const url = 'https://mycompany.com/myapp.php?foo=1&bar=2';
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
+    'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=',
+  };
+  const twilio = { type: 'twilio', secret: '12345' } as const;
+  const reason = (body: string, at = url) => why(twilio, headers, Buffer.from(body), at);
+  assert.is(reason(form), undefined);
+  assert.is(reason(form.split('&').reverse().join('&')), undefined);
+  assert.type(reason(form.replace('1234', '1235')), 'string');
+  assert.type(reason(`${form}&More=1`), 'string');
+  assert.type(reason(form, url.replace('foo=1', 'foo=2')), 'string');
+  const json = { ...headers, 'content-type': 'application/json' };
+  assert.match(why(twilio, json, Buffer.from('{}'), url) ?? '', 'bodySHA256');
+  const repeated = sign('12345', `${url}aAaBb1`, 'base64', 'sha1');
+  assert.is(
+    why(
+      twilio,
+      { ...headers, 'x-twilio-signature': repeated },
+      Buffer.from('b=1&a=B&a=A&a=B'),
+      url,
+    ),
     undefined,
   );
 });

@@ -126,18 +126,23 @@ export function openFunctions({
     /**
      * Transforms and parses a message as an agent does, without committing it.
      *
-     * @param keyOf returns the idempotency key of the event with this ordinal, used if it has none
+     * @param options.keyOf returns the idempotency key of the event with this ordinal, used if it
+     *   has none
+     * @param options.largestBytes the size of the largest message, if it is not the configured one
      */
     async accept(
       source: IngestSource,
       message: Message,
-      keyOf?: RunOnceOptions['keyOf'],
+      {
+        keyOf,
+        largestBytes = maxMessageBytes,
+      }: Pick<RunOnceOptions, 'keyOf'> & { readonly largestBytes?: number } = {},
     ): Promise<ReadyMessage | 'dropped'> {
       const { ready, called } = await runOnce(source, message, {
         sandbox,
         catalogue,
         keyOf,
-        maxMessageBytes: maxMessageBytes + ENVELOPE_BYTES,
+        maxMessageBytes: largestBytes + ENVELOPE_BYTES,
       });
       await count(source, called).catch((error: unknown) =>
         log.warn({ error }, 'A source that overruns could not be paused.'),

@@ -50,7 +50,13 @@ export async function dryRun(message: ReplayableMessage, options: RunOnceOptions
     headers,
   } = message;
   const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
-  const { ready } = await runOnce(source, { coordinates, timestamp, body, headers }, options);
+  // The bodies of HTTP sources were limited when they were received, some to more than the setting.
+  const maxMessageBytes = coordinates.startsWith('http/') ? Infinity : options.maxMessageBytes;
+  const { ready } = await runOnce(
+    source,
+    { coordinates, timestamp, body, headers },
+    { ...options, maxMessageBytes },
+  );
   if (ready === 'dropped') return { kind: 'dropped' };
   if (!ready.quarantined) return { kind: 'accepted', events: ready.events };
   const { code, reason } = ready.quarantined;

@@ -4,6 +4,7 @@ import { findReaders } from '@gateway/store/deliveries';
 import {
   readSourceStates,
   sourceCondition,
+  TAKERS,
   whyUnreported,
   type Kv,
   type ReportedState,
@@ -45,11 +46,12 @@ export async function readConditions({
     listSources(database.knex, project.id, {}, page),
     findReaders(data),
   ]);
-  const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
+  const sourceIds = rows.map(({ id }) => id);
+  const agentIds = [TAKERS, ...readers.ids];
   const known =
     kv &&
     (await withTimeout(
-      readSourceStates(kv, { projectId: project.id, sourceIds, agentIds: readers.ids }),
+      readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }),
       READ_MS,
     ).catch(() => undefined));
   const absence = whyUnreported(readers, { isAway: !known, since: null });

@@ -62,7 +62,7 @@ interface Arrival {
  * Returns a function that receives bodies with limits on time and memory. While a buffer budget is
  * used up, only its oldest body continues and the others are paused.
  *
- * @param messageBytes the size of the largest body
+ * @param messageBytes the size of the largest body from an unauthenticated sender
  * @param timeoutSeconds the `server.http.body_timeout_seconds` setting
  */
 export function bodyRoom({
@@ -72,7 +72,6 @@ export function bodyRoom({
   messageBytes: number;
   timeoutSeconds: number;
 }): ReceiveBody {
-  const most = Math.max(ROOM_BYTES, BODIES_MIN * messageBytes);
   const strangers: Room = {
     most: Math.max(STRANGERS_BYTES, BODIES_MIN * messageBytes),
     bytes: 0,
@@ -87,7 +86,7 @@ export function bodyRoom({
     for (const it of arrivals) {
       const lateMs =
         nowMs - it.sinceMs - 1000 * (timeoutSeconds + it.bytes / BODY_BYTES_PER_SECOND);
-      if (lateMs > 0) it.fail(it.isPaused ? crowded() : slow(nowMs - it.sinceMs));
+      if (lateMs > 0) it.fail(it.isPaused ? crowded(it) : slow(nowMs - it.sinceMs));
     }
     for (const room of new Set(Array.from(arrivals, ({ rooms }) => rooms).flat())) relieve(room);
     if (arrivals.size > 0) return;
@@ -107,13 +106,15 @@ export function bodyRoom({
 
   const slow = (tookMs: number) =>
     new GatewayError('body_slow', { seconds: Math.round(tookMs / 1000) });
-  const crowded = () => new GatewayError('too_many_bodies', { limit: most, retryAfterSeconds: 1 });
+  const crowded = ({ rooms: [own] }: Arrival) =>
+    new GatewayError('too_many_bodies', { limit: own!.most, retryAfterSeconds: 1 });
 
   function enter(
     request: IncomingMessage,
-    { id, isStranger }: BodySender,
+    { limit, sender: { id, isStranger } }: Parameters<ReceiveBody>[1],
     fail: Arrival['fail'],
   ): Arrival {
+    const most = Math.max(ROOM_BYTES, BODIES_MIN * limit);
     let own = senders.get(id);
     if (!own) senders.set(id, (own = { most, bytes: 0, arriving: new Set() }));
     const arrival = {
@@ -187,7 +188,7 @@ export function bodyRoom({
         request.resume();
         reject(error);
       };
-      const arrival = enter(request, sender, settle);
+      const arrival = enter(request, { limit, sender }, settle);
       request.on('data', (chunk: Buffer) => {
         if (isOver) return;
         if (arrival.bytes + chunk.length > limit) return settle(tooLarge());

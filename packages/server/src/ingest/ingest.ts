@@ -2,7 +2,7 @@ import { type KeyObject, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
-import { GatewayError } from '@gateway/core/errors';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { HttpSource } from '@gateway/store/config';
@@ -16,6 +16,8 @@ import { jsonOfForm } from './form.js';
 import { handshakeAnswer, type HandshakeAnswer } from './handshakes.js';
 import { isMaskId } from './mask-id.js';
 import { messageOf, type HttpMessage } from './message.js';
+import { largestBodyOf } from './providers.js';
+import { refusedBodies } from './refused-bodies.js';
 import { httpSourceCache } from './source-cache.js';
 import { Verifier, type VerifierFields } from './verifier.js';
 import { credentialOf, whyUnverified } from './verify.js';
@@ -54,7 +56,9 @@ function accountOf(id: string, credential: string | undefined): Account {
  */
 export function ingestRouter(context: AppContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, shards, takeShare } = context;
+  const { kv, links, plugins } = context;
   const key = maskKey(config.encryption_key);
+  const refused = refusedBodies(kv);
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
@@ -69,10 +73,11 @@ export function ingestRouter(context: AppContext): Router {
     { credential, body }: { credential: string | undefined; body: Buffer },
   ): Promise<void> {
     let reason: string | undefined;
+    const { headers } = request;
+    // `originalUrl`, because Koa may have changed `url`.
+    const url = links.ofRequest(request).replace(/^(\w+:\/\/[^/]*).*$/, '$1') + request.url;
     const verify = async () =>
-      (reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined
-        ? true
-        : undefined;
+      (reason = whyUnverified(verifier, { headers, body, url })) === undefined ? true : undefined;
     if (credential !== '' && !(await logins.check(request, accountOf(id, credential), verify)))
       throw new GatewayError('signature_invalid', { reason: reason! });
     await limit({ id: `source:${id}` });
@@ -128,7 +133,14 @@ export function ingestRouter(context: AppContext): Router {
     context.requirePace(source.project_id);
     const { headers } = ctx.req;
     const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
-    const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
+    const largest = largestBodyOf(verifier.type, config.ingest.max_message_bytes);
+    const held = await receive(ctx.req, { limit: largest, sender }).catch((error: unknown) => {
+      if (isGatewayError(error, 'body_too_large')) {
+        if (plugins.metrics) countIngest(plugins.meter, labelsOf(source), { failed: 1 });
+        void refused(source, largest);
+      }
+      throw error;
+    });
     const body = held.bytes;
     let release: ReleaseShare;
     try {
@@ -149,13 +161,14 @@ export function ingestRouter(context: AppContext): Router {
       const message = messageOf(source, {
         request: ctx.req,
         query: ctx.query,
-        body: jsonOfForm(body, headers['content-type']),
+        body: await jsonOfForm(body, headers['content-type']),
       });
       const shardsOfSource = async () => [
         await shards.find(await context.shardOf(source.project_id)),
       ];
       const commit = { ...COMMIT, shards: shardsOfSource };
-      answer(ctx, source, await ask(() => accept(source, message, context), commit));
+      const received = { ...message, contentType: headers['content-type'], limit: largest };
+      answer(ctx, source, await ask(() => accept(source, received, context), commit));
     } finally {
       release();
     }
@@ -176,24 +189,29 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 /** Commits a message as an agent does. */
 async function accept(
   source: HttpSource,
-  message: HttpMessage,
+  message: HttpMessage & { readonly contentType: string | undefined; readonly limit: number },
   { functions, events, plugins }: AppContext,
 ): Promise<IngestOutcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
-    if (plugins.metrics)
-      countIngest(plugins.meter, { project: projectId, source: id }, { [end]: 1 });
+    if (plugins.metrics) countIngest(plugins.meter, labelsOf(source), { [end]: 1 });
   };
-  const { body, headers, idempotencyKey } = message;
+  const { body, headers, idempotencyKey, contentType, limit } = message;
   const ready = await functions.accept(
     { projectId, id, bodyFunction: functionText(text), keepsMessages },
     { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
-    idempotencyKey,
+    { keyOf: idempotencyKey, largestBytes: limit },
   );
   if (ready === 'dropped') {
     count('dropped');
     return { outcome: 'dropped', uid: null, events: 0 };
   }
+  const { quarantined } = ready;
+  if (quarantined?.code === 'not_json' && contentType !== undefined)
+    ready.reject({
+      code: 'not_json',
+      reason: `${quarantined.reason} The request has the content type ${shortOf(contentType)}.`,
+    });
   const creations = await events.commit(ready);
   if (ready.quarantined) {
     count('failed');
@@ -203,6 +221,18 @@ async function accept(
   const outcome = made > 0 ? 'accepted' : 'duplicate';
   count(outcome);
   return { outcome, uid: creations[0]!.id, events: made };
+}
+
+function labelsOf({ project_id: project, id: source }: HttpSource) {
+  return { project, source };
+}
+
+/** Returns a content type without its parameters. */
+function shortOf(contentType: string): string {
+  return contentType
+    .replace(/;[^]*$/, '')
+    .trim()
+    .slice(0, 100);
 }
 
 const MESSAGES: Readonly<Record<IngestOutcome['outcome'], string>> = {

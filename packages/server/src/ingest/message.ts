@@ -3,8 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpSource } from '@gateway/store/config';
 import { isTooDeep } from '@gateway/core/json';
 import { jsonAt, valueAt, type Located } from './location.js';
+import { headerOf } from './providers.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
+
+const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
 export interface SourceRequest extends Pick<Located, 'query'> {
   readonly request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
@@ -17,8 +20,6 @@ export interface HttpMessage {
   /** Returns the idempotency key of the nth event, counting from 0, or null. */
   readonly idempotencyKey: (ordinal: number) => string | null;
 }
-
-const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
 /**
  * Returns the message of a request. If the source has an event type and no function, the body
@@ -34,7 +35,7 @@ export function messageOf(
   const names = [...TRACE_HEADERS, ...http.forward_headers.map((name) => name.toLowerCase())];
   const headers = Object.fromEntries(
     names.flatMap((name) => {
-      const value = request.headers[name];
+      const value = headerOf(request.headers, name);
       return typeof value === 'string' ? [[name, value] as const] : [];
     }),
   );

@@ -1,7 +1,7 @@
 /** A provider's signature: a MAC of the signed parts, joined by `joint`, a dot by default. */
 export interface HmacScheme {
   readonly header: string;
-  readonly hash: 'SHA256' | 'SHA512';
+  readonly hash: 'SHA1' | 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
   /**
    * The format of a header with several members. Those that begin with the mark are signatures, and
@@ -16,7 +16,11 @@ export interface HmacScheme {
   };
   /** The header with the signed id. */
   readonly id?: string;
-  readonly signed: readonly ('id' | 'timestamp' | 'body')[];
+  /**
+   * `form` is the fields of a form, sorted by name, as names and values without separators. Another
+   * body is signed by its SHA-256 in the query parameter `bodySHA256`, and so by `url`.
+   */
+  readonly signed: readonly ('id' | 'timestamp' | 'body' | 'url' | 'form')[];
   readonly joint?: string;
   /** Text before the signed parts. */
   readonly version?: string;
@@ -26,6 +30,10 @@ export interface HmacScheme {
 
 export interface Provider {
   readonly scheme: HmacScheme;
+  /** The largest body that it sends, if that is more than `ingest.max_message_bytes`. */
+  readonly max_bytes?: number;
+  /** The default type of events without one at `event_type_location`. */
+  readonly event_type?: string;
   /** The event type's location. Like the next two, a default for sources of this provider. */
   readonly event_type_location: string;
   readonly idempotency_keys: readonly string[];
@@ -64,7 +72,8 @@ export function headerOf<Value>(
   name: string,
 ): Value | undefined {
   const own = Object.hasOwn(headers, name) ? headers[name] : undefined;
-  const alias = ALIASES[name];
+  // Shopify omits the prefix for its newer subscriptions to events.
+  const alias = name.startsWith('x-shopify-') ? name.slice('x-'.length) : ALIASES[name];
   return own ?? (alias === undefined ? undefined : headers[alias]);
 }
 
@@ -72,6 +81,8 @@ export const PROVIDERS = {
   // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
   github: {
     scheme: { header: 'x-hub-signature-256', hash: 'SHA256', encoding: 'hex', signed: ['body'] },
+    // https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap
+    max_bytes: 25 * 1024 * 1024,
     event_type_location: 'header.X-GitHub-Event',
     idempotency_keys: ['header.X-GitHub-Delivery'],
     forward_headers: ['X-GitHub-Event', 'X-GitHub-Delivery'],
@@ -121,6 +132,33 @@ export const PROVIDERS = {
     idempotency_keys: [],
     forward_headers: [],
   },
+  // https://www.twilio.com/docs/usage/security#validating-requests
+  twilio: {
+    scheme: {
+      header: 'x-twilio-signature',
+      hash: 'SHA1',
+      encoding: 'base64',
+      ...{ signed: ['url', 'form'], joint: '' },
+    },
+    event_type: 'webhook',
+    event_type_location: 'body.EventType',
+    idempotency_keys: ['header.I-Twilio-Idempotency-Token'],
+    forward_headers: [],
+  },
+  // https://developers.intercom.com/docs/webhooks/webhook-notifications
+  intercom: {
+    scheme: { header: 'x-hub-signature', hash: 'SHA1', encoding: 'hex', signed: ['body'] },
+    event_type_location: 'body.topic',
+    idempotency_keys: ['body.id'],
+    forward_headers: [],
+  },
+  // https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks
+  vercel: {
+    scheme: { header: 'x-vercel-signature', hash: 'SHA1', encoding: 'hex', signed: ['body'] },
+    event_type_location: 'body.type',
+    idempotency_keys: ['body.id'],
+    forward_headers: [],
+  },
   // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   standard_webhooks: {
     scheme: {
@@ -144,3 +182,13 @@ export type ProviderName = keyof typeof PROVIDERS;
 export function providerOf(name: string): Provider | undefined {
   return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name as ProviderName] : undefined;
 }
+
+/** Returns the size of the largest body that a source with this verifier takes. */
+export function largestBodyOf(verifier: string, configured: number): number {
+  return Math.max(configured, providerOf(verifier)?.max_bytes ?? 0);
+}
+
+/** The largest body of all providers. */
+export const PROVIDER_BYTES_MAX = Math.max(
+  ...Object.keys(PROVIDERS).map((name) => largestBodyOf(name, 0)),
+);

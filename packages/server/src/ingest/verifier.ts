@@ -43,7 +43,7 @@ export const verifierSchema = object({
     api_key: object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) }),
     hmac: object({
       header: HeaderName,
-      hash: oneOf(['SHA256', 'SHA512']),
+      hash: oneOf(['SHA1', 'SHA256', 'SHA512']),
       encoding: oneOf(['hex', 'base64']),
       secret: Type.Optional(secret('')),
     }),

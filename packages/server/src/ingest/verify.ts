@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, hash as digestOf } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isForm } from './form.js';
 import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
@@ -20,11 +21,13 @@ export function credentialOf(
 /** The maximum number of signatures compared. A provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
 
-const ALGORITHM = /^(sha-?(256|512)|v\d)=/i;
+const ALGORITHM = /^(sha-?(1|256|512)|v\d)=/i;
 
 export interface SignedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: Uint8Array;
+  /** The URL that the sender used, with its query. */
+  readonly url?: string;
 }
 
 /**
@@ -83,7 +86,7 @@ export function whyUnverified(
 function whyUnsigned(
   scheme: HmacScheme,
   key: Buffer,
-  { headers, body }: SignedRequest,
+  { headers, body, url = '' }: SignedRequest,
   nowMs: number,
 ): string | undefined {
   const given = textOf(headers, scheme.header);
@@ -100,9 +103,11 @@ function whyUnsigned(
     SIGNATURES_MAX,
   );
 
-  const parts: Record<'id' | 'timestamp', string | undefined> = {
+  const parts: Record<Exclude<HmacScheme['signed'][number], 'body'>, string | undefined> = {
     id: undefined,
     timestamp: undefined,
+    url,
+    form: undefined,
   };
   if (timestamp) {
     const at =
@@ -117,6 +122,12 @@ function whyUnsigned(
   if (scheme.id !== undefined) {
     parts.id = textOf(headers, scheme.id);
     if (parts.id === undefined) return `it has no header ${scheme.id}`;
+  }
+
+  if (scheme.signed.includes('form')) {
+    if (isForm(headers['content-type'])) parts.form = sortedFields(body);
+    else if (queryOf(url, 'bodySHA256')?.toLowerCase() !== digestOf('sha256', body))
+      return 'its body is not the one whose SHA-256 its URL has in bodySHA256';
   }
 
   const hmac = createHmac(scheme.hash.toLowerCase(), key);
@@ -136,4 +147,19 @@ function whyUnsigned(
 function textOf(headers: IncomingHttpHeaders, name: string): string | undefined {
   const found = headerOf(headers, name.toLowerCase());
   return typeof found === 'string' ? found : undefined;
+}
+
+/** Returns the fields of a form, sorted by name and value, without repetitions or separators. */
+function sortedFields(body: Uint8Array): string {
+  const fields = new Map<string, Set<string>>();
+  for (const [name, value] of new URLSearchParams(Buffer.from(body).toString()))
+    fields.set(name, (fields.get(name) ?? new Set()).add(value));
+  return [...fields.keys()]
+    .sort()
+    .flatMap((name) => [...fields.get(name)!].sort().map((value) => name + value))
+    .join('');
+}
+
+function queryOf(url: string, name: string): string | undefined {
+  return new URLSearchParams(url.replace(/^[^?]*/, '')).get(name) ?? undefined;
 }

@@ -27,7 +27,12 @@ interface OfProject {
 const nameOf = (projectId: string, sourceId: string, agentId: number) =>
   `source-state:{${projectId}}:${sourceId}:${agentId}`;
 
-/** Stores a source's state as seen by an agent, for half a minute. Rejects if KV is down. */
+/** Stands for the servers and agents that take the requests of an HTTP source. */
+export const TAKERS = 0;
+
+/**
+ * Stores a source's state as seen by an agent, for half a minute by default. Rejects if KV is down.
+ */
 export async function writeSourceState(
   kv: Kv,
   {
@@ -36,13 +41,12 @@ export async function writeSourceState(
     agentId,
   }: OfProject & { readonly sourceId: string; readonly agentId: number },
   state: SourceState,
+  ttlMs = LAG_TTL_MS,
 ): Promise<void> {
   await kv.set(
     nameOf(projectId, sourceId, agentId),
     encodeValue('source-state', { ...state, reportedAtMs: Date.now() }),
-    {
-      ttlMs: LAG_TTL_MS,
-    },
+    { ttlMs },
   );
 }
 
@@ -126,7 +130,7 @@ export function sourceCondition(
 ): SourceCondition {
   if (is_disabled) return { state: 'disabled', reason: 'The source is disabled.', since: null };
   if (since) return { state: 'paused', reason, since };
-  if (type === 'http') return { state: 'active', reason: null, since: null };
+  if (type === 'http' && !reported) return { state: 'active', reason: null, since: null };
   if (!reported) return { state: 'unknown', ...absence };
   return {
     state: reported.state === 'reading' ? 'active' : reported.state,

@@ -7,15 +7,9 @@ import { Form } from '../../components/form.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
 import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
 import { may } from '../../session/session.js';
-import { KeepMessages, open } from './broker-form.js';
+import { KeepMessages, linesOf, open } from './broker-form.js';
 
 const UNVERIFIED: Verifier = { type: 'noop' };
-
-const linesOf = (text: string) =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean);
 
 /**
  * The form that creates or changes an HTTP source. Empty fields of a new source get the provider's
@@ -148,7 +142,7 @@ const HANDSHAKES: Readonly<Record<NonNullable<Verifier['handshake']>['type'], st
   x: 'X',
   reachable: 'Trello, Intercom, Mailchimp',
 };
-const HASHES = { SHA256: 'SHA-256', SHA512: 'SHA-512' };
+const HASHES = { SHA256: 'SHA-256', SHA512: 'SHA-512', SHA1: 'SHA-1' };
 const ofProvider: FormSchema = {
   required: ['secret'],
   properties: {
@@ -187,6 +181,9 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   stripe: ['Stripe', ofProvider],
   slack: ['Slack', ofProvider],
   zoom: ['Zoom', ofProvider],
+  twilio: ['Twilio', ofProvider],
+  intercom: ['Intercom', ofProvider],
+  vercel: ['Vercel', ofProvider],
   standard_webhooks: ['Standard Webhooks', ofProvider],
 };
 
