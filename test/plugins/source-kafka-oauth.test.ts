@@ -83,6 +83,17 @@ oauth('a topic is read with tokens for client credentials', async () => {
   assert.equal(run.bodies(), ['one']);
 });
 
+oauth('the client id and secret are sent in the form if the token server wants that', async () => {
+  const connection = connectionOf(await broker.topic(), { client_auth: 'post' });
+  await plugin.check(connection, context());
+  const { token_endpoint: _, ...credentials } = client;
+  assert.equal(asked, [
+    { authorization: undefined, form: { grant_type: 'client_credentials', ...credentials } },
+  ]);
+  assert.ok(isValid(connection));
+  assert.not.ok(isValid(connectionOf('orders', { client_auth: 'body' as 'post' })));
+});
+
 oauth(
   'extensions are sent with the token, as RFC 7628 frames them, and the broker takes the login',
   async () => {

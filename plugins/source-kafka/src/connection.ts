@@ -196,12 +196,13 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
-    const { token_endpoint, client_id, client_secret, scope, extensions } = auth;
+    const { token_endpoint, client_id, client_secret, client_auth, scope, extensions } = auth;
     if (token_endpoint && client_id && client_secret) {
       const client = {
         token_endpoint,
         client_id,
         client_secret,
+        ...(client_auth !== undefined && { client_auth }),
         ...(scope !== undefined && { scope }),
       };
       return oauthBearer(clientCredentials(client), extensions);

@@ -1,4 +1,10 @@
-import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
+import {
+  ErrorChain,
+  explainNetwork,
+  PluginError,
+  tokenRequest,
+  type TokenClient,
+} from '@gateway/plugin';
 import type { Mechanism } from 'kafkajs';
 
 const SEPARATOR = '\u0001';
@@ -23,11 +29,8 @@ const REFUSALS = [
 const EXPIRES_IN_SECONDS = 300;
 
 /** The connection fields for requesting a token. */
-export interface ClientCredentials {
+export interface ClientCredentials extends Omit<TokenClient, 'audience'> {
   readonly token_endpoint: string;
-  readonly client_id: string;
-  readonly client_secret: string;
-  readonly scope?: string;
 }
 
 /**
@@ -106,28 +109,16 @@ export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   };
 }
 
-async function askForToken({
-  token_endpoint: endpoint,
-  client_id: id,
-  client_secret: secret,
-  scope,
-}: ClientCredentials): Promise<Token> {
+async function askForToken(client: ClientCredentials): Promise<Token> {
+  const { token_endpoint: endpoint, client_id: id } = client;
   const place = `The token endpoint ${endpoint}`;
-  const encoded = (part: string) => new URLSearchParams({ '': part }).toString().slice(1);
   const askedAt = Date.now();
   let status: number;
   let answer: { access_token?: unknown; expires_in?: unknown; error?: unknown };
   try {
     const response = await fetch(endpoint, {
       method: 'POST',
-      headers: {
-        authorization: `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`,
-        accept: 'application/json',
-      },
-      body: new URLSearchParams({
-        grant_type: 'client_credentials',
-        ...(scope !== undefined && { scope }),
-      }),
+      ...tokenRequest(client),
       redirect: 'error',
       signal: AbortSignal.timeout(REQUEST_MS),
     });
@@ -150,7 +141,7 @@ async function askForToken({
   const reason = REFUSALS.find((it) => it === error) ?? `status ${status} without a token`;
   if (status < 500) {
     throw new PluginError(`${place} refused the client "${id}": ${reason}.`, {
-      fix: 'Check auth.client_id, auth.client_secret and auth.scope, that the client may use the client credentials grant, and that this is the token endpoint.',
+      fix: 'Check auth.client_id, auth.client_secret, auth.client_auth and auth.scope, that the client may use the client credentials grant, and that this is the token endpoint.',
     });
   }
   throw new PluginError(`${place} gave no token: ${reason}.`, {
