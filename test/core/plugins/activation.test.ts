@@ -8,7 +8,9 @@ import { activate, type ActivatedPlugins } from '#core/plugins/activation';
 import { resolveConfig } from '#core/config/config';
 import { discover } from '#core/plugins/discovery';
 import { readLicence, type Licence } from '#core/plugins/licence';
-import { silentLog } from '#core/logging/log';
+import { type Log, silentLog } from '#core/logging/log';
+import { endSpan, openSpanTracer } from '#core/tracing/spans';
+import { formatTraceparent } from '#core/tracing/trace-context';
 import type { PluginState } from '#core/plugins/plugin-table';
 import type { TracerContext } from '@gateway/plugin';
 import { until, within } from '../../support/until.js';
@@ -80,7 +82,9 @@ async function started(
     flags = {},
     licence = community,
     deadlineMs,
+    log = silentLog,
   }: {
+    log?: Log;
     file?: object;
     env?: Record<string, string>;
     flags?: Record<string, string>;
@@ -97,7 +101,7 @@ async function started(
     resolved,
     licence,
     serviceName: 'gateway-agent',
-    log: silentLog,
+    log,
     ...(deadlineMs && { deadlineMs }),
   });
   return { ...plugins, imported: it.imported() };
@@ -388,29 +392,32 @@ activation('packages that discovery refused are rows too', async () => {
   );
 });
 
-activation('a source is active at once and imported when it is first used', async () => {
-  const it = installation({ 'a-source': source() });
-  open.push(it);
-  const discovery = discover({ root: it.root });
-  const resolved = resolveConfig({ file: {}, env: {}, rows: discovery.rows });
-  const { sources, table } = await activate({
-    discovery,
-    resolved,
-    licence: community,
-    serviceName: 'gateway-agent',
-    log: silentLog,
-  });
-  assert.is(table[0]?.state, 'active');
-  assert.equal(sources.get('kafka')?.connectionSchema, { type: 'object' });
-  assert.equal(it.imported(), []);
-  const [one, two] = await Promise.all([
-    sources.get('kafka')!.load(),
-    sources.get('kafka')!.load(),
-  ]);
-  assert.is(one, two);
-  assert.type(one.run, 'function');
-  assert.equal(it.imported(), ['a-source']);
-});
+activation(
+  'a source of the gateway is active at once and imported when it is first used',
+  async () => {
+    const it = installation({ '@gateway/a-source': source() });
+    open.push(it);
+    const discovery = discover({ root: it.root });
+    const resolved = resolveConfig({ file: {}, env: {}, rows: discovery.rows });
+    const { sources, table } = await activate({
+      discovery,
+      resolved,
+      licence: community,
+      serviceName: 'gateway-agent',
+      log: silentLog,
+    });
+    assert.is(table[0]?.state, 'active');
+    assert.equal(sources.get('kafka')?.connectionSchema, { type: 'object' });
+    assert.equal(it.imported(), []);
+    const [one, two] = await Promise.all([
+      sources.get('kafka')!.load(),
+      sources.get('kafka')!.load(),
+    ]);
+    assert.is(one, two);
+    assert.type(one.run, 'function');
+    assert.equal(it.imported(), ['@gateway/a-source']);
+  },
+);
 
 activation('a plugin reaches no loopback address, and what it calls of core does', async () => {
   const code = `import net from 'node:net';
@@ -419,10 +426,11 @@ activation('a plugin reaches no loopback address, and what it calls of core does
       socket.on('connect', () => socket.destroy());
     });
     const later = (work) => new Promise((done) => setTimeout(() => done(work()), 1));
+    const message = { coordinates: 'q/1', timestamp: 0, body: new Uint8Array(1), headers: {} };
     export default {
       check: async ({ port }) => { throw new Error(await later(() => opened(port))); },
       run: async ({ port }, handle, context) => {
-        const asCore = [await handle(port), await new Promise((done) => context.report(done))];
+        const asCore = [await handle(message), await new Promise((done) => context.lag(done))];
         const resized = await new Promise((done) => context.onWorkers(() => done(opened(port))));
         const aborted = await new Promise((done) => context.signal.addEventListener('abort', () => done(opened(port))));
         throw new Error([await opened(port), ...asCore, resized, aborted].join());
@@ -442,7 +450,7 @@ activation('a plugin reaches no loopback address, and what it calls of core does
     const stopping = new AbortController();
     const context = {
       log: silentLog,
-      report: (done: (it: unknown) => void) => void opened().then(done),
+      lag: (done: (it: unknown) => void) => void opened().then(done),
       onWorkers: (follow: (workers: number) => void) =>
         void setImmediate(() => (follow(2), setImmediate(() => stopping.abort()))),
       signal: stopping.signal,
@@ -495,20 +503,211 @@ activation(
   },
 );
 
-activation('a source that cannot be imported becomes inactive when that is seen', async () => {
-  const plugins = await started({
-    'a-source': source({}, `throw new Error('no such library');\nexport default {};`),
+activation(
+  'a source that cannot be imported is inactive from the start, with the reason',
+  async () => {
+    const plugins = await started({
+      'a-source': source({}, `throw new Error('no such library');\nexport default {};`),
+    });
+    assert.is(only(plugins).state, 'inactive');
+    await plugins.sources
+      .get('kafka')!
+      .load()
+      .then(
+        () => assert.unreachable('it cannot be imported'),
+        (error: Error) =>
+          assert.is(error.message, 'importing a-source/index.js failed: no such library'),
+      );
+  },
+);
+
+/** Metrics plugins that cannot start, each with the reason in the table. */
+const brokenMetrics: Readonly<Record<string, readonly [code: string, reason: RegExp]>> = {
+  'returns nothing': ['start: async () => {}', /returns undefined without the function add/],
+  'returns no observe': [
+    'start: async () => ({ add() {}, set() {}, clear() {}, expose() {} })',
+    /without the function observe/,
+  ],
+  'throws nothing': [
+    'start: async () => { throw undefined; }',
+    /threw undefined instead of an error/,
+  ],
+  'throws at once': [`start: () => { throw new Error('no socket'); }`, /no socket/],
+  'throws an object': ['start: async () => { throw { message: {} }; }', /threw an object/],
+  'throws what cannot be read': [
+    `start: async () => { throw new Proxy(new Error(), { get() { throw 1; }, getPrototypeOf() { throw 1; } }); }`,
+    /cannot be read/,
+  ],
+  exits: ['start: async () => { process.exit(4); }', /calls process\.exit\(4\)/],
+  'never starts': ['start: () => new Promise(() => {})', /did not start within 1 s/],
+  'is a thenable that never settles': ['then() {}', /did not finish within 1 s/],
+  'has a getter that throws': [`get start() { throw new Error('trap'); }`, /no function start/],
+};
+
+for (const [name, [code, reason]] of Object.entries(brokenMetrics))
+  activation(`a metrics plugin that ${name} is inactive, with the reason`, async () => {
+    const packages = {
+      broken: {
+        gateway: manifestOf({ kind: 'metrics', name: 'mine' }),
+        files: { 'plugin.js': `export default { ${code} };` },
+      },
+    };
+    const file = { metrics: { metrics_backend: 'mine', enabled: true } };
+    const plugins = await started(packages, { file, deadlineMs: 1_000 });
+    assert.is(only(plugins).state, 'inactive');
+    assert.match(only(plugins).reason ?? '', reason);
+    plugins.meter.add('gateway_ingest_total', { project: 'p', source: 's' });
+    assert.match((await plugins.meter.expose()).body, reason);
+    await plugins.close();
   });
-  assert.is(only(plugins).state, 'active');
-  await plugins.sources
-    .get('kafka')!
-    .load()
-    .then(
-      () => assert.unreachable('it cannot be imported'),
-      (error: Error) =>
-        assert.is(error.message, 'importing a-source/index.js failed: no such library'),
+
+/** Expositions that are no text with a content type. */
+for (const exposed of [
+  'undefined',
+  '{ body: 1, contentType: "text/plain" }',
+  '{ body: "", contentType: "a\\nb" }',
+  '{ body: "" }',
+])
+  activation(`a metrics backend that throws, and exposes ${exposed}, fails by name`, async () => {
+    const fails = `() => { throw new Error('full'); }`;
+    const code = `export default { start: async () => ({ add: ${fails}, set: async ${fails}, observe: ${fails}, clear: ${fails},
+      expose: async () => (${exposed}), close: () => { throw null; } }) };`;
+    const packages = {
+      broken: {
+        gateway: manifestOf({ kind: 'metrics', name: 'mine' }),
+        files: { 'plugin.js': code },
+      },
+    };
+    const logged: object[] = [];
+    const note = (fields: object) => void logged.push(fields);
+    const log = { ...silentLog, error: note, warn: note };
+    const file = { metrics: { metrics_backend: 'mine', enabled: true } };
+    const plugins = await started(packages, { file, log });
+    assert.is(only(plugins).state, 'active');
+    const labels = { project: 'p', source: 's' };
+    plugins.meter.add('gateway_ingest_total', labels);
+    plugins.meter.observe('gateway_ingest_latency', { project: 'p' }, 1);
+    plugins.meter.clear('gateway_sources_paused' as never);
+    await plugins.meter.expose().then(
+      () => assert.unreachable('it exposes nothing'),
+      (error: Error) => assert.match(error.message, /exposition|undefined/),
     );
-  assert.is(only(plugins).state, 'inactive');
+    await plugins.close();
+    assert.match(JSON.stringify(logged), /"plugin":"mine","package":"broken"/);
+  });
+
+/** Tracers that fail while they run. */
+const brokenTracers: Readonly<Record<string, string>> = {
+  'has no spans': `startSpan: () => undefined`,
+  throws: `startSpan: () => { throw null; }`,
+  'has spans without a context': `startSpan: () => ({ spanContext: () => undefined, isRecording: () => true })`,
+  'has spans that throw': `startSpan: () => new Proxy({}, { get(_, name) {
+    if (name === 'spanContext') return () => ({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 });
+    if (name === 'isRecording') return () => true;
+    throw new Error('span'); } })`,
+};
+
+for (const [name, span] of Object.entries(brokenTracers))
+  activation(`a tracer that ${name} loses spans, and fails by name`, async () => {
+    const code = `const api = globalThis[Symbol.for('opentelemetry.js.api.1')] ??= { version: '1.9.0' };
+      export default { start: async () => {
+        api.trace = { getTracer: () => ({ ${span} }) };
+        return { close: () => { delete api.trace; throw undefined; } };
+      } };`;
+    const { gateway } = tracer({ settings: undefined });
+    const logged: object[] = [];
+    const log = { ...silentLog, error: (fields: object) => void logged.push(fields) };
+    const plugins = await started(
+      { 'a-tracer': { gateway, files: { 'plugin.js': code } } },
+      { file: { tracer: { type: 'mine' } }, log },
+    );
+    try {
+      assert.is(only(plugins).state, 'active');
+      const spans = openSpanTracer();
+      const parent = spans.start('ingest.message', { startedAtMs: Date.now() });
+      const child = spans.start('ingest.transform', { startedAtMs: Date.now(), parent });
+      for (const it of [child, parent]) {
+        assert.match(formatTraceparent(it.context), /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/);
+        endSpan(it, { attributes: {}, endedAtMs: Date.now() });
+      }
+    } finally {
+      await plugins.close();
+    }
+    assert.match(JSON.stringify(logged), /"plugin":"mine","package":"a-tracer"/);
+  });
+
+/** Files that are no JSON Schema of a connection, each with the end of the reason. */
+const brokenSchemas: Readonly<Record<string, readonly [schema: unknown, reason: RegExp]>> = {
+  'has no known type': [{ type: 'objekt' }, /is not a JSON Schema/],
+  'has fields that are null': [{ properties: { a: null } }, /is not a JSON Schema/],
+  'has fields in a list': [{ properties: [] }, /is not a JSON Schema/],
+  'refers to nothing': [{ properties: { a: { $ref: '#/$defs/a' } } }, /is not a JSON Schema/],
+  'has a pattern that is none': [{ properties: { a: { pattern: '(' } } }, /is not a JSON Schema/],
+  'requires a text': [{ required: 'a' }, /is not a JSON Schema/],
+  'is of a list': [{ type: 'array' }, /must be the JSON Schema of an object/],
+  'is asynchronous': [{ $async: true, type: 'object' }, /must be the JSON Schema of an object/],
+  'hides a secret': [
+    { properties: { a: { items: { type: 'string', 'x-secret': true } } } },
+    /would be stored in plain text/,
+  ],
+};
+
+for (const [name, [schema, reason]] of Object.entries(brokenSchemas))
+  activation(`a source whose connection ${name} is refused before a source is made`, async () => {
+    const { gateway, files } = source();
+    const plugins = await started({
+      'a-source': { gateway, files: { ...files, 'connection.json': JSON.stringify(schema) } },
+    });
+    assert.is(only(plugins).code, 'plugin_manifest_broken');
+    assert.match(only(plugins).reason ?? '', reason);
+    assert.is(plugins.sources.size, 0);
+    assert.equal(plugins.imported, []);
+  });
+
+/** A run of a plugin of `code`, whose messages never settle, with what it rejects with. */
+async function failureOf(code: string, signal = new AbortController().signal): Promise<string> {
+  const plugins = await started({ 'a-source': source({}, code) });
+  const plugin = await plugins.sources.get('kafka')!.load();
+  const context = {
+    ...{ settings: {}, sourceId: 's', signal, window: 1, workers: 1, clientId: 'c' },
+    ...{ log: silentLog, report: () => undefined },
+  };
+  const run = plugin.run({}, () => new Promise(() => {}), context);
+  return run.then(
+    () => 'it ended',
+    (error: Error & { fix?: string }) => `${error.message} ${error.fix}`,
+  );
+}
+
+activation(
+  'a source that hands over messages without waiting ends before they fill memory',
+  async () => {
+    const code = `const body = new Uint8Array(1024 * 1024);
+    export default { check: async () => {}, run: async (connection, handle) => {
+      for (let n = 0; n < 1_000; n++) void handle({ coordinates: 'q/' + n, timestamp: 0, body, headers: {} });
+      await new Promise(() => {});
+    } };`;
+    assert.match(
+      await failureOf(code),
+      /The source plugin kafka hands over more than 512 MiB of messages without waiting .*gateway plugins test a-source/,
+    );
+  },
+);
+
+activation('a source that does not end when it is told to is not waited for', async () => {
+  const stop = new AbortController();
+  stop.abort();
+  const code = 'export default { check: async () => {}, run: () => new Promise(() => {}) };';
+  assert.match(
+    await failureOf(code, stop.signal),
+    /did not stop reading within 10 s after it was told to/,
+  );
+});
+
+activation('a plugin of others is imported at the start', async () => {
+  const plugins = await started({ 'a-source': source() });
+  assert.equal(plugins.imported, ['a-source']);
+  assert.is(only(plugins).state, 'active');
 });
 
 activation(

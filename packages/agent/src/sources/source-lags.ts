@@ -2,7 +2,8 @@ import type { PartitionOffsets } from '@gateway/plugin';
 import type { PartitionLag, SourceState } from '@gateway/store/kv';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 
-/** Limits for the offsets and reasons that third-party plugins report. */
+/** Limits for what third-party plugins report. */
+const PARTITIONS_MAX = 10_000;
 const OFFSET_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 2_000;
 
@@ -51,7 +52,7 @@ export class SourceLags {
     const placeOf = (place: string | undefined) =>
       place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX);
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
-    else {
+    else if (!lags || lags.has(partition) || lags.size < PARTITIONS_MAX) {
       if (known?.partitions.size === 0) known.isNews = true;
       lags?.set(partition, {
         partition: String(partition),

@@ -82,7 +82,7 @@ export class SourceWatch {
       log: log.child({ source_id: this.record.id }),
       lag: (partition, messages, offsets) =>
         void (signal.aborted || lags?.tell(this.record.id, partition, messages, offsets)),
-      advise: (advice) => void (signal.aborted || advise(advice)),
+      advise: (advice) => void (signal.aborted || advise(advice === null ? null : String(advice))),
     });
     return true;
   }

@@ -28,6 +28,8 @@ export const summaries = {
   plugins: 'Print the table of plugins.',
   'plugins:create': 'Write the package of a new plugin.',
   'plugins:install': 'Install a plugin package.',
+  'plugins:uninstall': 'Remove a plugin package.',
+  'plugins:update': 'Update plugin packages.',
   'plugins:test': 'Run the conformance suite on a plugin package.',
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',

@@ -32,6 +32,9 @@ export const valueFlag = (helpValue: string, summary: string) =>
 export const argument = (description: string) =>
   Args.string({ required: true, ignoreStdin: true, description });
 
+export const optionalArgument = (description: string) =>
+  Args.string({ ignoreStdin: true, description });
+
 /**
  * The base of commands that read settings from flags, environment variables and the configuration
  * file.

@@ -4,6 +4,7 @@ import { proxyProcess } from '@gateway/core/http';
 import { createLog, type Log } from '@gateway/core/logging';
 import {
   type ActivatedPlugins,
+  blamePlugin,
   isMissed,
   type Licence,
   unknownEntitlements,
@@ -87,6 +88,10 @@ function logWarningsAndDefects(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
   process.on('uncaughtException', (error) => {
+    if (blamePlugin(error)) {
+      log.warn({ error }, 'A plugin threw an error that it does not catch.');
+      return;
+    }
     log.error({ error }, 'A defect of the gateway or of a plugin: the process ends.');
     process.exit(1);
   });

@@ -1,5 +1,5 @@
 import { sealer } from '@gateway/core/crypto';
-import { isMissed } from '@gateway/core/plugins';
+import { importedPlugins, isMissed } from '@gateway/core/plugins';
 import { openOneSecret } from '@gateway/store/config';
 import { licenceOf } from '../app/installation.js';
 import type { CheckedConfig } from '../config/check.js';
@@ -62,8 +62,13 @@ export function checkLicence({ config }: DoctorContext): DoctorResult {
   );
 }
 
-/** Returns a check per plugin, without importing any. */
-export function checkPlugins({ checked: { plugins }, config }: DoctorContext): DoctorCheck[] {
+/** Returns a check per plugin. Those that would become active are imported, but not started. */
+export async function checkPlugins({
+  discovery,
+  resolved,
+  config,
+}: DoctorContext): Promise<DoctorCheck[]> {
+  const plugins = await importedPlugins({ discovery, resolved, licence: licenceOf(config) });
   return plugins.map((plugin) => {
     const { kind, name, version, state, reason = '', fix = '' } = plugin;
     const sentence = `${kind}, inactive: ${reason}`;

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
-import { fileReason, GatewayError } from '@gateway/core/errors';
+import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
 import {
   discover,
   importPlugin,
@@ -26,8 +26,8 @@ interface InstallOptions {
 }
 
 /**
- * The package of the plugin API. The plugin folder depends on the gateway's copy, so that every
- * plugin uses that one.
+ * The package of the plugin API. The plugin folder depends on the gateway's copy, so that npm does
+ * not look for it in a registry. At run time, plugins get that of the running gateway.
  */
 const PLUGIN_API = '@gateway/plugin';
 
@@ -38,20 +38,89 @@ const PLUGIN_API = '@gateway/plugin';
  * missing module, another plugin's name or setting, or another plugin API), restores the folder and
  * throws.
  */
-export async function installPlugin(spec: string, options: InstallOptions) {
+export function installPlugin(spec: string, options: InstallOptions) {
   const given = located(spec);
-  const dir = resolve(readConfig(options.settings).config.plugins.dir);
+  return changed(
+    ['install', '--save', '--install-links=false', given],
+    options,
+    (after, before) => {
+      const names = Object.keys(after).filter((name) => before[name]?.range !== after[name]!.range);
+      // A repeated installation with the same range changes nothing. The installed package is then
+      // unknown, so all are examined.
+      return names.length > 0 ? names : Object.keys(after);
+    },
+  );
+}
+
+/** Returns a line about each plugin of changed packages. */
+export function statesOf(examinedPlugins: Awaited<ReturnType<typeof installPlugin>>): string[] {
+  return examinedPlugins.map(({ plugin, inactive }) => {
+    const { kind, name, version, package: from } = plugin;
+    const ready = kind === 'source' ? `ready for sources of the type ${name}` : 'active';
+    const state = inactive ? `inactive because ${inactive.message}; ${inactive.fix}` : ready;
+    return `the ${kind} plugin ${name} (${from} ${version}): ${state}`;
+  });
+}
+
+/**
+ * Updates packages in `plugins.dir` to the newest version in the range with which they were
+ * installed: that of the plugin or package with this name, or all. Returns the plugins of those that
+ * changed as `installPlugin` does, and throws as it does.
+ */
+export function updatePlugins(name: string | undefined, options: InstallOptions) {
+  const names = name === undefined ? [] : [packageOf(name, options)];
+  return changed(['update', ...names], options, (after, before) =>
+    Object.keys(after).filter((it) => before[it]?.version !== after[it]!.version),
+  );
+}
+
+/**
+ * Removes the package of this name, or of the plugin of this name, from `plugins.dir`. Returns the
+ * name of the package.
+ */
+export async function uninstallPlugin(name: string, options: InstallOptions): Promise<string> {
+  const from = packageOf(name, options);
+  await npm(pluginsDir(options), ['uninstall', from], options);
+  return from;
+}
+
+/** Returns the package in `plugins.dir` that has this name, or declares a plugin of this name. */
+function packageOf(name: string, options: InstallOptions): string {
+  const dir = pluginsDir(options);
+  const packages = Object.keys(installedIn(dir));
+  const { plugins, refused } = options.before;
+  const found = [...plugins, ...refused].find((it) => it.from === dir && it.name === name);
+  const from = packages.find((it) => it === name) ?? found?.package;
+  if (from !== undefined) return from;
+  const known = packages.join(', ') || `none in ${dir}`;
+  throw new GatewayError('plugin_unknown', { name, known, hint: didYouMean(name, packages) });
+}
+
+function pluginsDir({ settings }: InstallOptions): string {
+  return resolve(readConfig(settings).config.plugins.dir);
+}
+
+type Packages = Readonly<Record<string, { readonly range: string; readonly version: unknown }>>;
+
+/**
+ * Changes the plugin folder with npm and examines the packages that `select` names. Restores the
+ * folder if one of them can never become active.
+ */
+async function changed(
+  command: readonly string[],
+  options: InstallOptions,
+  select: (after: Packages, before: Packages) => readonly string[],
+) {
+  const dir = pluginsDir(options);
   addPluginApi(dir);
-  const before = dependenciesOf(dir);
+  const before = installedIn(dir);
   const files = ['package.json', 'package-lock.json'].map((name) => join(dir, name));
   const texts = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
-  await npm(dir, ['install', '--save', '--omit=dev', '--install-links=false', given], options);
+  await npm(dir, [...command, '--omit=dev'], options);
   try {
-    const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
-    const changed = all.filter(([name, range]) => before[name] !== range);
-    // A repeated installation with the same range changes nothing. The installed package is then
-    // unknown, so all are examined.
-    return await examined(dir, changed.length > 0 ? changed : all, options);
+    const after = installedIn(dir);
+    const ranges = select(after, before).map((name) => [name, after[name]!.range] as const);
+    return await examined(dir, ranges, options);
   } catch (error) {
     for (const [i, file] of files.entries()) {
       if (texts[i]) writeFileSync(file, texts[i]);
@@ -60,6 +129,17 @@ export async function installPlugin(spec: string, options: InstallOptions) {
     await npm(dir, ['install', '--omit=dev'], options);
     throw error;
   }
+}
+
+/** Returns the packages in a plugin folder, besides the API. */
+function installedIn(dir: string): Packages {
+  const ranges = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
+  return Object.fromEntries(
+    ranges.map(([name, range]) => {
+      const { version } = readJson(join(dir, 'node_modules', name, 'package.json'));
+      return [name, { range, version }];
+    }),
+  );
 }
 
 /**
@@ -92,7 +172,7 @@ async function examined(
   const examining = plugins.map(async (plugin) => {
     const { package: name, folder, manifest } = plugin;
     const closed = whyInactive(plugin, resolved, licence);
-    if (closed?.code === 'plugin_api') throw closed;
+    if (closed && ['plugin_api', 'plugin_manifest_broken'].includes(closed.code)) throw closed;
     // A linked folder can be built later, so its module may be missing.
     const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
     if (isLink || existsSync(join(folder, manifest.module))) {

@@ -48,7 +48,12 @@ export function withoutSecrets(text: string): string {
 
 /** Returns log fields with secrets masked and errors as objects. */
 export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
-  return cleaned(fields, DEPTH) as Record<string, unknown>;
+  try {
+    return cleaned(fields, DEPTH) as Record<string, unknown>;
+  } catch {
+    // A plugin's fields or error may have getters that throw.
+    return { fields: 'cannot be read' };
+  }
 }
 
 function cleaned(value: unknown, depth: number): unknown {

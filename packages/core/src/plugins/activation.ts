@@ -11,11 +11,14 @@ import { GatewayError, isGatewayError } from '../errors/errors.js';
 import type { Log } from '../logging/log.js';
 import { createMeter, type Meter, createCollectors, type Collectors } from '../metrics/meter.js';
 import { series } from '../metrics/series.js';
+import { guardTracer } from '../tracing/spans.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/timing.js';
+import { guardedMetrics } from './guarded-metrics.js';
 import { guardedSource } from './guarded-source.js';
 import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
-import type { InstalledPlugin } from './manifest.js';
+import { isOurs, type InstalledPlugin } from './manifest.js';
+import { asCore, asPlugin, readableError } from './plugin-faults.js';
 import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
 
 export interface ActiveSource {
@@ -53,7 +56,8 @@ interface ActivationOptions extends PluginGates {
 
 /** The sampling interval for a backend without a `sample_time` setting. */
 const SAMPLE_TIME_SECONDS = 5;
-const CLOSE_METRICS_MS = 3_000;
+const CLOSE_MS = 3_000;
+const CLOSE_TRACER_MS = 6_000;
 
 const PULLMETRICS = 'pullmetrics';
 
@@ -74,6 +78,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
+  const importing: Promise<unknown>[] = [];
 
   for (const [i, plugin] of discovery.plugins.entries()) {
     const at = discovery.refused.length + i;
@@ -81,22 +86,29 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     const tell = (error?: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
       const own = settingsAt(resolved.config, plugin.home);
-      if (plugin.kind === 'source')
-        sources.set(plugin.name, lazySource(plugin, own, { deadlineMs, tell, allowedNetworks }));
-      else if (plugin.kind === 'tracer')
+      if (plugin.kind === 'source') {
+        const source = lazySource(plugin, own, { deadlineMs, tell, allowedNetworks });
+        sources.set(plugin.name, source);
+        // The gateway's own are imported with their first source, because their clients are large.
+        if (!isOurs(plugin)) importing.push(source.load());
+      } else if (plugin.kind === 'tracer')
         tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
         const imported = await importPlugin<MetricsPlugin>(plugin, deadlineMs);
-        backend = await inTime(
-          imported.start(series, own, { collect: () => collectors.run(), log }),
+        const failed = failing(log, plugin, 'A metrics backend failed; values are missing.');
+        const host = { collect: () => asCore(() => collectors.run()), log };
+        const started = await inTime(
+          () => asPlugin(failed, () => imported.start(series, own, host)),
           deadlineMs,
         );
+        backend = guardedMetrics(started, failed);
         metrics = {
           name: plugin.name,
-          sampleTimeSeconds: Number(own['sample_time'] ?? SAMPLE_TIME_SECONDS),
+          sampleTimeSeconds: Math.max(1, Number(own['sample_time'])) || SAMPLE_TIME_SECONDS,
         };
       }
-    } catch (error) {
+    } catch (thrown) {
+      const error = readableError(thrown);
       const known = isGatewayError(error) ? error : startFailed(error);
       log.error(
         { plugin: plugin.name, kind: plugin.kind, error: known },
@@ -105,6 +117,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
       tell(known);
     }
   }
+  await Promise.allSettled(importing);
   const meter = createMeter(backend, {
     absence: backend ? '' : whyNoMetrics(table, options),
     labelSetsMax: resolved.config.metrics.max_label_sets,
@@ -134,11 +147,7 @@ async function closeMetrics(
   if (!backend?.close) return;
   try {
     await collectors.run();
-    await withTimeout(
-      backend.close(),
-      CLOSE_METRICS_MS,
-      `it did not finish within ${CLOSE_METRICS_MS} ms`,
-    );
+    await withTimeout(backend.close(), CLOSE_MS, `it did not finish within ${CLOSE_MS} ms`);
   } catch (error) {
     log.warn({ error }, 'The metrics backend could not send its last values.');
   }
@@ -162,7 +171,7 @@ function lazySource(
     loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
       // Import the guard, and with it the HTTP client, only when the first source is loaded.
       const { sourceGuard } = await import('../http/ssrf-guard.js');
-      return guardedSource(imported, connectionSchema, sourceGuard(allowedNetworks));
+      return guardedSource(imported, plugin, sourceGuard(allowedNetworks));
     });
     try {
       const loaded = await loading;
@@ -190,10 +199,16 @@ async function startTracer(
   try {
     const tracer = await importPlugin<TracerPlugin>(plugin, deadlineMs);
     const context = { serviceName, serviceVersion: VERSION, environment: resolved.config.env, log };
-    const started = await inTime(tracer.start(settings, context), deadlineMs);
-    const close = () => {
+    const failed = failing(log, plugin, 'A tracer failed; spans are lost.');
+    const started = await inTime(
+      () => asPlugin(failed, () => tracer.start(settings, context)),
+      deadlineMs,
+    );
+    guardTracer((work) => asPlugin(failed, work), failed);
+    const close = async () => {
       activeTracer = undefined;
-      return started.close();
+      const closing = asPlugin(failed, async () => started.close());
+      await withTimeout(closing, CLOSE_TRACER_MS, 'it was not closed in time').catch(failed);
     };
     return { name, close };
   } catch (error) {
@@ -207,10 +222,10 @@ async function startTracer(
  * @throws GatewayError `plugin_start` if it does not start in time
  */
 async function inTime<Started extends { close?(): Promise<void> }>(
-  started: Started | Promise<Started>,
+  start: () => Promise<Started>,
   deadlineMs: number,
 ): Promise<Started> {
-  const starting = Promise.resolve(started);
+  const starting = (async () => start())();
   if (await settles(starting, deadlineMs)) return starting;
   void starting.then((late) => late.close?.()).catch(() => undefined);
   const fix =
@@ -221,11 +236,25 @@ async function inTime<Started extends { close?(): Promise<void> }>(
   });
 }
 
-function startFailed(error: unknown): GatewayError {
-  const { message = String(error), fix = 'check its settings with `gateway config`' } = error as {
-    message?: string;
-    fix?: string;
+const LOG_EVERY_MS = 60_000;
+const ERRORS_MAX = 10;
+
+/** Returns a function that logs errors of a running plugin, each once a minute. */
+function failing(log: Log, { name, package: from }: InstalledPlugin, sentence: string) {
+  let logged = new Set<string>();
+  let sinceMs = -Infinity;
+  return (thrown: unknown): void => {
+    const error = readableError(thrown);
+    if (performance.now() - sinceMs > LOG_EVERY_MS)
+      [logged, sinceMs] = [new Set(), performance.now()];
+    if (logged.has(error.message) || logged.size >= ERRORS_MAX) return;
+    logged.add(error.message);
+    log.error({ plugin: name, package: from, error }, sentence);
   };
+}
+
+function startFailed(error: Error & { readonly fix?: string }): GatewayError {
+  const { message, fix = 'check its settings with `gateway config`' } = error;
   return new GatewayError(
     'plugin_start',
     { reason: message.replace(/\.$/, ''), fix },

@@ -72,7 +72,8 @@ export function discover({
         from,
         error,
       });
-    if (!json && folder === inFolder)
+    // Not needed at run time: plugins get the gateway's own copy.
+    if (!json && folder === inFolder && name !== '@gateway/plugin')
       refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
     if (!json || !isPluginPackage(json)) continue;
     try {

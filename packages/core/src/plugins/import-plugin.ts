@@ -4,7 +4,9 @@ import type { PluginKind } from '@gateway/plugin';
 import { API_VERSION } from '@gateway/plugin/manifest';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
 import { withTimeout } from '../process/timing.js';
-import type { InstalledPlugin } from './manifest.js';
+import { isOurs, type InstalledPlugin } from './manifest.js';
+import { resolveOwnPluginApi } from './own-plugin-api.js';
+import { readableError, untilFault } from './plugin-faults.js';
 
 /**
  * The time limit for an import, and separately for a start. A top-level await that never settles
@@ -28,9 +30,14 @@ export async function importPlugin<Plugin>(
 ): Promise<Plugin> {
   const { kind, manifest } = plugin;
   const exported = await importDefault<Plugin>(plugin, manifest.module, deadlineMs);
-  const missing = FUNCTIONS[kind].find(
-    (it) => typeof (exported as Record<string, unknown>)[it] !== 'function',
-  );
+  const isFunction = (name: string) => {
+    try {
+      return typeof (exported as Record<string, unknown>)[name] === 'function';
+    } catch {
+      return false;
+    }
+  };
+  const missing = FUNCTIONS[kind].find((it) => !isFunction(it));
   if (missing !== undefined)
     throw importFailed(plugin, manifest.module, `its default export has no function ${missing}`);
   return exported;
@@ -45,18 +52,24 @@ export async function importDefault<Export = unknown>(
   file = plugin.manifest.module,
   deadlineMs = PLUGIN_DEADLINE_MS,
 ): Promise<Export> {
+  if (!isOurs(plugin)) resolveOwnPluginApi();
   try {
-    const importing = import(pathToFileURL(join(plugin.folder, file)).href) as Promise<{
-      default?: Export;
-    }>;
+    const importing = untilFault(async () => {
+      const module = (await import(pathToFileURL(join(plugin.folder, file)).href)) as {
+        default?: Export;
+      };
+      // Settled here, because a default export may be a thenable that never settles.
+      return module.default;
+    });
     const late = `it did not finish within ${deadlineMs / 1000} s; a top-level await may never settle`;
-    const { default: exported } = await withTimeout(importing, deadlineMs, late);
+    const exported = await withTimeout(importing, deadlineMs, late);
     if (exported === undefined || exported === null)
       throw importFailed(plugin, file, 'it has no default export');
     return exported;
-  } catch (cause) {
+  } catch (thrown) {
+    const cause = readableError(thrown);
     if (isGatewayError(cause)) throw cause;
-    throw importFailed(plugin, file, cause instanceof Error ? cause.message : String(cause), cause);
+    throw importFailed(plugin, file, cause.message.replace(/\.$/, ''), cause);
   }
 }
 

@@ -32,3 +32,4 @@ export {
   previewPlugins,
   type PluginState,
 } from './plugin-table.js';
+export { blamePlugin } from './plugin-faults.js';

@@ -40,6 +40,11 @@ export interface InstalledPlugin {
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
+/** Returns whether a plugin is a part of the gateway, and so tested with it. */
+export function isOurs({ package: from }: Pick<InstalledPlugin, 'package'>): boolean {
+  return from.startsWith('@gateway/');
+}
+
 /** Thrown if a manifest is invalid, with the reason as its message. */
 export class BrokenManifest extends Error {}
 

@@ -6,10 +6,11 @@ import { GatewayError } from '../errors/errors.js';
 import { type Config, type FeatureFlag, settingAt } from '../config/settings.js';
 import { didYouMean } from '../errors/suggest.js';
 import type { SettingProblem } from '../errors/error-row.js';
+import { connectionSchemaProblem } from './connection-schema.js';
 import type { Discovery } from './discovery.js';
 import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
-import type { InstalledPlugin } from './manifest.js';
+import { isOurs, type InstalledPlugin } from './manifest.js';
 
 /** The inputs that determine which plugins become active. */
 export interface PluginGates {
@@ -128,7 +129,7 @@ export function isMissed(
 
 /**
  * Returns why a plugin cannot become active, without importing it. Checks, in order, the API range,
- * selection, feature flag, licence and settings. For metrics backends, lists all unmet conditions
+ * selection, feature flag, licence, schema of the connection and settings. For metrics backends, lists all unmet conditions
  * except the settings.
  */
 export function whyInactive(
@@ -153,6 +154,13 @@ export function whyInactive(
     });
   }
   if (closed[0]) return closed[0];
+  const { connectionSchema: schema, manifest } = plugin;
+  const broken = schema && !isOurs(plugin) && connectionSchemaProblem(schema);
+  if (broken)
+    return new GatewayError('plugin_manifest_broken', {
+      package: from,
+      reason: `${manifest.connection} ${broken}`,
+    });
   const problems: SettingProblem[] = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
   for (const key of missingSettings(plugin, resolved))
     problems.push({ key, origin: 'default', sentence: `${key} is not set` });

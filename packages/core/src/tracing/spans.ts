@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   context,
   SpanKind,
@@ -7,6 +8,7 @@ import {
   type Span,
   type SpanContext,
   type SpanOptions,
+  type Tracer,
 } from '@opentelemetry/api';
 import { VERSION } from '../process/version.js';
 
@@ -145,42 +147,87 @@ export type SpanTracer = ReturnType<typeof openSpanTracer>;
 const { INTERNAL: internal, CLIENT: client, PRODUCER: producer, CONSUMER: consumer } = SpanKind;
 const KINDS = { internal, client, producer, consumer };
 
-/** Returns a tracer for the gateway's spans. Call it after the tracer plugin has started. */
+let guarded: <T>(work: () => T) => T = (work) => work();
+let failed: (error: unknown) => void = () => undefined;
+
+/** Sets what runs the code of the tracer plugin, and what receives its errors. */
+export function guardTracer(run: typeof guarded, tell: typeof failed): void {
+  guarded = run;
+  failed = tell;
+}
+
+/** Returns a span that records nothing, for a tracer that fails. */
+function lostSpan<Name extends SpanName>(name: Name, parent: SpanStart['parent']): OpenSpan<Name> {
+  const given = parent && 'span' in parent ? parent.context : parent;
+  const context: SpanContext = given ?? {
+    traceId: randomBytes(16).toString('hex'),
+    spanId: randomBytes(8).toString('hex'),
+    traceFlags: 0,
+  };
+  return { name, span: trace.wrapSpanContext(context), context, recording: false };
+}
+
+/**
+ * Returns a tracer for the gateway's spans, which does not throw. Call it after the tracer plugin
+ * has started.
+ */
 export function openSpanTracer() {
-  const tracer = trace.getTracer('gateway', VERSION);
+  let tracer: Tracer;
+  const open = <Name extends SpanName>(
+    name: Name,
+    { startedAtMs, parent, links }: SpanStart,
+  ): OpenSpan<Name> => {
+    tracer ??= trace.getTracer('gateway', VERSION);
+    const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
+    if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
+    // The active context is empty, but some tracers find parents only in their own contexts.
+    const from = context.active();
+    const span = tracer.startSpan(
+      name,
+      options,
+      parent === undefined
+        ? from
+        : 'span' in parent
+          ? trace.setSpan(from, parent.span)
+          : trace.setSpanContext(from, parent),
+    );
+    const made = span.spanContext();
+    if (typeof made.traceId !== 'string' || typeof made.spanId !== 'string')
+      throw new Error('the tracer made a span without an id');
+    return { name, span, context: made, recording: span.isRecording() };
+  };
   return {
-    start<Name extends SpanName>(
-      name: Name,
-      { startedAtMs, parent, links }: SpanStart,
-    ): OpenSpan<Name> {
-      const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
-      if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
-      // The active context is empty, but some tracers find parents only in their own contexts.
-      const from = context.active();
-      const span = tracer.startSpan(
-        name,
-        options,
-        parent === undefined
-          ? from
-          : 'span' in parent
-            ? trace.setSpan(from, parent.span)
-            : trace.setSpanContext(from, parent),
-      );
-      return { name, span, context: span.spanContext(), recording: span.isRecording() };
+    start<Name extends SpanName>(name: Name, given: SpanStart): OpenSpan<Name> {
+      try {
+        return guarded(() => open(name, given));
+      } catch (error) {
+        failed(error);
+        return lostSpan(name, given.parent);
+      }
     },
   };
 }
 
-/** Ends a span. Callers should check `recording` before they build the attributes. */
+/**
+ * Ends a span, and does not throw. Callers should check `recording` before they build the
+ * attributes.
+ */
 export function endSpan<Name extends SpanName>(
   { span }: OpenSpan<Name>,
   { attributes, endedAtMs, error }: SpanEnd<Name>,
 ): void {
-  span.setAttributes(attributes);
-  if (error) {
-    span.setAttribute('error.type', error.type);
-    span.setStatus({ code: SpanStatusCode.ERROR, message: error.sentence });
-    if (!error.told) span.recordException({ name: error.type, message: error.sentence }, endedAtMs);
+  try {
+    guarded(() => {
+      span.setAttributes(attributes);
+      if (error) {
+        const { type, sentence, told } = error;
+        span.setAttribute('error.type', type);
+        span.setStatus({ code: SpanStatusCode.ERROR, message: sentence });
+        if (!told) span.recordException({ name: type, message: sentence }, endedAtMs);
+      }
+      span.end(endedAtMs);
+    });
+  } catch (thrown) {
+    failed(thrown);
   }
-  span.end(endedAtMs);
 }

@@ -19,7 +19,7 @@ export async function jsonOfForm(
 ): Promise<Uint8Array> {
   const form = await fieldsOf(body, contentType ?? '');
   if (!form) return body;
-  const fields = new Map<string, Field | Field[]>();
+  const fields = new Map<string, FormField | FormField[]>();
   for (const [name, value] of form) {
     const before = fields.get(name);
     if (Array.isArray(before)) before.push(value);
@@ -33,12 +33,12 @@ export async function jsonOfForm(
   );
 }
 
-type Field = string | { readonly name: string; readonly type: string; readonly base64: string };
+type FormField = string | { readonly name: string; readonly type: string; readonly base64: string };
 
 async function fieldsOf(
   body: Buffer,
   contentType: string,
-): Promise<Iterable<readonly [string, Field]> | undefined> {
+): Promise<Iterable<readonly [string, FormField]> | undefined> {
   if (MULTIPART.test(contentType)) {
     const parts = body.toString('latin1').split(/content-disposition:/i).length - 1;
     if (parts > PARTS_MAX) return undefined;
@@ -53,7 +53,7 @@ async function fieldsOf(
   return /^\s*[[{]/.test(text) || !text.includes('=') ? undefined : new URLSearchParams(text);
 }
 
-async function fieldOf(value: string | File): Promise<Field> {
+async function fieldOf(value: string | File): Promise<FormField> {
   if (typeof value === 'string') return value;
   const { name, type } = value;
   return { name, type, base64: Buffer.from(await value.arrayBuffer()).toString('base64') };

@@ -1,10 +1,12 @@
 // long
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runGateway } from '../../../support/gateway.js';
+import { loopback } from '../../../support/ports.js';
 import { tempFolder } from '../../../support/start/keep.js';
 import { named, packageFolder } from './package-folder.js';
 
@@ -216,5 +218,130 @@ install('a folder is used as it is', async () => {
   fs.writeFileSync(packageJson, fs.readFileSync(packageJson, 'utf8').replace('1.2.3', '7.7.7'));
   assert.match((await runGateway(['plugins'], { folder })).stdout, /nats +source +7\.7\.7/);
 });
+
+install(
+  'a plugin folder that was made by another installation works, with the API of this one',
+  async () => {
+    const made = tempFolder('operator');
+    const linked = packageFolder('gateway-nats', source, {
+      files: {
+        'index.js': `import { acknowledges, PluginError } from '@gateway/plugin';
+        import { API_VERSION } from '@gateway/plugin/manifest';
+        if (!acknowledges('accepted') || !API_VERSION) throw new PluginError('other', { fix: '' });
+        export default { check: async () => {}, run: async () => {} };`,
+      },
+    });
+    const packed = spawnSync('npm', ['pack', linked], { cwd: made, encoding: 'utf8' });
+    assert.is(packed.status, 0, packed.stderr);
+    const args = ['plugins', 'install', './gateway-nats-1.2.3.tgz'];
+    const { stdout, stderr } = await runGateway(args, { folder: made });
+    assert.match(stdout, 'ready for sources of the type nats', stderr);
+
+    const moved = tempFolder('moved');
+    fs.cpSync(path.join(made, 'gateway-plugins'), path.join(moved, 'gateway-plugins'), {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
+    const api = path.join(moved, 'gateway-plugins', 'node_modules', '@gateway', 'plugin');
+    fs.rmSync(api, { recursive: true, force: true });
+    fs.symlinkSync('/nowhere/node_modules/@gateway/plugin', api);
+    const json = path.join(moved, 'gateway-plugins', 'package.json');
+    fs.writeFileSync(
+      json,
+      fs.readFileSync(json, 'utf8').replace(/"file:[^"]*plugin"/, '"file:/nowhere/plugin"'),
+    );
+    const list = await runGateway(['plugins', '--json'], { folder: moved });
+    const rows = JSON.parse(list.stdout) as { name: string; state: string; reason?: string }[];
+    assert.equal(
+      rows
+        .filter(({ name }) => /nats|@gateway\/plugin/.test(name))
+        .map(({ state, reason }) => [state, reason]),
+      [['active', undefined]],
+    );
+  },
+);
+
+install(
+  'a package is updated within its range and removed, by the name of its plugin too',
+  async () => {
+    const registry = await packages({
+      'gateway-nats': ['1.2.3', '1.3.0', '2.0.0'].map((version) =>
+        packageFolder('gateway-nats', source, { files, version }),
+      ),
+    });
+    const folder = tempFolder('operator');
+    const env = { npm_config_registry: registry.url, npm_config_cache: tempFolder('npm-cache') };
+    try {
+      const run = (...args: string[]) => runGateway(['plugins', ...args], { folder, env });
+      const first = await run('install', 'gateway-nats@~1.2.0');
+      assert.match(first.stdout, 'nats (gateway-nats 1.2.3): ready', first.stderr);
+      assert.is((await run('update', 'nats')).stdout, 'nothing to update\n');
+      await run('install', 'gateway-nats@^1.2.0');
+      const file = path.join(folder, 'gateway-plugins', 'package-lock.json');
+      assert.match(fs.readFileSync(file, 'utf8'), '1.3.0');
+      await run('install', 'gateway-nats@1.2.3');
+      const json = path.join(folder, 'gateway-plugins', 'package.json');
+      fs.writeFileSync(json, fs.readFileSync(json, 'utf8').replace('"1.2.3"', '"^1.2.3"'));
+      const updated = await run('update');
+      assert.is(
+        updated.stdout,
+        'updated the source plugin nats (gateway-nats 1.3.0): ready for sources of the type nats\nrestart servers and agents\n',
+        updated.stderr,
+      );
+      const unknown = await run('uninstall', 'gateway-natz');
+      assert.match(
+        unknown.stderr,
+        /no plugin package named gateway-natz.*did you mean.*gateway-nats/,
+      );
+      assert.is(unknown.code, 1);
+      const removed = await run('uninstall', 'nats');
+      assert.is(
+        removed.stdout,
+        'removed gateway-nats; restart servers and agents\n',
+        removed.stderr,
+      );
+      assert.equal(named(folder), []);
+      assert.not.match((await run()).stdout, 'nats');
+    } finally {
+      registry.close();
+    }
+  },
+);
+
+/** Serves folders as the versions of packages, as a registry of npm does. */
+async function packages(folders: Readonly<Record<string, readonly string[]>>) {
+  const out = tempFolder('registry');
+  const server = http.createServer((request, response) => {
+    const name = decodeURIComponent(request.url!.slice(1));
+    const tarball = /^tarballs\/(.+)$/.exec(name)?.[1];
+    if (tarball) return response.end(fs.readFileSync(path.join(out, tarball)));
+    if (!folders[name]) return response.writeHead(404).end('{}');
+    const versions = folders[name].map((folder) => {
+      const json = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+        version: string;
+      };
+      const dist = { tarball: `${url}/tarballs/${name}-${json.version}.tgz` };
+      return [json.version, { ...json, dist }] as const;
+    });
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify({
+        name,
+        'dist-tags': { latest: versions.at(-1)![0] },
+        versions: Object.fromEntries(versions),
+      }),
+    );
+  });
+  const url = `http://127.0.0.1:${await loopback(server)}`;
+  for (const folder of Object.values(folders).flat())
+    spawnSync('npm', ['pack', folder], { cwd: out, encoding: 'utf8' });
+  return {
+    url,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
 
 install.run();

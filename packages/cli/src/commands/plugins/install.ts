@@ -25,18 +25,12 @@ export default class PluginsInstall extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsInstall);
-    const { installPlugin } = await import('../../plugins/install.js');
+    const { installPlugin, statesOf } = await import('../../plugins/install.js');
+    const options = { before: installation(), root: root(), settings: this.configOptions(flags) };
     const installed = await installPlugin(args.package, {
-      before: installation(),
-      root: root(),
-      settings: this.configOptions(flags),
+      ...options,
       allowScripts: flags['allow-scripts'],
     });
-    for (const { plugin, inactive } of installed) {
-      const { kind, name, version, package: from } = plugin;
-      const ready = kind === 'source' ? `ready for sources of the type ${name}` : 'active';
-      const state = inactive ? `inactive because ${inactive.message}; ${inactive.fix}` : ready;
-      this.log(`installed the ${kind} plugin ${name} (${from} ${version}): ${state}`);
-    }
+    for (const line of statesOf(installed)) this.log(`installed ${line}`);
   }
 }
