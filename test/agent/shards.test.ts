@@ -268,6 +268,22 @@ shards(
 );
 
 shards(
+  'an agent starts on the other shards that it names while the first one hangs',
+  scene(async ({ broker, line, migrate, add, project, start }) => {
+    await migrate();
+    await add();
+    await project('default');
+    await project('second');
+    line.freeze();
+    await start({ agent: { shards: ['second', 'default'] } });
+    assert.is(await broker.queue('default').send(message(1)), 'accepted');
+    const waiting = broker.queue('second').send(message(2));
+    line.restore();
+    assert.is(await within(waiting, 60_000, 'the shard to be back'), 'accepted');
+  }),
+);
+
+shards(
   'a shard that does not exist stops the start',
   scene(async ({ start }) => {
     try {

@@ -55,7 +55,7 @@ export class AgentPlanes {
 
   /** Commits events over HTTP, each with the plane of its project's shard. */
   writer(): ShardedWriter {
-    const { parts } = this.options;
+    const { parts, only } = this.options;
     return new ShardedWriter({
       shardOf: shardFinder(this.config, parts.database),
       writerOf: (shard) => {
@@ -65,7 +65,15 @@ export class AgentPlanes {
           push(message) {
             const writer = current();
             if (writer) writer.push(message);
-            else if (message.failed) message.failed(notHere(shard));
+            else if (message.failed)
+              message.failed(
+                notHere(
+                  shard,
+                  only?.includes(shard) === false
+                    ? 'is not one that this agent works on (agent.shards); servers take events of all'
+                    : 'is not open in this agent',
+                ),
+              );
             else message.settle('later');
           },
           stop: () => undefined,
@@ -91,17 +99,25 @@ export class AgentPlanes {
   }
 
   /**
-   * Opens the first plane. It fails like a process with one database: at once, with the reason.
+   * Opens the first plane: that of the default shard, or of the first named one that can be opened.
+   * It fails like a process with one database: at once, with the reason.
    *
    * @throws GatewayError `shard_unknown` if a named shard does not exist, and those of `openPlane`
    */
   async open(): Promise<Plane> {
     const { shards, only } = this.options;
     await shards.refresh();
-    const [shard] = only?.map((name) => shards.of(name)) ?? shards.all;
-    const plane = await this.#openPlane(shard!);
-    this.#slots.set(shard!.name, { ...newSlot(shard!), plane });
-    return plane;
+    let failure: unknown;
+    for (const shard of only?.map((name) => shards.of(name)) ?? shards.all.slice(0, 1)) {
+      try {
+        const plane = await this.#openPlane(shard);
+        this.#slots.set(shard.name, { ...newSlot(shard), plane });
+        return plane;
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    throw failure;
   }
 
   /** Starts the open plane, and opens those of the other shards in the background. */
@@ -224,10 +240,10 @@ export class AgentPlanes {
   }
 }
 
-function notHere(shard: string): GatewayError<'shard_away'> {
+function notHere(shard: string, state: string): GatewayError<'shard_away'> {
   return new GatewayError('shard_away', {
     shard,
-    state: 'is not open in this agent',
+    state,
     outcome: 'nothing was stored',
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { database } from '../../support/database.js';
+import { connectionOf, database } from '../../support/database.js';
 import { freePort } from '../../support/ports.js';
+import { proxy } from '../../support/proxy.js';
 import { own } from '../../support/services.js';
 import { until } from '../../support/until.js';
 import { migrate } from '../../store/migrated.js';
@@ -88,6 +89,31 @@ healthz(
     }
   },
 );
+
+healthz('while Postgres hangs it answers quickly, and then that it is not ready', async () => {
+  const connection = connectionOf(api.db.url);
+  const line = await proxy({ port: connection.port });
+  const config = configOf(api.db, { database: { ...connection, port: line.port } });
+  const plugins = await activated();
+  const server = await startServer({ config, plugins, log: silentLog, kv: new MemoryKv() });
+  const ready = async () => {
+    const startedAtMs = performance.now();
+    const { status } = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`);
+    return [status, performance.now() - startedAtMs < 1_500];
+  };
+  try {
+    assert.is((await ready())[0], 200);
+    line.freeze();
+    await until('a quick answer', async () => (await ready())[1]);
+    await until('a quick 503', async () => String(await ready()) === '503,true');
+    line.restore();
+    await until('it to be ready again', async () => (await ready())[0] === 200);
+  } finally {
+    line.restore();
+    await server.close();
+    await line.close();
+  }
+});
 
 healthz('a pending migration makes it not ready, and says what to do', async () => {
   const [newest] = await api.db.rows<{ name: string }>(
