@@ -162,6 +162,37 @@ config('a key that stands twice in the file is refused with its lines', () => {
   }
 });
 
+config('a variable GATEWAY_* that is no setting is a warning, with the one that was meant', () => {
+  const env = {
+    GATEWAY_LOGER_LEVEL: 'debug',
+    GATEWAY_DATABASE_HOST: 'db',
+    GATEWAY_AGENT_PORT: '1',
+    GATEWAY_LICENCE_KEY_FILE: 'x',
+    GATEWAY_SAUCE: '1',
+    GATEWAY_ENCRYPTION_KEY_FILE: '',
+    GATEWAY_SERVICE_PORT_HTTP: '5005',
+    GATEWAY_REDIS_SERVICE_HOST: '10.0.0.1',
+    GATEWAY_REDIS_PORT: 'tcp://10.0.0.1:6379',
+    GATEWAY_REDIS_PORT_6379_TCP_PROTO: 'tcp',
+    GATEWAY_REDIS_NAME: '/web/redis',
+    GATEWAY_REDIS_ENV_REDIS_VERSION: '7',
+    GATEWAY_URL: 'https://gateway.example.com',
+    GATEWAYX: '1',
+    HOME: '/root',
+  };
+  const { warnings } = resolveConfig({ env, file: {} });
+  assert.equal(
+    warnings.map(({ sentence }) => sentence),
+    [
+      'GATEWAY_LOGER_LEVEL is not a setting, so it is ignored; did you mean GATEWAY_LOGGER_LEVEL?',
+      'GATEWAY_DATABASE_HOST is not a setting, so it is ignored; did you mean GATEWAY_DB_HOST?',
+      'GATEWAY_AGENT_PORT is not a setting, so it is ignored; did you mean AGENT_PORT?',
+      'GATEWAY_LICENCE_KEY_FILE is not a setting, so it is ignored; did you mean GATEWAY_LICENSE_KEY_FILE?',
+      'GATEWAY_SAUCE is not a setting, so it is ignored',
+    ],
+  );
+});
+
 config('variables that Kubernetes makes for services are ignored with a warning', () => {
   const env = {
     GATEWAY_DB_PORT: 'tcp://10.96.0.7:5432',

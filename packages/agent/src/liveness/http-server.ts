@@ -50,6 +50,7 @@ export async function serveHttp(
   const seesDetails = admitsToDetails(config);
   let isLeaving = false;
   const healthz = (asksReady: boolean, isDetailed: boolean) => {
+    health.reportSecrets();
     const { state, components } = health;
     const draining = agent.draining || isLeaving;
     const required = components.filter(({ name }) => REQUIRED.test(name));

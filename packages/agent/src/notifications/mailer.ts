@@ -2,6 +2,7 @@ import { rootCertificates } from 'node:tls';
 import type { Config } from '@gateway/core/config';
 import { GatewayError, nearest, networkReason, tlsReason } from '@gateway/core/errors';
 import { readCertificates } from '@gateway/core/http';
+import { changingPassword } from '@gateway/core/process';
 import { createTransport } from 'nodemailer';
 import type { NodemailerError } from 'nodemailer/lib/errors';
 import type { SMTPTransportOptions } from 'nodemailer/lib/smtp-transport';
@@ -48,22 +49,30 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
     });
   const server = mailServer(smtp);
   const { host, port } = server;
-  const transport = createTransport({
-    ...server,
-    connectionTimeout: TIMEOUT_MS,
-    dnsTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: SILENCE_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+  const password = changingPassword('smtp', smtp);
+  const transportWith = (login: object) =>
+    createTransport({
+      ...server,
+      ...login,
+      connectionTimeout: TIMEOUT_MS,
+      dnsTimeout: TIMEOUT_MS,
+      greetingTimeout: TIMEOUT_MS,
+      socketTimeout: SILENCE_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  const fixed = transportWith({});
+  const transport = async () =>
+    password === undefined || username === undefined
+      ? fixed
+      : transportWith({ auth: { user: username, pass: await password.read() } });
   const explain = (error: unknown): never => {
     throw explainMailError(error as NodemailerError, { host, port }, { username, from });
   };
   return {
     server: `${host}:${port}`,
     async verify() {
-      await transport.verify().catch(explain);
+      await (await transport()).verify().catch(explain);
     },
     /** Resolves with the addresses that the server rejected. Rejects if it rejected all of them. */
     async send({ to, bcc = [], subject, text, id }: Mail) {
@@ -82,7 +91,7 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
         // Suppresses out-of-office replies: https://www.rfc-editor.org/rfc/rfc3834#section-5
         headers: { 'Auto-Submitted': 'auto-generated' },
       };
-      return { refused: (await transport.sendMail(mail).catch(explain)).rejected };
+      return { refused: (await (await transport()).sendMail(mail).catch(explain)).rejected };
     },
   };
 }

@@ -12,7 +12,9 @@ import {
   type FoundProblem,
   flagValue,
   type GivenValue,
+  secretFileValue,
   serviceLinks,
+  unknownVariables,
 } from './given-value.js';
 import { parseSetting } from './parse-value.js';
 import {
@@ -109,7 +111,13 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     });
   }
   const given = (key: string, row: Setting): readonly GivenValue[] => {
-    const above = flagValue(key, row, command, flags) ?? envValue(key, row, env);
+    const flag = flagValue(key, row, command, flags);
+    const inFile = flag ? undefined : secretFileValue(key, row, rows, env);
+    if (inFile && 'wrong' in inFile) {
+      problems.push({ key, origin: inFile.origin, sentence: inFile.wrong, from: 'env' });
+      return [];
+    }
+    const above = flag ?? inFile ?? envValue(key, row, env);
     if (above) return [above];
     const places = keysOf(key, row).filter((place) => fromFile.has(place));
     return places.map((place) => ({ value: fromFile.get(place), origin, from: 'file', place }));
@@ -117,6 +125,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
 
   const values = new Map<string, unknown>();
   const origins = new Map<string, string>();
+  const levels = new Map<string, FoundProblem['from']>();
   for (const [key, row] of Object.entries(rows)) {
     const [it, ...more] = given(key, row);
     if (row.withdrawn !== undefined) {
@@ -145,11 +154,31 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     }
     values.set(key, value.value);
     origins.set(key, it.origin);
+    levels.set(key, it.from);
+  }
+
+  for (const key of Object.keys(rows)) {
+    const ways = [key, `${key}_file`, `${key}_command`].filter((it) => levels.has(it));
+    if (!rows[key]!.secret || ways.length < 2) continue;
+    const level = LEVELS.find((it) => ways.some((way) => levels.get(way) === it));
+    const [first, second] = ways.filter((it) => levels.get(it) === level);
+    const said = (way: string) => `${way} (from ${origins.get(way)})`;
+    if (second)
+      problems.push({
+        key: second,
+        origin: origins.get(second)!,
+        from: level!,
+        sentence: `${said(first!)} and ${said(second)} are both set; set only one of them`,
+      });
+    for (const way of ways.filter((it) => it !== first)) {
+      values.set(way, undefined);
+      origins.set(way, 'default');
+    }
   }
 
   openMetricsGates(values, origins);
   const pluginProblems = problems.filter(({ key }) => rows[key]?.owner !== undefined);
-  const warnings = serviceLinks(rows, env);
+  const warnings = [...serviceLinks(rows, env), ...unknownVariables(rows, env)];
   const config = nest(values) as Config;
   return {
     config,
@@ -162,6 +191,9 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     ...(text === undefined ? {} : { file: { path: origin, text } }),
   };
 }
+
+/** Where settings are read from, highest precedence first. */
+const LEVELS = ['flag', 'env', 'file'] as const;
 
 function agreed(
   all: readonly GivenValue[],

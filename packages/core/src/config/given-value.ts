@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { fileReason } from '../errors/connection-errors.js';
 import type { SettingProblem } from '../errors/error-row.js';
+import { nearest } from '../errors/suggest.js';
 import { envOf, flagsOf, type Setting, type SettingsTable } from './settings.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -46,6 +49,96 @@ export function envValue(key: string, row: Setting, env: Environment): GivenValu
     ? { value, origin: name, from: 'env', place: key }
     : undefined;
 }
+
+/** Returns the content of a file that holds a secret, without the line break at its end. */
+export function readSecretFile(path: string): string {
+  return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+}
+
+/**
+ * Returns the variable with the path of a file that holds the value. Every secret has one, unless a
+ * setting has this name.
+ */
+function fileVariable(key: string, row: Setting, rows: SettingsTable): string | undefined {
+  return row.secret && row.withdrawn === undefined && !(`${key}_file` in rows)
+    ? `${envOf(key, row)}_FILE`
+    : undefined;
+}
+
+/** The files of secrets that this process has read, by variable, with their contents. */
+const secretFiles = new Map<string, { readonly path: string; readonly text: string }>();
+
+/**
+ * Reads the value of a secret from the file that its variable names. Returns undefined without the
+ * variable, and a sentence if it cannot be used.
+ */
+export function secretFileValue(
+  key: string,
+  row: Setting,
+  rows: SettingsTable,
+  env: Environment,
+): GivenValue | { readonly origin: string; readonly wrong: string } | undefined {
+  const origin = fileVariable(key, row, rows);
+  const path = origin && env[origin];
+  if (!path) return undefined;
+  if (env[envOf(key, row)])
+    return { origin, wrong: `${envOf(key, row)} and ${origin} are both set; set only one of them` };
+  try {
+    const text = readSecretFile(path);
+    secretFiles.set(origin, { path, text });
+    if (text === '') return { origin, wrong: `${origin} names ${path}, which is empty` };
+    const value = row.type === 'list' ? text.split(/\s*\n\s*/) : text;
+    return { value, origin, from: 'env', place: key };
+  } catch (error) {
+    return { origin, wrong: `${origin} names ${path}, which cannot be read: ${fileReason(error)}` };
+  }
+}
+
+/**
+ * Returns the variables whose secret files have other contents than when this process read them. It
+ * uses the former ones until it is restarted.
+ */
+export function changedSecretFiles(): string[] {
+  return [...secretFiles].flatMap(([variable, { path, text }]) => {
+    try {
+      return readSecretFile(path) === text ? [] : [variable];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const PREFIX = /^GATEWAY_/;
+/** Variables of the docs and of developers, which set nothing. */
+const NO_SETTINGS = ['URL', 'KEY', 'API_KEY', 'IMAGE', 'CITUS', 'PROOF_SEED'];
+/** Service links of Kubernetes and Docker, as for a service called gateway or gateway-redis. */
+const SERVICE_LINK =
+  /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$|_ENV_|_NAME$/;
+
+/** Returns a warning for each `GATEWAY_*` variable that is no setting. */
+export function unknownVariables(rows: SettingsTable, env: Environment): SettingProblem[] {
+  const known = new Map<string, string>();
+  for (const [key, row] of Object.entries(rows))
+    for (const name of [envOf(key, row), fileVariable(key, row, rows)])
+      if (name) known.set(name, key);
+  /** Settings whose variable has another name than their key. */
+  const byKey = new Map(Array.from(known, ([name, key]) => [envOf(key, EMPTY), name]));
+  return Object.entries(env).flatMap(([name, value = '']) => {
+    const short = name.replace(PREFIX, '');
+    if (short === name || known.has(name) || NO_SETTINGS.includes(short)) return [];
+    if (SERVICE_LINK.test(name) || isServiceLink(name, value)) return [];
+    const near = nearest(
+      short,
+      Array.from(known.keys(), (it) => it.replace(PREFIX, '')),
+    );
+    const meant =
+      byKey.get(name) ?? [short, `GATEWAY_${near}`, near].find((it) => it && known.has(it));
+    const sentence = `${name} is not a setting, so it is ignored${meant ? `; did you mean ${meant}?` : ''}`;
+    return { key: name, origin: name, sentence };
+  });
+}
+
+const EMPTY = { type: 'string', summary: '' } as const;
 
 /**
  * Returns whether the variable is a Docker-style service link. Kubernetes sets one for every

@@ -8,7 +8,7 @@ export {
   resolveConfig,
   type Resolved,
 } from './config.js';
-export { type FlagValues, type FoundProblem } from './given-value.js';
+export { changedSecretFiles, type FlagValues, type FoundProblem } from './given-value.js';
 export { presentConfig, presentOrigins } from './present-config.js';
 export { crossChecks, signInChecks } from './cross-checks.js';
 export { type LibpqOptions, parseDatabaseOptions } from './database-options.js';

@@ -1,3 +1,4 @@
+import { changedSecretFiles } from '../config/given-value.js';
 import { maskUrls } from '../logging/redaction.js';
 
 export type ComponentState = 'ok' | 'degraded' | 'down';
@@ -30,6 +31,18 @@ export class Health {
 
   forget(name: string): void {
     this.#components.delete(name);
+  }
+
+  /** Reports secrets whose files have changed, which this process reads only at its start. */
+  reportSecrets(): void {
+    const changed = changedSecretFiles();
+    if (changed.length === 0) this.forget('secrets');
+    else
+      this.report(
+        'secrets',
+        'degraded',
+        `the files of ${changed.join(', ')} have changed since this process started; restart it to use them`,
+      );
   }
 
   of(name: string): HealthComponent | undefined {

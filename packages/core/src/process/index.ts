@@ -15,3 +15,4 @@ export { ProjectPace, workOfEvents } from './project-pace.js';
 export { ProjectTurns } from './project-turns.js';
 export { inSlices, yielding } from './slices.js';
 export { VERSION } from './version.js';
+export { changingPassword, PASSWORD_COMMAND_MS } from './password.js';

@@ -54,6 +54,7 @@ export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthPro
       ...(kv ? [probe('kv', () => reportKv(health, { ...probed, kv }))] : []),
     ];
     await withTimeout(Promise.all(probes), patienceMs).catch(() => undefined);
+    health.reportSecrets();
     if (billing)
       health.report(
         'billing',

@@ -1,6 +1,7 @@
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import { hostAndPort } from '@gateway/core/config';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
+import { changingPassword } from '@gateway/core/process';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
 
@@ -36,6 +37,22 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     // READONLY means that the master became a replica. Reconnecting finds the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
+  const changing = changingPassword('kv', settings);
+  let last = '';
+  /** Has ioredis read the password for each connection. The getter must not throw. */
+  const followed = <Options extends RedisOptions>(given: Options): Options => {
+    if (!changing) return given;
+    const get = () => {
+      try {
+        return (last = changing.now());
+      } catch (error) {
+        onError(error as Error);
+        return last;
+      }
+    };
+    return Object.defineProperty(given, 'password', { get, enumerable: true, configurable: true });
+  };
+  followed(options);
   const nodes = (cluster?.addresses ?? []).map(hostAndPort);
   const sentinels = (sentinel?.addresses ?? []).map(hostAndPort);
   const watched: RedisOptions = {
@@ -60,8 +77,9 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   return () => {
     const redis =
       nodes.length > 0
-        ? connectCluster(nodes, options)
+        ? connectCluster(nodes, options, followed)
         : new Redis({ ...options, ...place, db: Number(settings.database || 0) });
+    if (nodes.length === 0) followed(redis.options);
     keepReasons(redis, { onError, ask });
     return redis;
   };
@@ -71,10 +89,11 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
 function connectCluster(
   nodes: readonly { host: string; port: number }[],
   options: RedisOptions,
+  followed: (options: RedisOptions) => RedisOptions,
 ): Redis {
   const { retryStrategy: _, enableOfflineQueue: __, ...redisOptions } = options;
   const cluster = new Cluster([...nodes], {
-    redisOptions,
+    redisOptions: followed(redisOptions),
     enableOfflineQueue: false,
     maxRedirections: CLUSTER_TRIES,
     clusterRetryStrategy: waitMs,

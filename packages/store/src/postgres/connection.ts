@@ -2,6 +2,7 @@ import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import { parseDatabaseOptions, type Config, type LibpqOptions } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
+import { changingPassword, PASSWORD_COMMAND_MS } from '@gateway/core/process';
 import type pg from 'pg';
 
 export type DatabaseSettings = Pick<
@@ -30,11 +31,16 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
     });
   }
   const { options } = parsed;
+  const password = changingPassword('database', settings);
   return {
     host: settings.host,
     port: settings.port,
     user: settings.username,
-    ...(settings.password ? { password: settings.password } : {}),
+    ...(password
+      ? { password: password.read }
+      : settings.password
+        ? { password: settings.password }
+        : {}),
     database: settings.database,
     application_name: options.applicationName ?? name,
     ...(options.fallbackApplicationName
@@ -42,7 +48,7 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
       : {}),
     connectionTimeoutMillis:
       options.connectTimeoutSeconds === undefined
-        ? CONNECT_TIMEOUT_MS
+        ? CONNECT_TIMEOUT_MS + (settings.password_command === undefined ? 0 : PASSWORD_COMMAND_MS)
         : options.connectTimeoutSeconds * 1000,
     keepAlive: options.keepAlive,
     ...(options.keepAliveIdleSeconds

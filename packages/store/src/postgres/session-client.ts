@@ -70,6 +70,8 @@ export class SessionClient extends pg.Client {
         await this.query(`set ${TRANSACTION_TIMEOUT} = 0`);
       return this;
     });
+    // node-postgres keeps the socket if there is no password.
+    connected.catch(() => this.connection.stream.destroy());
     if (!done) return connected;
     connected.then(() => done(null, this), done);
   }

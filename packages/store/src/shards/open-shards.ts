@@ -184,7 +184,14 @@ export function shardSettings(
 ): DatabaseSettings {
   if (!address) return settings;
   const { password, options, ...place } = address;
-  const { direct: _direct, options: _options, password: _password, ...shared } = settings;
+  const {
+    direct: _direct,
+    options: _options,
+    password: _password,
+    password_file: _file,
+    password_command: _command,
+    ...shared
+  } = settings;
   return {
     ...shared,
     ...place,
