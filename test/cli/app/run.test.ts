@@ -1,11 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { VERSION } from '#core/process/version';
 import { runGateway } from '../../support/gateway.js';
+import { root } from '../../meta/house.js';
 
 const run = suite('cli/app/run');
 
@@ -25,6 +28,42 @@ async function wrong(
   assert.not.match(stderr, /\n\s+at |Error:|›|oclif/);
   return stderr;
 }
+
+run('a version of Node that is too old gets a sentence instead of a stack trace', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-node-'));
+  const old = join(folder, 'old.cjs');
+  writeFileSync(
+    old,
+    `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } });`,
+  );
+  try {
+    const { code, stderr } = await runGateway(['server'], { env: { NODE_OPTIONS: `-r ${old}` } });
+    assert.is(code, 1);
+    assert.match(
+      stderr,
+      /^error: gateway needs Node 20\.19 or newer, and this is Node 18\.20\.8 \(.*\)\nfix: .*nvm install 24.*\n$/,
+    );
+    const entry = readFileSync(join(root, 'packages/cli/bin/gateway.js'), 'utf8');
+    assert.not.match(
+      entry,
+      /\?\.|\?\?|'node:|^await/m,
+      'Node 12 parses the entry',
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+run('the configuration file may be a pipe, as of a process substitution', async () => {
+  const entry = join(root, 'packages/cli/bin/gateway.js');
+  const { stdout, stderr } = await promisify(execFile)('bash', [
+    '-c',
+    `"$0" "$1" config --config <(echo '{"root_path":"/pipe"}')`,
+    process.execPath,
+    entry,
+  ]);
+  assert.is((JSON.parse(stdout) as { root_path: string }).root_path, '/pipe', stderr);
+});
 
 run('--help and help say the same as the command alone, and -h helps about one', async () => {
   const alone = await runGateway([]);

@@ -84,6 +84,7 @@ init(
     assert.is(fs.statSync(path.join(folder, 'gateway.json')).mode & 0o777, 0o600);
     const { encryption_key: key, ...stored } = written(folder);
     assert.equal(stored, {
+      env: 'production',
       database: { host, port, username, password: 'a secret of Postgres', database: name },
       kv: { host: kv.connection.host, port: kv.connection.port },
     });

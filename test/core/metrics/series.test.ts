@@ -32,6 +32,14 @@ table('the series of the specification have its names, types and labels', () => 
   for (const [name, type, labels] of specified) {
     assert.equal([rows[name]?.type, rows[name]?.labels.join(', ')], [type, labels], name);
   }
+  // Prometheus reserves the suffix for counters. The specification names five gauges so.
+  const named = Object.keys(rows).filter(
+    (it) => it.endsWith('_total') && rows[it]!.type === 'gauge',
+  );
+  assert.equal(
+    named,
+    specified.flatMap(([it, type]) => (type === 'gauge' && /_total$/.test(it) ? it : [])),
+  );
 });
 
 table(

@@ -100,7 +100,7 @@ async function waiting({ stubborn }: { stubborn: boolean }) {
   return { child, text };
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   lifecycle(`${signal} starts the drain and the process ends by itself with status 0`, async () => {
     const { child, text } = await waiting({ stubborn: false });
     child.kill(signal);

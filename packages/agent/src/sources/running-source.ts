@@ -1,5 +1,6 @@
 import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
+import { whySourceInactive } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
@@ -235,6 +236,12 @@ export class RunningSource {
   async #read(): Promise<void> {
     const { pub_sub: pubSub } = this.record;
     const active = this.options.plugins.get(pubSub.type);
+    const inactive = whySourceInactive(this.options.pluginTable ?? [], pubSub.type);
+    if (!active && inactive)
+      throw new PluginError(
+        `The source plugin "${pubSub.type}" is inactive: ${inactive.reason.replace(/\.$/, '')}.`,
+        { fix: inactive.fix },
+      );
     if (!active)
       throw new PluginError(
         `There is no active source plugin named "${pubSub.type}"; active are: ${[...this.options.plugins.keys()].join(', ') || 'none'}.`,

@@ -2,13 +2,15 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection, type Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
-import type { ActiveSource } from '@gateway/core/plugins';
+import type { ActiveSource, PluginState } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import type { SourceRecord } from '@gateway/store/config';
 import type { SourceLags } from './source-lags.js';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
+  /** All plugins, with the reasons of those that are inactive. */
+  readonly pluginTable?: readonly PluginState[];
   readonly openSecret: Open;
   readonly log: Log;
   readonly lags?: SourceLags | undefined;

@@ -98,6 +98,7 @@ export function wireSources(
     transformer,
     lags,
     plugins: plugins.sources,
+    pluginTable: plugins.table,
     openSecret: open,
     // Limited to the number of messages that a project may ingest per second: more would only fill
     // memory.

@@ -1,7 +1,10 @@
 import { constants } from 'node:os';
 
+/** A closed terminal sends SIGHUP. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /**
- * Records the first Ctrl-C or SIGTERM instead of exiting, so that a command can end in a consistent
+ * Records the first Ctrl-C, SIGTERM or SIGHUP instead of exiting, so that a command can end in a consistent
  * state. A second signal ends the process immediately.
  *
  * @returns `status`, the exit status for the shell: 0 until a signal, 130 after Ctrl-C; and `done`,
@@ -14,9 +17,11 @@ export function noteInterruption(): { readonly status: number; done(): void } {
   };
   const interruption = {
     status: 0,
-    done: () => void process.off('SIGINT', note).off('SIGTERM', note),
+    done: () => {
+      for (const signal of SIGNALS) process.off(signal, note);
+    },
   };
-  process.on('SIGINT', note).on('SIGTERM', note);
+  for (const signal of SIGNALS) process.on(signal, note);
   return interruption;
 }
 
@@ -26,8 +31,8 @@ export function noteInterruption(): { readonly status: number; done(): void } {
 const SAME_MS = 1_000;
 
 /**
- * Resolves on the first SIGINT or SIGTERM. Repeating the same signal more than a second later exits
- * immediately. The other signal is ignored, because a parent process can react to Ctrl-C with a
+ * Resolves on the first SIGINT, SIGTERM or SIGHUP. Repeating the same signal more than a second later exits
+ * immediately. Another signal is ignored, because a parent process can react to Ctrl-C with a
  * SIGTERM.
  */
 export function untilInterrupted(onFirst: () => void): Promise<void> {
@@ -41,7 +46,6 @@ export function untilInterrupted(onFirst: () => void): Promise<void> {
       onFirst();
       resolve();
     };
-    process.on('SIGINT', listen);
-    process.on('SIGTERM', listen);
+    for (const signal of SIGNALS) process.on(signal, listen);
   });
 }

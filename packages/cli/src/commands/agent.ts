@@ -2,7 +2,7 @@ import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Agent extends GatewayCommand {
   static override description =
-    'Reads the sources, takes events over HTTP, and delivers them. Run `migrate up` first. SIGTERM and SIGINT drain the ' +
+    'Reads the sources, takes events over HTTP, and delivers them. Run `migrate up` first. SIGTERM, SIGINT and SIGHUP drain the ' +
     'agent: work in flight is settled first. A second signal exits at once.';
   static override examples = [
     '<%= config.bin %> agent',

@@ -2,7 +2,7 @@ import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Server extends GatewayCommand {
   static override description =
-    'Runs the control plane: the management API. Run `migrate up` first. SIGTERM and SIGINT stop it gracefully; a second signal ' +
+    'Runs the control plane: the management API. Run `migrate up` first. SIGTERM, SIGINT and SIGHUP stop it gracefully; a second signal ' +
     'exits at once. Aliases: serve, s.';
   static override examples = [
     '<%= config.bin %> server',

@@ -1,7 +1,13 @@
+import { setMaxListeners } from 'node:events';
 import { openConnection, sealer, type Open } from '@gateway/core/crypto';
 import { proxyProcess } from '@gateway/core/http';
 import { createLog } from '@gateway/core/logging';
-import { activate, type ActiveSource } from '@gateway/core/plugins';
+import {
+  activate,
+  whySourceInactive,
+  type ActiveSource,
+  type PluginState,
+} from '@gateway/core/plugins';
 import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import { licenceOf } from '../app/installation.js';
@@ -22,6 +28,7 @@ const SOURCES_MAX = 200;
 
 interface Asking {
   readonly plugins: ReadonlyMap<string, ActiveSource>;
+  readonly table: readonly PluginState[];
   readonly open: Open;
   readonly signal: AbortSignal;
 }
@@ -32,6 +39,8 @@ export async function checkSources(
   context: DoctorContext,
 ): Promise<DoctorResult | DoctorCheck[]> {
   const { config, signal } = context;
+  // Each source listens to it.
+  setMaxListeners(SOURCES_MAX, signal);
   let open: Asking['open'];
   try {
     ({ open } = sealer(config.encryption_key));
@@ -40,7 +49,8 @@ export async function checkSources(
   }
   const all = await listSourcesOfProjects(database.pool);
   if (all.length === 0) return skipped('there are none');
-  const asking = { plugins: await sourcePlugins(context), open, signal };
+  const table = context.checked.plugins;
+  const asking = { plugins: await sourcePlugins(context), table, open, signal };
   const asked = all
     .slice(0, SOURCES_MAX)
     .map((source): DoctorCheck => [
@@ -68,7 +78,7 @@ async function checkSource(source: SourceOfProject, asking: Asking): Promise<Doc
 
 async function askBroker(
   source: SourceOfProject,
-  { plugins, open, signal }: Asking,
+  { plugins, table, open, signal }: Asking,
 ): Promise<DoctorResult> {
   const { pub_sub: pubSub } = source;
   if (pubSub.type === 'http')
@@ -78,6 +88,9 @@ async function askBroker(
   if (source.project_type !== 'outgoing')
     return skipped(`${place}: agents read only sources of outgoing projects`);
   const active = plugins.get(pubSub.type);
+  const inactive = whySourceInactive(table, pubSub.type);
+  if (!active && inactive)
+    return failed(`${place}: its plugin is inactive: ${inactive.reason}`, inactive.fix);
   if (!active) {
     const sentence = `${place}: no source plugin with this name is active; active plugins: ${[...plugins.keys()].join(', ') || 'none'}`;
     return failed(sentence, 'run `gateway plugins` to see why');

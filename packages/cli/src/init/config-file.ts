@@ -11,7 +11,7 @@ export const isStored = (key: string) => /^(?:database|kv)\./.test(key);
 
 /**
  * Returns the content of a configuration file: the settings of database and KV that were given, and
- * the encryption key, generated unless there is one.
+ * the encryption key, generated unless there is one. A new file also names the environment.
  *
  * @param before content to keep
  */
@@ -19,7 +19,9 @@ export function fileContent({ config, origins }: Resolved, before: Content): Con
   const given = [...origins].filter(([key, origin]) => isStored(key) && origin !== 'default');
   const key = config.encryption_key ?? randomBytes(32).toString('base64');
   const values = given.map(([it]) => [it, settingAt(config, it)] as const);
-  return merged(before, nest(new Map([['encryption_key', key], ...values])));
+  const env = origins.get('env') === 'default' ? 'production' : config.env;
+  const kept = Object.keys(before).length > 0 ? before : { env };
+  return merged(kept, nest(new Map([['encryption_key', key], ...values])));
 }
 
 export function readContent(path: string): Content {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { fileReason } from '../errors/connection-errors.js';
 import { GatewayError } from '../errors/errors.js';
 import { didYouMean } from '../errors/suggest.js';
@@ -13,6 +13,9 @@ const DEFAULT_FILE = './gateway.json';
  */
 export type ConfigFile = string | Readonly<Record<string, unknown>> | undefined;
 
+/** The contents of pipes, such as `--config <(…)`, which can be read only once. */
+const pipes = new Map<string, string>();
+
 export function readConfigFile(file: ConfigFile): {
   origin: string;
   content: Readonly<Record<string, unknown>>;
@@ -22,7 +25,8 @@ export function readConfigFile(file: ConfigFile): {
   const path = file ?? DEFAULT_FILE;
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = pipes.get(path) ?? readFileSync(path, 'utf8');
+    if (!statSync(path).isFile()) pipes.set(path, text);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' && file === undefined)
       return { origin: path, content: {} };

@@ -99,7 +99,7 @@ export const errors = {
   database_tls: row(503, 'TLS with Postgres at {host}:{port} failed: {reason}',
     'correct sslmode, sslrootcert, sslcert and sslkey in database.options (--db-options, GATEWAY_DB_OPTIONS), and set database.host to the host name in its certificate'),
   database_refused: row(503, 'Postgres at {host}:{port} refused the user {username}',
-    `check ${DB_USERNAME} and database.password (--db-password, GATEWAY_DB_PASSWORD), or what database.password_file or database.password_command gives`),
+    `check ${DB_USERNAME} and database.password (--db-password, GATEWAY_DB_PASSWORD), and restart; database.password_file and database.password_command take effect without a restart`),
   password_unreadable: row(503, '{setting} gives no password: {reason}',
     'run the command, or read the file, as the user of the gateway, and correct what fails'),
   database_missing: row(503, 'there is no database {database} on Postgres at {host}:{port}',
@@ -161,7 +161,7 @@ export const errors = {
       `set its certificate authority with kv.tls.ca_file (--kv-tls-ca-file, GATEWAY_KV_TLS_CA_FILE), the client certificate that it requires with kv.tls.cert_file and kv.tls.key_file, and the host name in its certificate with ${kvSettings(it)}`),
   kv_refused: row(503, (it: KvFailure) => `${kvName(it)} refused the connection: ${it.reason}`,
     ({ sentinels }: KvFailure) =>
-      `check kv.username, kv.password and kv.database${sentinels ? ', and kv.sentinel.username and kv.sentinel.password' : ''} (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on)`),
+      `check kv.username, kv.password and kv.database${sentinels ? ', and kv.sentinel.username and kv.sentinel.password' : ''} (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on), and restart; kv.password_file takes effect without a restart`),
   kv_denied: row(503, (it: KvFailure & { readonly what: string }) => `${kvName(it)} ${it.reason}`, '{what}'),
   billing_setting: row(500, 'billing.enabled is true, but billing.{setting} is not set',
     ({ setting }: { setting: 'url' | 'api_key' }) => {
@@ -176,7 +176,7 @@ export const errors = {
   smtp_login: row(503,
     ({ host, port, username, answer }: { host: string; port: number; username: string | undefined; answer: string }) =>
       `the SMTP server at ${host}:${port} refused ${username === undefined ? 'the connection without a login' : `the login of ${username}`}: ${answer}`,
-    'check smtp.username (--smtp-username, GATEWAY_SMTP_USERNAME) and smtp.password (--smtp-password, GATEWAY_SMTP_PASSWORD)'),
+    'check smtp.username (--smtp-username, GATEWAY_SMTP_USERNAME) and smtp.password (--smtp-password, GATEWAY_SMTP_PASSWORD), and restart; smtp.password_file takes effect without a restart'),
   smtp_refused: row(503, 'the SMTP server at {host}:{port} refused {what}: {answer}',
     'correct {setting}, or allow this login to send mail on that server'),
   port_in_use: row(500, 'port {port} on {bind} is already in use',

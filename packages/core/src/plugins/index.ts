@@ -31,5 +31,6 @@ export {
   isMissed,
   previewPlugins,
   type PluginState,
+  whySourceInactive,
 } from './plugin-table.js';
 export { blamePlugin } from './plugin-faults.js';

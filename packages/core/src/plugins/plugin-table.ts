@@ -75,6 +75,15 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
   return table;
 }
 
+/** Returns why the source plugin with this name is inactive. Undefined if there is no such plugin. */
+export function whySourceInactive(
+  table: readonly PluginState[],
+  name: string,
+): { readonly reason: string; readonly fix: string } | undefined {
+  const row = table.find((it) => it.kind === 'source' && it.name === name);
+  return row?.reason === undefined ? undefined : { reason: row.reason, fix: row.fix ?? '' };
+}
+
 function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): PluginState[] {
   const wanted = [
     {

@@ -52,7 +52,10 @@ export class Lifecycle {
   }
 }
 
-/** Waits for SIGTERM or SIGINT. A second signal exits immediately with status 1. */
+/**
+ * Waits for SIGTERM, SIGINT or SIGHUP, which a closed terminal sends. A second signal exits immediately
+ * with status 1.
+ */
 export function untilSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;
@@ -65,7 +68,6 @@ export function untilSignal(log: Log): Promise<NodeJS.Signals> {
       log.info({ signal }, 'Draining; a second signal exits at once.');
       resolve(signal);
     };
-    process.on('SIGTERM', listen);
-    process.on('SIGINT', listen);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, listen);
   });
 }

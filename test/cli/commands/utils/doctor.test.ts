@@ -633,4 +633,32 @@ doctor(
   },
 );
 
+doctor('many sources cause no warning of Node, and one whose plugin is off says why', async () => {
+  const { id: projectId } = await makeProject(db);
+  for (let n = 0; n < 12; n++)
+    await insertSource(db.knex, projectId, {
+      id: newId(),
+      name: `many ${n}`,
+      type: 'pub_sub',
+      pub_sub: {
+        type: 'kafka',
+        workers: 1,
+        kafka: { brokers: [`127.0.0.1:${n + 1}`], topic: 't' },
+      },
+      body_function: null,
+      is_disabled: false,
+    });
+  const warned: string[] = [];
+  const warn = ({ name }: Error) => void warned.push(name);
+  process.on('warning', warn);
+  try {
+    const { findings } = await examined(fine);
+    assert.ok(findings.filter(({ check }) => check.startsWith('source many')).length === 12);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(warned, []);
+  } finally {
+    process.off('warning', warn);
+  }
+});
+
 doctor.run();

@@ -8,6 +8,8 @@ import { sealer } from '#core/crypto/sealing';
 import { GatewayError } from '#core/errors/errors';
 import { findSource, pauseSource, type SourceRow } from '#store/config/sources';
 import { freePort } from '../../../support/ports.js';
+import { pluginState } from '#core/plugins/plugin-table';
+import { readPubSub } from '#server/routes/sources/pub-sub';
 import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../../api.js';
 
 const sources = suite('server/routes/sources/sources');
@@ -570,6 +572,21 @@ sources('a type that is not active is refused with those that are', async () => 
     mistakes(answer).join(),
     /pub_sub\.type is not an active source plugin; active plugins: broker, kafka.*; did you mean kafka\?/,
   );
+});
+
+sources('a type whose plugin is inactive is refused with the reason and the fix', () => {
+  const plugin = { name: 'rabbit', kind: 'source', version: '1.0.0', from: 'a' } as const;
+  const table = [pluginState(plugin, new GatewayError('plugin_flag_off', { flag: 'rabbit' }))];
+  const call = { plugins: { sources: new Map(), table }, id: '', sealer: sealer(encryptionKey) };
+  try {
+    readPubSub({ type: 'rabbit', rabbit: {} }, undefined, call as never);
+    assert.unreachable();
+  } catch (error) {
+    assert.match(
+      JSON.stringify((error as GatewayError).details),
+      /names a source plugin that is inactive: the feature flag rabbit is off; .*--enable-feature-flag=rabbit/,
+    );
+  }
 });
 
 sources('the connection stands under the name of its type and nothing else does', async () => {

@@ -3,7 +3,7 @@ import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
-import { canonicalConnection } from '@gateway/core/plugins';
+import { canonicalConnection, whySourceInactive } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
 import type { ProjectCall, ServerContext } from '../../api/route.js';
 import { assertValid, connectionValidator, integer, invalid } from '../../http/schema.js';
@@ -56,6 +56,12 @@ export function readPubSub(
 ): { sealed: PubSub; connection: Record<string, unknown> } {
   const source = plugins.sources.get(type);
   if (!source) {
+    const inactive = whySourceInactive(plugins.table, type);
+    if (inactive)
+      throw invalid(
+        'pub_sub.type',
+        `names a source plugin that is inactive: ${inactive.reason}; ${inactive.fix}`,
+      );
     const known = [...plugins.sources.keys()].sort();
     const sentence = `is not an active source plugin; active plugins: ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
     throw invalid('pub_sub.type', sentence);
