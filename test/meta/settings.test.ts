@@ -203,6 +203,10 @@ const TESTED: Record<string, readonly string[]> = {
     'kv.sentinel.password',
     'kv.cluster.addresses',
   ],
+  'test/store/changing-passwords.test.ts': ['database', 'kv', 'smtp'].flatMap((group) => [
+    `${group}.password_file`,
+    `${group}.password_command`,
+  ]),
   'test/store/postgres/database.test.ts': [
     'database.host',
     'database.port',

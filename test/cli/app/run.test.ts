@@ -44,11 +44,7 @@ run('a version of Node that is too old gets a sentence instead of a stack trace'
       /^error: gateway needs Node 20\.19 or newer, and this is Node 18\.20\.8 \(.*\)\nfix: .*nvm install 24.*\n$/,
     );
     const entry = readFileSync(join(root, 'packages/cli/bin/gateway.js'), 'utf8');
-    assert.not.match(
-      entry,
-      /\?\.|\?\?|'node:|^await/m,
-      'Node 12 parses the entry',
-    );
+    assert.not.match(entry, /\?\.|\?\?|'node:|^await/m, 'Node 12 parses the entry');
   } finally {
     rmSync(folder, { recursive: true });
   }
