@@ -58,7 +58,7 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
     reportLicence(log, licence);
     lifecycle.add('proxy', proxyProcess(config.delivery));
     for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems])
-      log.warn({}, `${sentence}.`);
+      log.warn({}, sentence.replace(/[^?]$/, '$&.'));
     const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());
     reportPlugins(log, plugins, config);
