@@ -215,7 +215,7 @@ async function callAll({
       .replace('/organisations/:organisation_id', `/organisations/${organisation}`)
       .replace(/:\w+/g, () => newId());
     const given = {
-      startDate: '2026-11-21',
+      startDate: new Date(Date.now() - 86_400_000).toISOString(),
       ...(route.query?.required?.includes('endpointId') && { endpointId: newId() }),
     };
     const query =
