@@ -67,6 +67,9 @@ frozen('a shard that is frozen delays the requests of its projects alone', async
   await until('health to name the shard', async () =>
     (await ready()).body.message.startsWith('ready, but shard second is degraded'),
   );
+  const again = await within(post(gone), 4_500, 'a post while the outage is known');
+  assert.equal([again.status, again.body.code], [503, 'shard_away']);
+  assert.match(again.body.message, 'nothing was stored', 'it is not begun');
   await quick('readiness', ready);
   const { body } = await quick('health of the shard', () => api.call('GET', `${gone.path}/health`));
   assert.match(body.message, 'The shard of the project cannot be used');

@@ -474,7 +474,7 @@ outage('a shard that is away is named, unless the control plane is away too', as
   const second = {
     name: 'second',
     settings: config.database,
-    database: { pool: poolOf('second') },
+    database: { pool: poolOf('second'), connect: () => Promise.reject(away) },
   } as unknown as Shard;
   const ask = askDatabase({ config, log, database: { pool: poolOf('control') } });
   const failure = () =>

@@ -67,7 +67,8 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 /**
  * Runs `work`. Throws `took_too_long` if it exceeds `withinMs` although Postgres responds;
  * otherwise `shard_away`, `database_away` or `database_takes_no_writes` if Postgres is the cause.
- * Does not wait for a shard that accepts no connection. The errors do not reveal the host or the user.
+ * Does not wait for a shard that accepts no connection, nor creates anything while that is known. The
+ * errors do not reveal the host or the user.
  */
 export type AskDatabase = <T>(
   work: () => Promise<T>,
@@ -121,7 +122,7 @@ export function askDatabase({
     return new Promise((resolve, reject) => {
       const ask = async () => {
         for (const shard of await shards())
-          if (!(await accepts(shard))) reject(new FrozenShard(shard));
+          if (!(await accepts(shard))) reject(new FrozenShard(shard, true));
       };
       const everyMs = outages.size > 0 ? PATIENCE_AWAY_MS : PATIENCE_MS;
       const timer = setInterval(() => void ask().catch(() => undefined), everyMs);
@@ -165,6 +166,10 @@ export function askDatabase({
 
   return async (work, { effect, withinMs, shards = none }) => {
     try {
+      if (effect === 'creates' && outages.size > 0)
+        for (const shard of await shards().catch(none))
+          if (outages.has(shard.name) && !(await accepts(shard)))
+            throw new FrozenShard(shard, false);
       const working = shards === none ? work() : unlessFrozen(work(), shards);
       const done = await withTimeout(working, withinMs, TOOK_LONG);
       if (outages.size > 0) succeeded(effect, await shards());
@@ -179,7 +184,9 @@ export function askDatabase({
       // counts as unavailable.
       const outage = isReading ? 'database_away' : found;
       const outcome =
-        isReading || (effect === 'creates' && isBeforeCommit(error))
+        isReading ||
+        (error instanceof FrozenShard && !error.hasBegun) ||
+        (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
           : 'it is unknown whether the request was carried out; it is safe to send it again, unless it creates something without an idempotency key';
       const away =
@@ -220,7 +227,11 @@ export function askDatabase({
 class FrozenShard extends Error {
   readonly code = 'ETIMEDOUT';
 
-  constructor(readonly shard: Shard) {
+  constructor(
+    readonly shard: Shard,
+    /** Whether the work had begun. */
+    readonly hasBegun: boolean,
+  ) {
     super('no answer in time');
   }
 }
