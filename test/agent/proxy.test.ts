@@ -12,6 +12,7 @@ import {
 } from '#agent/request/sender';
 import { isGatewayError } from '#core/errors/errors';
 import { proxyProcess } from '#core/http/process-proxy';
+import { proxyExceptions } from '#core/http/proxy-exceptions';
 import { migratedDatabase } from '../store/migrated.js';
 import { authority, type Authority } from '../support/authority.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
@@ -194,6 +195,80 @@ proxy('a proxy that is away, or refuses, or cannot reach the endpoint, is told a
   }
 });
 
+proxy('exceptions are reached without the proxy, as by curl', async () => {
+  const yes: [exception: string, url: string][] = [
+    ['*', 'https://any.example'],
+    ['example.com', 'https://example.com/a'],
+    ['Example.com', 'https://a.b.EXAMPLE.com.'],
+    ['.example.com', 'https://a.example.com'],
+    ['*.example.com', 'https://a.example.com'],
+    ['minio:9000', 'http://minio:9000'],
+    ['a.test:443', 'https://a.test'],
+    ['127.0.0.1', 'http://127.0.0.1:8080'],
+    ['10.0.0.0/8', 'http://10.1.2.3'],
+    ['::1', 'http://[::1]:80'],
+    ['[::1]:8080', 'http://[::1]:8080'],
+    ['fd00::/8', 'http://[fd12::1]'],
+  ];
+  const no: typeof yes = [
+    ['', 'https://example.com'],
+    ['example.com', 'https://notexample.com'],
+    ['example.com', 'https://example.com.evil.test'],
+    ['minio:9000', 'http://minio:9001'],
+    ['10.0.0.0/8', 'http://11.0.0.1'],
+    ['10.0.0.0/8', 'http://10.example'],
+    ['10.0.0.0/x', 'http://11.0.0.1'],
+  ];
+  for (const [exception, url] of yes)
+    assert.ok(proxyExceptions(['other.test', ` ${exception} `])(new URL(url)), exception);
+  for (const [exception, url] of no)
+    assert.not(proxyExceptions([exception])(new URL(url)), exception);
+  await through({}, async (it) => {
+    const urls = [`http://127.0.0.1:${plain.port}/`, `https://localhost:${secure.port}/`];
+    const noProxy = ['127.0.0.1', `localhost:${secure.port}`];
+    const answers = await post({ proxy: it.url, noProxy }, ...urls);
+    assert.equal(
+      answers.map(({ status }) => status),
+      [200, 200],
+    );
+    const guarded = await post({ proxy: it.url, noProxy, allowedNetworks: [] }, ...urls);
+    assert.ok(guarded.every(({ failure }) => failure?.class === 'refused_address'));
+    const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file, no_proxy: ['127.0.0.1'] });
+    try {
+      assert.is(await (await fetch(urls[0]!)).text(), 'plain');
+      assert.is(await answerOf(http.request(urls[0]!)), 'plain');
+      assert.equal(it.asked, []);
+    } finally {
+      await stop();
+    }
+  });
+});
+
+proxy('an answer of the proxy itself to plain http is named as its own', async () => {
+  const gone = await freePort();
+  await through({}, async (it) => {
+    const [answer] = await post({ proxy: it.url }, `http://localhost:${gone}/`);
+    assert.equal([answer!.status, answer!.failure], [502, null]);
+    assert.is(
+      answer!.remark,
+      `This is the answer of the proxy 127.0.0.1:${it.port} if it could not reach the endpoint.`,
+    );
+  });
+  for (const headers of [
+    { 'x-squid-error': 'ERR_CONNECT_FAIL 111' },
+    { 'proxy-status': 'edge; error=connection_refused' },
+    { server: 'tinyproxy/1.11.1' },
+  ]) {
+    const marking = await endpoint({ answer: { status: 502, headers, body: 'unreachable' } });
+    const [answer] = await post({ proxy: marking.url }, `http://localhost:${plain.port}/`);
+    assert.equal(answer!.failure, {
+      class: 'proxy',
+      message: `The proxy 127.0.0.1:${marking.port} answered 502 Bad Gateway when asked for a connection to localhost:${plain.port}; it could not reach the host.`,
+    });
+    await marking.close();
+  }
+});
+
 proxy('an address that may not be reached is refused before the proxy is asked', () =>
   through({}, async (it) => {
     for (const url of [
@@ -255,7 +330,7 @@ proxy(
           const first = await Promise.race([...silent, Promise.all(other)]);
           assert.ok(Array.isArray(first), 'the other project comes first');
           assert.is(first[0]!.status, 200);
-          assert.ok((await Promise.all(late)).every(({ isUnsent }) => isUnsent));
+          assert.ok((await Promise.all(late)).every(({ unsent }) => unsent));
           await Promise.all(silent);
           assert.not.ok(it.asked.some((line) => line.includes('late.test')));
         } finally {
@@ -381,7 +456,7 @@ const processProxied = (
   test: (it: HttpProxy) => Promise<void>,
 ) =>
   through(options, async (it) => {
-    const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file });
+    const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file, no_proxy: [] });
     try {
       await test(it);
     } finally {

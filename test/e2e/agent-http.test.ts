@@ -1,5 +1,8 @@
+import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { withoutDescriptors } from '../support/descriptors.js';
 import { endpoint } from '../support/endpoint.js';
 import { production, subscribed, type Created } from '../support/production.js';
 import { until } from '../support/until.js';
@@ -129,6 +132,62 @@ intake(
     );
     const accepted = answers.filter(({ status }) => status === 201);
     await until('all that was accepted', () => accepted.every((one) => arrived(one.n)));
+  },
+);
+
+intake('a body that still arrives when an agent is told to stop is answered', async () => {
+  const leaving = await gateway.startAgent();
+  const body = JSON.stringify(order(11));
+  const socket = net.connect(leaving.port, '127.0.0.1');
+  const answer: Buffer[] = [];
+  socket.on('data', (bytes: Buffer) => answer.push(bytes)).on('error', () => undefined);
+  socket.write(
+    `POST ${path}/events HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nauthorization: Bearer ${gateway.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 9)}`,
+  );
+  await sleep(500);
+  const stopped = leaving.process.terminate();
+  await sleep(3_000);
+  socket.write(body.slice(9));
+  await until('the answer', () => answer.length > 0);
+  await stopped;
+  assert.match(Buffer.concat(answer).toString(), /^HTTP\/1\.1 201 /);
+  await until('the event', () => arrived(11));
+});
+
+intake(
+  'an agent without a free descriptor attempts nothing, names the limit, and sends later',
+  async () => {
+    const fresh = await endpoint();
+    const { uid } = await subscribed(gateway, fresh.url, ['short.*']);
+    const waiting = () =>
+      gateway.database.rows<{ attempts: number; reason: string }>(
+        'select attempts, reason from event_deliveries where endpoint_id = $1',
+        [uid],
+      );
+    await withoutDescriptors(agent.process.pid, async () => {
+      await gateway.api('POST', '/events', { event_type: 'short.one', data: {} });
+      await until('it to wait', async () => (await waiting())[0]?.reason);
+      const [row] = await waiting();
+      assert.is(row!.attempts, 0);
+      assert.match(row!.reason, 'An agent has run short of');
+    });
+    const shortage = async () => {
+      const { data } = (await (await fetch(`${base}/healthz`)).json()) as {
+        data: { components: { name: string; state: string; reason?: string }[] };
+      };
+      return data.components.find(({ name }) => name === 'resources');
+    };
+    const own = await until('health to show it', shortage);
+    assert.is(own.state, 'degraded');
+    assert.match(own.reason!, /\(EMFILE\)\. Raise its limit: LimitNOFILE of systemd/);
+    await fresh.received(1);
+    await until('the record', async () => (await waiting())[0]?.attempts === 1);
+    const breakers = await gateway.api<{ circuit_breaker: { failures: number } }>(
+      'GET',
+      `/endpoints/${uid}`,
+    );
+    assert.is(breakers.circuit_breaker.failures, 0);
+    await fresh.close();
   },
 );
 

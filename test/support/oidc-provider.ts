@@ -18,6 +18,8 @@ export interface TestProvider {
   account: Account;
   /** Modifies the token endpoint's response. */
   tamper: ((tokens: Record<string, unknown>) => void) | undefined;
+  /** Modifies the discovery document. */
+  discovery: ((document: Record<string, unknown>) => void) | undefined;
   close(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ export async function oidcProvider({
     clientSecret: 'a-secret-that-nobody-may-see-0123456789',
     account: { sub: 'nobody' },
     tamper: undefined,
+    discovery: undefined,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -95,6 +98,8 @@ export async function oidcProvider({
       return;
     }
     if (pathname === '/token' && it.tamper) tamperWith(response, it.tamper);
+    if (pathname.endsWith('/openid-configuration') && it.discovery)
+      tamperWith(response, it.discovery);
     void serve(request, response);
   };
   return it;

@@ -141,6 +141,7 @@ export async function startAgent({
     );
     lifecycle.add('upkeep', startControlUpkeep(config, { pool: database.sessions, log }));
     lifecycle.add('pipeline', () => planes.drain());
+    lifecycle.add('intake', () => http.drain());
     planes.start();
     const { consumers, lease } = wiring;
     log.info(

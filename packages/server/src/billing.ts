@@ -2,7 +2,7 @@ import { request, type Dispatcher } from 'undici';
 import type { Config } from '@gateway/core/config';
 import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
-import { backoffMs, repeat } from '@gateway/core/process';
+import { backoffMs, repeat, VERSION } from '@gateway/core/process';
 import {
   dispatcherOf,
   ProxyError,
@@ -59,9 +59,9 @@ export function startBilling({
   if (!enabled) return undefined;
   if (url === undefined) throw new GatewayError('billing_setting', { setting: 'url' });
   if (apiKey === undefined) throw new GatewayError('billing_setting', { setting: 'api_key' });
-  const { proxy, ca_file: caFile } = config.delivery;
+  const { proxy, no_proxy: noProxy, ca_file: caFile } = config.delivery;
   const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
-  const dispatcher = dispatcherOf({ proxy, secureContext, connectTimeoutMs: CONNECT_MS });
+  const dispatcher = dispatcherOf({ proxy, noProxy, secureContext, connectTimeoutMs: CONNECT_MS });
   let problem: string | null = null;
   let failures = 0;
 
@@ -154,7 +154,7 @@ async function post(
     method: 'POST',
     headers: [
       ...['authorization', `Bearer ${apiKey}`],
-      ...['content-type', 'application/json'],
+      ...['content-type', 'application/json', 'accept', '*/*', 'user-agent', `gateway/${VERSION}`],
       ...['idempotency-key', `${organisation_id}:${day}`],
     ],
     body: JSON.stringify({ organisation_id, day, events, deliveries, bytes }),

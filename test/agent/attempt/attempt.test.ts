@@ -109,8 +109,9 @@ schedule('without a cap of its own an exponential wait ends at two hours', () =>
 schedule('what the endpoint asks for prolongs a wait, never shortens it, and ends at a day', () => {
   const strategy: Strategy = { type: 'linear', duration: 60, retry_count: 3 };
   assert.is(nextAttemptInMs(strategy, 1, 5), 60_000);
-  assert.is(nextAttemptInMs(strategy, 1, 90.5), 90_500);
-  assert.is(nextAttemptInMs(strategy, 1, 999_999_999), 86_400_000);
+  const none = () => 0;
+  assert.is(nextAttemptInMs(strategy, 1, 90.5, none), 90_500);
+  assert.is(nextAttemptInMs(strategy, 1, 999_999_999, none), 86_400_000);
   assert.is(nextAttemptInMs({ ...strategy, duration: 200_000 }, 1, 999_999_999), 200_000_000);
   assert.is(nextAttemptInMs(strategy, 4, 90), null);
 });
@@ -137,6 +138,24 @@ schedule('an answer that was cut is recorded by its status, with a remark', () =
     'hal',
   ]);
 });
+
+schedule(
+  'deliveries that were asked to wait together return at different times, none early',
+  () => {
+    const linear = { type: 'linear', duration: 1, retry_count: 5 } as const;
+    for (const [asked, latest] of [
+      [1, 2.25],
+      [60, 76],
+      [86_400, 86_700],
+      [1e9, 86_700],
+    ] as const) {
+      const waits = Array.from({ length: 50 }, () => nextAttemptInMs(linear, 1, asked)! / 1000);
+      assert.ok(Math.min(...waits) >= Math.min(asked, 86_400), `${asked}: none early`);
+      assert.ok(Math.max(...waits) <= latest, `${asked}: none much later`);
+      assert.ok(Math.max(...waits) - Math.min(...waits) > (latest - Math.min(asked, 86_400)) / 2);
+    }
+  },
+);
 
 schedule('Retry-After is seconds or a date', () => {
   const nowMs = Date.UTC(2026, 10, 21, 12, 0, 0);

@@ -9,6 +9,7 @@ import {
   type RequestSenderOptions,
 } from '#agent/request/sender';
 import { ProjectPace } from '#core/process/project-pace';
+import { withoutDescriptors } from '../../support/descriptors.js';
 import { endpoint, type Endpoint } from '../../support/endpoint.js';
 import { askingServers, nameServer, type NameServer } from '../../support/name-server.js';
 import { freePort } from '../../support/ports.js';
@@ -119,6 +120,103 @@ send('status, headers and body of the response are captured', () =>
         assert.is(answer.failure, null);
       }),
   ),
+);
+
+send('a body is decoded by the charset that is named, and stays within the limit', () =>
+  withSender(async (post) => {
+    const cases: [type: string, body: Buffer, text: string][] = [
+      ['text/plain; charset=iso-8859-1', Buffer.from('caf\xe9', 'latin1'), 'café'],
+      ['text/html;Charset="Windows-1252"', Buffer.from([0x80, 0x31]), '€1'],
+      ['text/plain; charset=shift_jis', Buffer.from([0x83, 0x47, 0x83, 0x89, 0x81]), 'エラ'],
+      ['text/plain; charset=utf-16le', Buffer.from('\ufefffalsch ß', 'utf16le'), 'falsch ß'],
+      ['text/plain; charset=utf-16', Buffer.from('\ufeffß', 'utf16le').swap16(), 'ß'],
+      ['text/plain; charset=GB18030', Buffer.from([0xb4, 0xed]), '错'],
+      ['text/plain; charset=utf-8', Buffer.from('ü'), 'ü'],
+      ['text/plain; charset=klingon', Buffer.from('ü'), 'ü'],
+      ['text/plain', Buffer.from('ü'), 'ü'],
+      ['text/plain; charset=windows-1252', Buffer.alloc(CAP, 0x80), '€'.repeat(CAP / 3)],
+    ];
+    for (const [type, body, text] of cases) {
+      for (const encoding of ['identity', 'gzip']) {
+        const answer = {
+          headers: { 'content-type': type, 'content-encoding': encoding },
+          body: encoding === 'gzip' ? gzipSync(body) : body,
+        };
+        await withEndpoint({ answer }, async (receiver) =>
+          assert.is((await post(receiver.url)).body, text, `${type}, ${encoding}`),
+        );
+      }
+    }
+  }),
+);
+
+send('header values are UTF-8 where they are valid, otherwise ISO 8859-1', () =>
+  withSocket(
+    (socket, connection) =>
+      socket.end(
+        Buffer.concat([
+          Buffer.from(
+            'HTTP/1.1 200 OK\r\nx-utf: gr\u00fc\u00dfe \u20ac\r\nx-latin: gr\xfc',
+            'utf8',
+          ).subarray(0, -2),
+          Buffer.from([0xfc]),
+          // The second head is cut.
+          Buffer.from(connection === 0 ? '\r\ncontent-length: 0\r\n\r\n' : '\r\n'),
+        ]),
+      ),
+    (url) =>
+      withSender(async (post) => {
+        for (const _ of ['whole', 'cut']) {
+          const { headers } = await post(url);
+          assert.equal([headers['x-utf'], headers['x-latin']], ['grüße €', 'grü']);
+        }
+      }),
+  ),
+);
+
+send('connections close at their age, also busy ones, and whatever the server announces', () =>
+  withEndpoint({ answer: { headers: { 'keep-alive': 'timeout=600' } } }, (receiver) =>
+    withSender(
+      async (post) => {
+        const untilMs = performance.now() + 2_000;
+        while (performance.now() < untilMs) assert.is((await post(receiver.url)).status, 200);
+        const { total } = receiver.connections;
+        // A pool keeps a spare connection.
+        assert.ok(total >= 4 && total <= 14, `${total} connections, each of 400 to 500 ms`);
+        assert.is(receiver.requests.at(-1)!.headers['connection'], 'keep-alive');
+      },
+      { connectionAgeMs: 500 },
+    ),
+  ),
+);
+
+send(
+  'an agent without a free descriptor sends nothing, blames nobody, and goes on when there is one',
+  () =>
+    withEndpoint({}, async (receiver) => {
+      const sender = new RequestSender({
+        allowedNetworks: LOOPBACK,
+        maxResponseBytes: CAP,
+        lookupsPerProject: 32,
+      });
+      const post = () =>
+        new Promise<RequestResult>((resolve) => {
+          const body = Buffer.from('{}');
+          const { url } = receiver;
+          sender.send({ projectId: 'p', url, headers: [], body, timeoutMs: 5_000 }, resolve);
+        });
+      await withoutDescriptors(process.pid, async () => {
+        const answer = await post();
+        assert.equal([answer.status, answer.unsent], [null, 'shortage']);
+        assert.is(
+          answer.failure?.message,
+          'This gateway could not open a connection; the request is sent later.',
+        );
+        assert.match(sender.shortage!.reason, /\(EMFILE\)\. Raise its limit: LimitNOFILE/);
+      });
+      assert.is((await post()).status, 200);
+      await sender.close();
+    }),
 );
 
 send('the request is a POST of the exact bytes with the headers as given', () =>
@@ -601,7 +699,7 @@ send(
             Array(20).fill(200),
           );
           const answers = await silent;
-          const failed = answers.filter(({ isUnsent }) => !isUnsent);
+          const failed = answers.filter(({ unsent }) => !unsent);
           assert.is(failed.length, 32);
           for (const [n, { failure }] of failed.entries())
             assert.equal(failure, { class: 'dns', message: `silent${n}.test ${SILENT}` });
@@ -623,7 +721,7 @@ send(
             assert.is((await to('open', 20_000)).status, 200);
             const silent = to('silent', 1_500);
             const unsent = await Promise.all([to('waits', 20_000), to('hurries', 500)]);
-            assert.ok(unsent.every(({ isUnsent }) => isUnsent));
+            assert.ok(unsent.every((it) => it.unsent));
             assert.equal((await silent).failure, {
               class: 'dns',
               message: `silent.test ${SILENT.replace('5000', '1500')}`,

@@ -35,7 +35,7 @@ config(
     assert.equal(printed.server.http, {
       port: 6000,
       agent_port: 6001,
-      bind: '0.0.0.0',
+      bind: '::',
       ssl: false,
       body_timeout_seconds: 10,
       drain_delay_seconds: 0,

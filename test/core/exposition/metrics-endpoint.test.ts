@@ -32,7 +32,7 @@ listener(
     };
     assert.equal(placed('127.0.0.1:9090'), ['127.0.0.1', 9090]);
     assert.equal(placed('[::1]:9090'), ['::1', 9090]);
-    assert.equal(placed(':9090'), ['0.0.0.0', 9090]);
+    assert.equal(placed(':9090'), ['::', 9090]);
   },
 );
 

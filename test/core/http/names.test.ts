@@ -91,7 +91,7 @@ names('where one server answers with an error or not at all the next one is aske
 
 names('a name that does not exist is told from one whose server is silent', () =>
   withServers(
-    [(name) => (name.startsWith('no') ? 'nxdomain' : name.startsWith('empty') ? [] : 'silence')],
+    [(name) => (name === 'silent.test' ? 'silence' : name === 'empty.test' ? [] : 'nxdomain')],
     async () => {
       const own = new Names(10, machine());
       const errors = await Promise.all(
@@ -116,6 +116,35 @@ names('a name that does not exist is told from one whose server is silent', () =
       );
     },
   ),
+);
+
+names(
+  'name servers that answer for no name at all are told from those of one domain, and heard again when they are back',
+  async () => {
+    for (const said of ['servfail', 'silence'] as const) {
+      let isAway = true;
+      await withServers(
+        [(name) => (isAway ? said : name === 'bad.test' ? said : 'nxdomain')],
+        async () => {
+          const own = new Names(10, machine());
+          const away = (await failed(own.addresses('a.test', 'p'))) as LookupError;
+          assert.is(
+            away.message,
+            'a.test cannot be looked up: no name server answers. An operator must check /etc/resolv.conf of this machine.',
+          );
+          assert.equal([away.isResolverAway, own.isResolverAway], [true, true]);
+          isAway = false;
+          await new Promise((resolve) => setTimeout(resolve, 2_600));
+          const bad = (await failed(own.addresses('bad.test', 'p'))) as LookupError;
+          assert.equal([bad.isResolverAway, own.isResolverAway], [false, false], said);
+        },
+      );
+    }
+    await askingServers(['127.0.0.1:1'], async () => {
+      const gone = await failed(new Names(10, machine()).addresses('a.test', 'p'));
+      assert.ok((gone as LookupError).isResolverAway);
+    });
+  },
 );
 
 names('a server that is silent to one family does not keep the addresses of the other', () =>

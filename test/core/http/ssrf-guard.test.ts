@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import http from 'node:http';
 import http2 from 'node:http2';
 import net from 'node:net';
@@ -7,6 +8,7 @@ import { asProcess } from '@gateway/plugin';
 import type { buildConnector } from 'undici';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { connectToAny } from '#core/http/connect-any';
 import { LookupError, LookupsBusyError } from '#core/http/names';
 import {
   addressGuard,
@@ -202,7 +204,7 @@ guard(
       const connect = guardedConnector(
         addressGuard(['127.0.0.1/32']),
         () => Promise.resolve(v4(answers[looks++]!)),
-        5_000,
+        { connectTimeoutMs: 5_000 },
       );
       const seen: string[] = [];
       for (const _ of answers) seen.push(await connection(connect, 'rebind.test', receiver.port));
@@ -232,7 +234,7 @@ guard(
       const connect = guardedConnector(
         addressGuard(['127.0.0.0/8']),
         (name) => Promise.resolve(v4(`127.0.0.${name.slice(1)}`)),
-        5_000,
+        { connectTimeoutMs: 5_000 },
       );
       const seen = await Promise.all(
         Array.from({ length: 20 }, (_, n) => connection(connect, `n${n + 1}`, port)),
@@ -256,7 +258,7 @@ guard('of several addresses of a name only those that may be reached are tried',
   try {
     assert.is(
       await connection(
-        guardedConnector(addressGuard(['127.0.0.0/8']), find, 5_000),
+        guardedConnector(addressGuard(['127.0.0.0/8']), find, { connectTimeoutMs: 5_000 }),
         'several.test',
         port,
       ),
@@ -264,12 +266,96 @@ guard('of several addresses of a name only those that may be reached are tried',
     );
     assert.is(
       await connection(
-        guardedConnector(addressGuard(['127.0.0.1/32']), find, 5_000),
+        guardedConnector(addressGuard(['127.0.0.1/32']), find, { connectTimeoutMs: 5_000 }),
         'several.test',
         port,
       ),
       '127.0.0.1',
     );
+  } finally {
+    receiver.close();
+  }
+});
+
+/** Runs a test with a port of 127.0.0.1 whose connections open after a second. */
+async function withSlowHandshake(test: (port: number) => Promise<void>): Promise<void> {
+  const listening = `require('net').createServer((s) => s.on('error', () => {}))
+    .listen({ host: '127.0.0.1', port: 0, backlog: 1 }, function () { console.log(this.address().port); })`;
+  const child = spawn(process.execPath, ['-e', listening], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const waiting: net.Socket[] = [];
+  try {
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const port = Number(String(line));
+    // Nothing is accepted, and the queue is full: the kernel drops further packets, which are
+    // repeated after a second.
+    child.kill('SIGSTOP');
+    for (let k = 0; k < 4; k++)
+      waiting.push(net.connect(port, '127.0.0.1').on('error', () => undefined));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    setTimeout(() => child.kill('SIGCONT'), 600);
+    await test(port);
+  } finally {
+    for (const socket of waiting) socket.destroy();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+}
+
+guard('an address with a slow handshake is not given up for another that fails', () =>
+  withSlowHandshake(async (port) => {
+    const find = () => Promise.resolve(v4('127.0.0.1', '127.0.0.2', '127.0.0.3'));
+    const connect = guardedConnector(addressGuard(['127.0.0.0/8']), find, {
+      connectTimeoutMs: 5_000,
+    });
+    assert.is(await connection(connect, 'slow.test', port), '127.0.0.1');
+  }),
+);
+
+guard('fetch of a source waits for a slow handshake too', () =>
+  withSlowHandshake(async (port) => {
+    const servers = await nameServer(() => ['127.0.0.1', '127.0.0.2']);
+    try {
+      await askingServers([servers.address], async () => {
+        const error: unknown = await sourceGuard(['127.0.0.0/8'])(1_000, () =>
+          fetch(`http://slow.test:${port}/`, { signal: AbortSignal.timeout(2_500) }),
+        ).catch((error: unknown) => error);
+        assert.is((error as Error).name, 'TimeoutError', 'it is connected, and has no answer');
+      });
+    } finally {
+      await servers.close();
+    }
+  }),
+);
+
+guard('the next address is tried while a silent one is waited for', async () => {
+  const receiver = net.createServer((socket) => socket.on('error', () => undefined));
+  await once(receiver.listen(0, '127.0.0.9'), 'listening');
+  const { port } = receiver.address() as net.AddressInfo;
+  const tried: string[] = [];
+  try {
+    const silent: buildConnector.connector = ({ hostname }, callback) => {
+      tried.push(hostname);
+      if (hostname !== '127.0.0.9') return;
+      const socket = net.connect(port, hostname, () => callback(null, socket));
+    };
+    const addresses = [
+      ...v4('127.0.0.7', '127.0.0.8', '127.0.0.9', '127.0.0.10'),
+      { address: '::7', family: 6 },
+    ];
+    const startedAtMs = performance.now();
+    const connected = await new Promise<net.Socket>((resolve, reject) =>
+      connectToAny(
+        silent,
+        { hostname: 'a.test', protocol: 'http:', port: String(port) },
+        addresses,
+        (error, socket) => (error ? reject(error) : resolve(socket)),
+      ),
+    );
+    connected.destroy();
+    assert.equal(tried, ['127.0.0.7', '::7', '127.0.0.8', '127.0.0.9'], 'families take turns');
+    assert.ok(performance.now() - startedAtMs < 2_000);
   } finally {
     receiver.close();
   }

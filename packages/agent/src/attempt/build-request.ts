@@ -63,6 +63,9 @@ export class RequestBuilder {
     const headers = [
       'content-type',
       delivery.headers['content-type'] ?? 'application/json',
+      // Common firewalls refuse requests without it.
+      'accept',
+      delivery.headers['accept'] ?? '*/*',
       'user-agent',
       delivery.headers['user-agent'] ?? this.#userAgent,
       'webhook-id',

@@ -16,10 +16,12 @@ export function retriesAtOnce(
 
 const EXPONENTIAL_CAP_SECONDS = 7200;
 const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
+const RETRY_AFTER_JITTER_CAP_SECONDS = 300;
 
 /**
  * Returns the delay before the next attempt, or null if no retry is left. The delay is at least the
- * `Retry-After`, capped at 24 hours.
+ * `Retry-After`, capped at 24 hours, and a random part of it, so that deliveries that were held off
+ * together do not return together.
  *
  * @param attempt the number of the failed attempt, from 1
  */
@@ -40,9 +42,12 @@ export function nextAttemptInMs(
     // together.
     seconds = full / 2 + (full / 2) * random();
   }
-  if (retryAfterSeconds !== null)
-    seconds = Math.max(seconds, Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS));
-  return Math.round(seconds * 1000);
+  if (retryAfterSeconds !== null) {
+    const asked = Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS);
+    const jitter = Math.min(1 + asked / 4, RETRY_AFTER_JITTER_CAP_SECONDS) * random();
+    seconds = Math.max(seconds, asked + jitter);
+  }
+  return Math.ceil(seconds * 1000);
 }
 
 /** Parses a `Retry-After` header (RFC 9110 10.2.3). Returns null if it is missing or invalid. */

@@ -2,7 +2,7 @@ import type { ProjectPace } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import { FUNCTION_WAIT, LOOKUP_WAIT } from '../flow-control/backpressure.js';
+import { FUNCTION_WAIT, UNSENT_WAITS } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AccessTokens } from '../request/access-tokens.js';
 import { type RequestResult, type RequestSender, unsendable } from '../request/sender.js';
@@ -128,7 +128,7 @@ export class AttemptRunner {
       this.options;
     let requestedAtMs = clock.now();
     const answered = (answer: RequestResult) => {
-      if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
+      if (answer.unsent) return attempt.done({ unsent: UNSENT_WAITS[answer.unsent] });
       if (answer.isUnreadable)
         return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
       const durationMs = performance.now() - startedAtMs;

@@ -60,7 +60,12 @@ export function wireDelivery(
   const backlogPacing = new BacklogPacing({
     log,
     hasten: ({ projectId, id: endpointId }) =>
-      expediteDeliveries(planes, { projectId, endpointId }, ['breaker', 'lookup', 'slow']),
+      expediteDeliveries(planes, { projectId, endpointId }, [
+        'breaker',
+        'lookup',
+        'shortage',
+        'slow',
+      ]),
   });
   const circuitBreakers = new CircuitBreakers({
     kv,
@@ -100,6 +105,7 @@ export function wireDelivery(
     maxResponseBytes: config.max_response_size * 1024,
     lookupsPerProject: delivery.lookups_per_project,
     proxy: delivery.proxy,
+    noProxy: delivery.no_proxy,
     caFile: delivery.ca_file,
   });
   const attempts = new AttemptRunner({

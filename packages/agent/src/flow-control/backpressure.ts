@@ -11,10 +11,13 @@ export const SLOW_WAITING_MAX = 100;
 /** How long a slow endpoint's further deliveries wait in Postgres. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /**
- * How long deliveries wait if their project has too many DNS lookups running. By the time they are
- * due, those lookups have ended.
+ * How long deliveries wait if their project has too many DNS lookups running, which have ended by
+ * then, or if this agent has run short of something.
  */
-export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
+export const UNSENT_WAITS: Readonly<Record<'lookup' | 'shortage', Wait>> = {
+  lookup: { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 },
+  shortage: { reason: 'shortage', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
+};
 export const FUNCTION_WAIT: Wait = {
   reason: 'function',
   dueInMs: 5_000,

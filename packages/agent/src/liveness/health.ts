@@ -5,6 +5,7 @@ import { probeDatabase } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
 import { failingStages, type RepeatingStages } from '../model/stages.js';
+import type { RequestSender } from '../request/sender.js';
 import type { AgentHeartbeat } from './heartbeat.js';
 import type { SuccessStreak } from './success-streak.js';
 
@@ -41,6 +42,10 @@ const SENTENCES = {
     'Configuration of a newer version, or of another key, cannot be read; what needs it waits for another agent.',
     'All configuration can be read again.',
   ],
+  resources: [
+    'This agent has run short of a resource; deliveries wait.',
+    'This agent can open connections again.',
+  ],
   endpoints: ['No delivery succeeds, to any endpoint.', 'Deliveries succeed again.'],
 } as const;
 
@@ -49,6 +54,7 @@ type Dependency = keyof typeof SENTENCES;
 type WatchedParts = RepeatingStages & {
   readonly heartbeat: AgentHeartbeat;
   readonly successStreak: SuccessStreak;
+  readonly sender: Pick<RequestSender, 'shortage'>;
   readonly clock: Clock;
 };
 
@@ -57,7 +63,7 @@ type WatchedParts = RepeatingStages & {
  * stops the checks.
  */
 export function reportHealth(
-  { heartbeat, successStreak, clock, ...parts }: WatchedParts,
+  { heartbeat, successStreak, sender, clock, ...parts }: WatchedParts,
   {
     config,
     configCache,
@@ -163,6 +169,12 @@ export function reportHealth(
   const checkEndpoints = () => {
     const outage = successStreak.outage(Date.now());
     reportDegraded('endpoints', outage?.reason, outage?.since);
+    const { shortage } = sender;
+    reportDegraded(
+      'resources',
+      shortage && `Requests could not be sent: ${shortage.reason}. Deliveries wait meanwhile.`,
+      shortage?.since,
+    );
   };
 
   const checkProjects = () => {

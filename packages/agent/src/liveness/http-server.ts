@@ -11,6 +11,7 @@ import type { Log } from '@gateway/core/logging';
 import type { Intake } from '@gateway/ingest/intake';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
+import { settles } from '@gateway/plugin';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 /**
@@ -21,6 +22,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 const REQUIRED = /^(postgres|shard)\b/;
 
 const CLOSE_SECONDS = 1;
+/** The grace period for requests that bring events, as in a server. */
+const DRAIN_MS = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 const PATHS = ['/healthz', '/metrics'];
 
@@ -44,11 +47,14 @@ export async function serveHttp(
     log: Log;
     intake: Intake | undefined;
   },
-): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
+): Promise<{ port: number; leave(): void; drain(): Promise<void>; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
   const seesDetails = admitsToDetails(config);
   let isLeaving = false;
+  let isDraining = false;
+  /** Responses to requests that bring events and are not answered yet. */
+  const bringing = new Set<ServerResponse>();
   const healthz = (asksReady: boolean, isDetailed: boolean) => {
     health.reportSecrets();
     const { state, components } = health;
@@ -79,7 +85,11 @@ export async function serveHttp(
         .end(JSON.stringify(body));
     const url = request.url ?? '/';
     const bringsEvents = intake?.takes(url) ?? false;
-    if (bringsEvents && !agent.draining) return intake!.handle(request, response);
+    if (bringsEvents && !agent.draining && !isDraining) {
+      bringing.add(response);
+      response.once('close', () => bringing.delete(response));
+      return intake!.handle(request, response);
+    }
     // The URL is appended to a host: on its own, a leading `//` would start a host.
     const { pathname, searchParams } = new URL(`http://agent${url}`);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
@@ -117,8 +127,14 @@ export async function serveHttp(
     isLeaving = true;
     leaveConnections(server);
   };
+  /** Refuses further events, and waits for requests whose body still arrives. */
+  const drain = async () => {
+    isLeaving = isDraining = true;
+    const answered = [...bringing].map((it) => new Promise((done) => it.once('close', done)));
+    await settles(Promise.all(answered), DRAIN_MS);
+  };
   const { pulladdr } = config.agent;
-  if (pulladdr === undefined) return { port: listening, leave, close };
+  if (pulladdr === undefined) return { port: listening, leave, drain, close };
   const place = { address: pulladdr, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
   const apart = await serveMetrics(place, metrics).catch(async (error: unknown) => {
     await close();
@@ -127,6 +143,7 @@ export async function serveHttp(
   return {
     port: listening,
     leave,
+    drain,
     close: () => Promise.all([close(), apart.close()]).then(() => undefined),
   };
 }

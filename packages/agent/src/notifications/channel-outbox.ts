@@ -191,6 +191,7 @@ export class ChannelOutbox {
     const body = Buffer.from(JSON.stringify(request.body));
     const headers = {
       'content-type': 'application/json',
+      accept: '*/*',
       'user-agent': `gateway/${VERSION}`,
       ...request.headers?.(body),
     };

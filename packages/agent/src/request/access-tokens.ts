@@ -1,5 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
+import { VERSION } from '@gateway/core/process';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import { tokenRequest } from '@gateway/plugin';
 import { NO_ACCESS_TOKEN } from '@gateway/store/deliveries';
@@ -82,7 +83,7 @@ export class AccessTokens {
       {
         projectId,
         url,
-        headers: Object.entries(headers).flat(),
+        headers: ['user-agent', `gateway/${VERSION}`, ...Object.entries(headers).flat()],
         body: Buffer.from(body),
         timeoutMs,
       },
@@ -110,8 +111,8 @@ function tokenOf({ status, body }: RequestResult): { text: string; seconds: numb
 
 /** Converts a token server's response to a failure, quoting only an RFC error code. */
 function failureOf(answer: RequestResult, host: string): RequestResult {
-  const { failure, status, body, remark, isUnsent } = answer;
-  if (isUnsent) return answer;
+  const { failure, status, body, remark, unsent } = answer;
+  if (unsent) return answer;
   const { error } = parsed(body);
   const code = typeof error === 'string' && /^\w{1,40}$/.test(error) ? ` ${error}` : '';
   const reason =

@@ -1,14 +1,14 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
 /**
- * Decompresses a response body. Calls `done` once with the text that could be decompressed,
+ * Decompresses a response body. Calls `done` once with the bytes that could be decompressed,
  * truncated to `maxBytes`, or with a placeholder if the encoding is unknown. Never throws.
  */
 export function decompress(
   compressed: Buffer,
   encoding: string,
   maxBytes: number,
-  done: (text: string) => void,
+  done: (body: Buffer | string) => void,
 ): void {
   const stream =
     encoding === 'gzip' || encoding === 'x-gzip'
@@ -27,7 +27,7 @@ export function decompress(
   const end = () => {
     stream.removeAllListeners('data').removeAllListeners('end');
     stream.destroy();
-    done(Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8'));
+    done(Buffer.concat(chunks).subarray(0, maxBytes));
   };
   stream.on('data', (chunk: Buffer) => {
     chunks.push(chunk);

@@ -57,6 +57,13 @@ export function tlsRemark(
   return `${host} speaks TLS, so its URL has to begin with https://.`;
 }
 
+/** Names the proxy of a plain HTTP request, whose own answers of these statuses look the same. */
+export function proxyRemark(status: number | null, proxy: string | undefined): string | undefined {
+  return proxy !== undefined && status !== null && status >= 502 && status <= 504
+    ? `This is the answer of the proxy ${proxy} if it could not reach the endpoint.`
+    : undefined;
+}
+
 /**
  * Returns the failure for a redirect, or null for any other response. Redirects are not followed,
  * because an endpoint must not choose where else a signed request is sent.

@@ -8,6 +8,8 @@ import {
   LookupError,
   LookupsBusyError,
   Names,
+  proxyExceptions,
+  shortageOf,
   withAuthorities,
   type ConnectionUse,
   type RequestDispatcher,
@@ -19,12 +21,14 @@ import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js
 import { decompress } from './decompress.js';
 import {
   failureOf,
+  proxyRemark,
   redirectFailure,
   timeoutFailure,
   tlsRemark,
   wantOf,
   type RequestFailure,
 } from './failure.js';
+import { bodyText, headerText } from './response-text.js';
 
 export interface RequestResult {
   readonly status: number | null;
@@ -37,8 +41,11 @@ export interface RequestResult {
   readonly remark?: string | undefined;
   /** Whether a reused connection, probably closed while idle, ended before any response byte. */
   readonly isIdleLoss?: boolean;
-  /** Whether nothing was sent because the project has too many DNS lookups running. */
-  readonly isUnsent?: boolean;
+  /**
+   * Why nothing was sent, if not for a fault of the endpoint: the project has too many DNS lookups
+   * running, or this agent has run short of something.
+   */
+  readonly unsent?: 'lookup' | 'shortage';
   /**
    * Whether nothing was sent because this agent cannot read the endpoint's configuration. Another
    * agent may be able to.
@@ -70,7 +77,10 @@ export interface RequestSenderOptions {
   readonly maxResponseBytes: number;
   readonly lookupsPerProject: number;
   readonly proxy?: string | undefined;
+  readonly noProxy?: readonly string[] | undefined;
   readonly caFile?: string | undefined;
+  /** The maximum age of a connection. */
+  readonly connectionAgeMs?: number;
 }
 
 /** Bytes read past the limit to keep the connection reusable. A longer response closes it. */
@@ -79,13 +89,18 @@ const DRAIN_BYTES = 256 * 1024;
 const SHORT_BYTES = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** How long a shortage is reported after a request that it prevented. */
+const SHORT_MS = 30_000;
 
 /** Sends requests over keep-alive connection pools. Redirects are not followed. */
 export class RequestSender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
   readonly #certified: CertifiedPools;
+  /** Returns the proxy whose answers look like those of the endpoint. */
+  readonly #proxyOf: (url: URL) => string | undefined;
   readonly #targets = new Map<string, RequestTarget>();
+  #shortage: { readonly reason: string; readonly since: Date; untilMs: number } | undefined;
 
   /**
    * Creates the connection pools. Connections are opened on demand.
@@ -93,7 +108,12 @@ export class RequestSender {
    * @throws GatewayError `tls_file` if the CA file cannot be used
    */
   constructor(private readonly options: RequestSenderOptions) {
-    const { allowedNetworks, lookupsPerProject, proxy, caFile } = options;
+    const { allowedNetworks, lookupsPerProject, proxy, noProxy, caFile, connectionAgeMs } = options;
+    const isDirect = proxyExceptions(noProxy ?? []);
+    this.#proxyOf = (url) =>
+      proxy === undefined || url.protocol === 'https:' || isDirect(url)
+        ? undefined
+        : new URL(proxy).host;
     const names = new Names(lookupsPerProject);
     const find = (name: string) => names.addresses(name);
     const mayReach = addressGuard(allowedNetworks);
@@ -109,7 +129,12 @@ export class RequestSender {
     const open = (hostContext: SecureContext | undefined) =>
       dispatcherOf({
         proxy,
-        direct: guardedConnector(mayReach, find, CONNECT_TIMEOUT_MS, hostContext),
+        noProxy,
+        direct: guardedConnector(mayReach, find, {
+          connectTimeoutMs: CONNECT_TIMEOUT_MS,
+          secureContext: hostContext,
+          ageMaxMs: connectionAgeMs,
+        }),
         check: (host) => checkHost(host, mayReach, find),
         secureContext,
         hostContext,
@@ -122,6 +147,19 @@ export class RequestSender {
       authorities: caFile === undefined ? undefined : authoritiesWith(caFile),
     });
   }
+
+  /** The shortage of this agent that prevented requests lately, with its fix. */
+  get shortage(): { readonly reason: string; readonly since: Date } | undefined {
+    return this.#shortage && performance.now() < this.#shortage.untilMs
+      ? this.#shortage
+      : undefined;
+  }
+
+  readonly #isShort = (reason: string) => {
+    const untilMs = performance.now() + SHORT_MS;
+    if (this.shortage?.reason === reason) this.#shortage!.untilMs = untilMs;
+    else this.#shortage = { reason, since: new Date(), untilMs };
+  };
 
   /**
    * Sends one POST request and calls `done` exactly once, possibly before returning. Never throws.
@@ -140,7 +178,15 @@ export class RequestSender {
     const { url, origin, path } = target;
     const lookup = () => this.#names.stateOf(url.hostname, projectId);
     const { maxResponseBytes: maxBytes } = this.options;
-    const exchange = new Exchange(url, request, { maxBytes, lookup, done, responsePace });
+    const exchange = new Exchange(url, request, {
+      maxBytes,
+      lookup,
+      isResolverAway: () => this.#names.isResolverAway,
+      isShort: this.#isShort,
+      proxyOf: this.#proxyOf,
+      done,
+      responsePace,
+    });
     try {
       // `dispatch` opens new connections synchronously, so the DNS lookup counts toward this
       // project's limit.
@@ -171,6 +217,9 @@ export class RequestSender {
 interface ExchangeOptions {
   readonly maxBytes: number;
   readonly lookup: () => 'asking' | 'waiting' | undefined;
+  readonly isResolverAway: () => boolean;
+  readonly isShort: (reason: string) => void;
+  readonly proxyOf: (url: URL) => string | undefined;
   readonly done: (answer: RequestResult) => void;
   readonly responsePace: ProjectPace | undefined;
 }
@@ -202,20 +251,24 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { timeoutMs } = this.request;
     // A request that was sent no longer depends on a DNS lookup.
     const state = this.#abort ? undefined : this.options.lookup();
-    if (state === 'waiting') this.#withdraw();
-    else if (state === 'asking') this.onError(LookupError.ofSilence(this.url.hostname, timeoutMs));
+    if (state === 'waiting') this.#withdraw('lookup');
+    else if (state === 'asking')
+      this.onError(
+        LookupError.ofSilence(this.url.hostname, timeoutMs, this.options.isResolverAway()),
+      );
     else this.#settle(timeoutFailure(timeoutMs, this.#statusRead()));
     this.#abort?.();
   }
 
-  #withdraw(): void {
+  #withdraw(unsent: 'lookup' | 'shortage'): void {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
-    this.options.done({
-      ...unsendable('The host name of the endpoint was not looked up.'),
-      isUnsent: true,
-    });
+    const sentence =
+      unsent === 'lookup'
+        ? 'The host name of the endpoint was not looked up.'
+        : 'This gateway could not open a connection; the request is sent later.';
+    this.options.done({ ...unsendable(sentence), unsent });
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -230,8 +283,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
     this.#status = status;
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
-      this.#headers[rawHeaders[k]!.toString('latin1').toLowerCase()] =
-        rawHeaders[k + 1]!.toString('latin1');
+      this.#headers[rawHeaders[k]!.toString('latin1').toLowerCase()] = headerText(
+        rawHeaders[k + 1]!,
+      );
     }
     const length = Number(this.#headers['content-length']);
     this.#isEndless = length > this.options.maxBytes + DRAIN_BYTES;
@@ -284,13 +338,20 @@ class Exchange implements Dispatcher.DispatchHandler {
     const head = this.#status === null && !this.#settled ? this.#connection?.cutHead() : undefined;
     if (head) {
       this.#status = head.status;
-      this.#headers = Object.fromEntries(head.fields);
+      this.#headers = Object.fromEntries(
+        head.fields.map(([name, value]) => [name, headerText(Buffer.from(value, 'latin1'))]),
+      );
     }
     return this.#status;
   }
 
   onError(error: Error): void {
-    if (error instanceof LookupsBusyError) return this.#withdraw();
+    if (error instanceof LookupsBusyError) return this.#withdraw('lookup');
+    const shortage = this.#connection ? undefined : shortageOf(error);
+    if (shortage) {
+      this.options.isShort(shortage);
+      return this.#withdraw('shortage');
+    }
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
     const mayWant =
       requests === 1 ? wantOf(this.url, this.request.certificate !== undefined) : undefined;
@@ -304,16 +365,23 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     const status = this.#status;
     const failure = status === null ? broken : redirectFailure(status, this.#headers);
-    const done = (body: string) => {
+    const done = (bytes: Buffer | string) => {
+      const body =
+        typeof bytes === 'string'
+          ? bytes
+          : bodyText(bytes, this.#headers['content-type'], this.options.maxBytes);
       this.options.responsePace?.add(this.request.projectId, body.length - this.#reserved);
-      const remark = broken?.message ?? tlsRemark(this.url, status, body);
+      const remark =
+        broken?.message ??
+        tlsRemark(this.url, status, body) ??
+        proxyRemark(status, this.options.proxyOf(this.url));
       this.options.done({ status, headers: this.#headers, body, failure, remark, isIdleLoss });
     };
     if (this.#kept === 0) return done('');
     const bytes = Buffer.concat(this.#chunks);
     const encoding = this.#encoding;
     if (encoding) decompress(bytes, encoding, this.#maxBytes, done);
-    else done(bytes.toString('utf8'));
+    else done(bytes);
   }
 }
 

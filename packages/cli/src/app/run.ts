@@ -1,6 +1,14 @@
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parseArgs } from 'node:util';
 import type { SettingsTable } from '@gateway/core/config';
 import { namedCommand, rootHelp, versionLine } from './command-index.js';
+
+/**
+ * How long clients that open their own connections, such as those of Postgres and Kafka, wait for an
+ * address before the next one of the name: a lost packet is repeated after a second. Node's default
+ * of 250 ms ends slow handshakes.
+ */
+const ADDRESS_MS = 1_500;
 
 /**
  * Runs the command line. Results go to standard output, everything else to standard error.
@@ -18,6 +26,7 @@ export async function run({
   root: string;
 }): Promise<number> {
   ignoreClosedOutput();
+  setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
   const [first, second] = typed;
   if (
     first === undefined ||

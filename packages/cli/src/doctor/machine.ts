@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { explainListenError, networkReason } from '@gateway/core/errors';
 import { metricsPlace } from '@gateway/core/exposition';
+import { bind as listenOn } from '@gateway/core/http';
 import {
   failed,
   failedBy,
@@ -49,7 +50,7 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
   if (port === 0) return skipped('the system picks one');
   const probe = createServer();
   try {
-    await once(probe.listen({ host: bind, port, exclusive: true }), 'listening');
+    await listenOn(probe, { bind, port, exclusive: true });
     await new Promise((resolve) => probe.close(resolve));
     return ok(`${port} on ${bind} is free`);
   } catch (error) {

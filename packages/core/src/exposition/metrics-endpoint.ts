@@ -46,7 +46,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
   const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
   return {
     port: Number(port),
-    bind: bind.replace(/^\[(.*)\]$/, '$1') || '0.0.0.0',
+    bind: bind.replace(/^\[(.*)\]$/, '$1') || '::',
     setting: `${key} (${env})`,
     flag: '--pulladdr',
     addressSetting: `--pulladdr or ${key}`,

@@ -21,6 +21,11 @@ export interface ConnectionUse {
   cutHead(): Head | undefined;
 }
 
+/**
+ * The age at which a connection closes, with its next response, so that requests follow a name that
+ * has moved. Servers may announce longer timeouts.
+ */
+const AGE_MAX_MS = 120_000;
 const INFORMATIONAL_MAX = 16;
 const NOTHING = Buffer.alloc(0);
 const HEAD_END = /\n\r?\n/;
@@ -42,12 +47,15 @@ export function connectionInUse(): ConnectionUse | undefined {
 /**
  * Returns a connector whose connections record their use and rewrite response heads. Informational
  * responses (1xx) are removed, because undici closes the connection on `100 Continue`. Other heads
- * are rewritten for undici's strict parser.
+ * are rewritten for undici's strict parser. Old connections are closed after a response.
  */
-export function watchedConnector(connect: buildConnector.connector): buildConnector.connector {
+export function watchedConnector(
+  connect: buildConnector.connector,
+  ageMaxMs = AGE_MAX_MS,
+): buildConnector.connector {
   return (options, callback) =>
     connect(withoutRootDot(options), (...result) => {
-      if (result[1]) connections.set(result[1], new WatchedConnection(result[1]));
+      if (result[1]) connections.set(result[1], new WatchedConnection(result[1], ageMaxMs));
       callback(...result);
     });
 }
@@ -58,9 +66,8 @@ export function watchedConnector(connect: buildConnector.connector): buildConnec
  * certificate.
  */
 function withoutRootDot(options: buildConnector.Options): buildConnector.Options {
-  return options.hostname.endsWith('.')
-    ? { ...options, servername: options.hostname.slice(0, -1) }
-    : options;
+  const host = (options.host ?? options.hostname).replace(/:\d+$/, '');
+  return host.endsWith('.') ? { ...options, servername: host.slice(0, -1) } : options;
 }
 
 class WatchedConnection implements ConnectionUse {
@@ -73,7 +80,14 @@ class WatchedConnection implements ConnectionUse {
   /** The last two characters received, because the end of a head may be split across two chunks. */
   #tail = '';
 
-  constructor(private readonly socket: Socket) {
+  /** Differs between connections, so that those opened together are not closed together. */
+  readonly #oldAtMs: number;
+
+  constructor(
+    private readonly socket: Socket,
+    ageMaxMs: number,
+  ) {
+    this.#oldAtMs = performance.now() + ageMaxMs * (0.75 + Math.random() / 4);
     const read = socket.read.bind(socket) as () => Buffer | null;
     socket.read = () => {
       for (let chunk; (chunk = read()) !== null;) {
@@ -100,7 +114,8 @@ class WatchedConnection implements ConnectionUse {
   /** Returns the bytes to pass to undici, or none while the head is incomplete. */
   #readHead(chunk: Buffer): Buffer {
     this.hasAnswered = true;
-    if (this.#heldBytes === 0 && isPlainHead(chunk)) {
+    const isOld = performance.now() > this.#oldAtMs;
+    if (this.#heldBytes === 0 && !isOld && isPlainHead(chunk)) {
       this.#isAtHead = false;
       return chunk;
     }
@@ -131,7 +146,7 @@ class WatchedConnection implements ConnectionUse {
       // https://www.rfc-editor.org/rfc/rfc9110#name-informational-1xx
       if (head.status >= 200) {
         this.#isAtHead = false;
-        return Buffer.concat([isPlainHead(bytes) ? bytes : mendedHead(head), rest]);
+        return Buffer.concat([!isOld && isPlainHead(bytes) ? bytes : mendedHead(head), rest]);
       }
       if (++this.#informational > INFORMATIONAL_MAX)
         return this.#refuse(`more than ${INFORMATIONAL_MAX} informational answers (1xx)`);

@@ -2,13 +2,15 @@ export { checkClientCertificate, type ClientCertificate } from './client-certifi
 export { connectionInUse, type ConnectionUse } from './connection-use.js';
 export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
-export { closeListener, leaveConnections, listen } from './listen.js';
+export { bind, closeListener, KEEP_ALIVE_MS, leaveConnections, listen } from './listen.js';
 export {
   authoritiesWith,
   readCertificates,
   readClientCertificate,
   withAuthorities,
 } from './pem.js';
+export { proxyExceptions } from './proxy-exceptions.js';
 export { proxyProcess } from './process-proxy.js';
 export { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './ssrf-guard.js';
+export { shortageOf } from './shortage.js';
 export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

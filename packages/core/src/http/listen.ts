@@ -1,11 +1,17 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { explainListenError } from '../errors/connection-errors.js';
 
 /** The grace period for requests in flight when the server closes. */
 const CLOSE_SECONDS = 10;
 const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * How long an idle connection stays open: longer than the 60 s of common load balancers, which
+ * otherwise send a request into a connection that is just being closed, and answer 502.
+ */
+export const KEEP_ALIVE_MS = 75_000;
 /** The timeout of an idle connection, such as one whose client does not read. */
 const STILL_MS = 120_000;
 
@@ -26,7 +32,8 @@ const HEADERS = new Map([
 const TLS_HEADERS = new Map([...HEADERS, ['strict-transport-security', 'max-age=31536000']]);
 
 /**
- * Starts listening and returns the port. Adds the security headers to every response.
+ * Starts listening and returns the port. Adds the security headers to every response. On `::`, also
+ * listens on IPv4, or on it alone if IPv6 is off.
  * @throws GatewayError `port_in_use` or `port_refused`, which name the settings
  */
 export function listen(
@@ -38,10 +45,28 @@ export function listen(
       response.setHeaders(request.socket instanceof TLSSocket ? TLS_HEADERS : HEADERS);
     });
     server.headersTimeout = HEADERS_TIMEOUT_MS;
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.timeout = STILL_MS;
-    server.once('error', (error) => reject(explainListenError(error, place)));
-    server.listen(place.port, place.bind, () => resolve((server.address() as AddressInfo).port));
+    bind(server, place).then(
+      () => resolve((server.address() as AddressInfo).port),
+      (error) => reject(explainListenError(error, place)),
+    );
   });
+}
+
+/** Binds a listener to an address and port, and on `::` to `0.0.0.0` if IPv6 is off. */
+export async function bind(
+  server: NetServer,
+  { bind: host, port, exclusive }: { bind: string; port: number; exclusive?: boolean },
+): Promise<void> {
+  const to = (host: string) => once(server.listen({ host, port, exclusive }), 'listening');
+  try {
+    await to(host);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (host !== '::' || !/^(EAFNOSUPPORT|EADDRNOTAVAIL)$/.test(code)) throw error;
+    await to('0.0.0.0');
+  }
 }
 
 /** Closes each connection after its next response, so that clients find another process. */

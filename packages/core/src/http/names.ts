@@ -23,17 +23,20 @@ const PATIENCE = { timeout: 1_000, tries: 3 };
  */
 export class LookupError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
+  /** Whether the name servers of this machine answer for no name. */
+  readonly isResolverAway: boolean;
 
   /** @param code a c-ares error code */
   constructor(hostname: string, code: string, afterMs = LOOKUP_MS) {
     super(`${hostname} cannot be looked up: ${reasonOf(code, afterMs)}`);
     this.name = 'LookupError';
+    this.isResolverAway = code === UNREACHABLE;
     this.code = ABSENT.has(code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   }
 
   /** Returns the error for a lookup that got no response by the caller's deadline. */
-  static ofSilence(hostname: string, afterMs: number): LookupError {
-    return new LookupError(hostname, SILENT, afterMs);
+  static ofSilence(hostname: string, afterMs: number, isResolverAway: boolean): LookupError {
+    return new LookupError(hostname, isResolverAway ? UNREACHABLE : SILENT, afterMs);
   }
 }
 
@@ -54,16 +57,27 @@ export class LookupsBusyError extends Error {
 
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 const SILENT = 'ETIMEOUT';
+const UNREACHABLE = 'ECONNREFUSED';
 
 function reasonOf(code: string, afterMs: number): string {
   if (ABSENT.has(code))
     return 'there is no host of that name. Check its spelling and its DNS records.';
   if (code === SILENT)
     return `no name server answered within ${afterMs} ms. Check the name servers of its domain.`;
-  if (code === 'ECONNREFUSED')
-    return 'no name server can be reached. An operator must check /etc/resolv.conf of this machine.';
+  if (code === UNREACHABLE)
+    return 'no name server answers. An operator must check /etc/resolv.conf of this machine.';
   return `its name servers answer with an error (${code.slice(1)}). Check the DNS records of its domain.`;
 }
+
+/**
+ * A name that no domain has (https://www.rfc-editor.org/rfc/rfc6761#section-6.4). A name server that
+ * does not answer for it works for no name, whereas the owner of a domain can break its own names.
+ */
+const PROBE = 'gateway.invalid.';
+const PROBE_AFTER_MS = 1_000;
+const PROBE_MS = 2_500;
+/** How long the outcome of a probe holds. */
+const PROBED_MS = 5_000;
 
 const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
 
@@ -83,6 +97,8 @@ export class Names {
   readonly #hosts: () => ReadonlyMap<string, LookupAddress[]>;
   readonly #search: () => SearchList;
   #asker: unknown;
+  #probing: Promise<boolean> | undefined;
+  #probed = { isAway: false, atMs: -Infinity };
 
   constructor(
     private readonly perOwner: number,
@@ -123,7 +139,7 @@ export class Names {
     if (!lookup) {
       const turn = this.#isBusy(own) ? waitFor(name, own) : Promise.resolve();
       lookup = turn
-        .then(() => find(name, this.#search()))
+        .then(() => this.#find(name))
         .finally(() => {
           lookups.delete(name);
           if (!this.#isBusy(own)) own.waiting.values().next().value?.();
@@ -138,6 +154,34 @@ export class Names {
     const own = this.#owners.get(owner);
     if (!own?.lookups.has(name)) return undefined;
     return own.waiting.has(name) ? 'waiting' : 'asking';
+  }
+
+  /** Whether the name servers of this machine answered for no name lately. */
+  get isResolverAway(): boolean {
+    return this.#probed.isAway && performance.now() - this.#probed.atMs < PROBED_MS;
+  }
+
+  async #find(name: string): Promise<LookupAddress[]> {
+    const timer = setTimeout(() => void this.#probe(), PROBE_AFTER_MS);
+    try {
+      return await find(name, this.#search());
+    } catch (error) {
+      const isAway = (error as LookupError).code === 'EAI_AGAIN' && (await this.#probe());
+      throw isAway ? new LookupError(name, UNREACHABLE) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #probe(): Promise<boolean> {
+    const nowMs = performance.now();
+    if (nowMs - this.#probed.atMs < PROBED_MS / 2) return Promise.resolve(this.#probed.isAway);
+    return (this.#probing ??= askServers(PROBE, nowMs + PROBE_MS).then(({ addresses, code }) => {
+      const isAway = addresses.length === 0 && !ABSENT.has(code);
+      this.#probed = { isAway, atMs: performance.now() };
+      this.#probing = undefined;
+      return isAway;
+    }));
   }
 
   #isBusy({ lookups, waiting }: OwnerLookups): boolean {
@@ -242,13 +286,15 @@ function askBothFamilies(
 function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   const of = (family: 4 | 6) => found[family]!.map((address) => ({ address, family }));
   const [four, six] = [of(4), of(6)];
-  const isSixFirst =
-    four.length > 0 &&
-    six.length > 0 &&
-    Object.values(networkInterfaces()).some((all) =>
-      all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)),
-    );
+  const isSixFirst = four.length > 0 && six.length > 0 && hasIpv6();
   return isSixFirst ? [...six, ...four] : [...four, ...six];
+}
+
+/** Whether this machine has a global IPv6 address. */
+export function hasIpv6(): boolean {
+  return Object.values(networkInterfaces()).some((all) =>
+    all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)),
+  );
 }
 
 /**
@@ -274,17 +320,18 @@ function plain(name: string): string {
 function parsed<T>(path: string, parse: (text: string) => T): () => T {
   let known: { readonly text: string; readonly value: T } | undefined;
   return () => {
-    const text = textOf(path);
+    const text = textOf(path) ?? known?.text ?? '';
     if (known?.text !== text) known = { text, value: parse(text) };
     return known.value;
   };
 }
 
-function textOf(path: string): string {
+/** Returns undefined if the file exists but cannot be read now, as without a free descriptor. */
+function textOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
-  } catch {
-    return '';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? '' : undefined;
   }
 }
 

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { asProcess } from '@gateway/plugin';
 import { getGlobalDispatcher, setGlobalDispatcher, type Dispatcher } from 'undici';
 import { withAuthorities } from './pem.js';
+import { proxyExceptions } from './proxy-exceptions.js';
 import { openProxy, type OpenProxy } from './proxy.js';
 import { checkGuarded, guardFetch } from './ssrf-guard.js';
 
@@ -35,7 +36,7 @@ let proxy: OpenProxy | undefined;
 /**
  * Sends every HTTP request of this process through a proxy, including those of `fetch` and of all
  * `node:http` and `node:https` agents, because a per-client option is easily forgotten. Requests to
- * cloud metadata addresses are sent directly. Clients that open their own connections are not
+ * cloud metadata addresses and exceptions are sent directly. Clients that open their own connections are not
  * affected; the gateway's clients use `dispatcherOf`.
  * @param delivery the `delivery.*` settings; without a proxy, nothing changes
  * @returns a function that undoes the change
@@ -43,10 +44,12 @@ let proxy: OpenProxy | undefined;
  */
 export function proxyProcess(delivery: {
   readonly proxy?: string;
+  readonly no_proxy?: readonly string[];
   readonly ca_file?: string;
 }): () => Promise<void> {
-  const { proxy: url, ca_file: caFile } = delivery;
+  const { proxy: url, no_proxy: noProxy = [], ca_file: caFile } = delivery;
   if (url === undefined) return () => Promise.resolve();
+  isException = proxyExceptions(noProxy);
   patchAgents();
   guardFetch();
   const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
@@ -68,8 +71,10 @@ export function proxyProcess(delivery: {
   };
 }
 
+let isException: (url: URL) => boolean = () => false;
+
 function isDirect(origin: URL): boolean {
-  if (METADATA.test(origin.hostname)) return true;
+  if (METADATA.test(origin.hostname) || isException(origin)) return true;
   return METADATA_URLS.some((name) => {
     const url = process.env[name] ?? '';
     return URL.canParse(url) && new URL(url).origin === origin.origin;

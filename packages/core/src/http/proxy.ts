@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import { Agent, buildConnector, Pool, type Dispatcher } from 'undici';
+import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { networkReason } from '../errors/connection-errors.js';
-import { watchedConnector } from './connection-use.js';
+import { plainConnector } from './connect-any.js';
+import { proxyExceptions } from './proxy-exceptions.js';
 
 /** Thrown if the proxy fails or rejects the request. */
 export class ProxyError extends Error {
@@ -47,6 +48,8 @@ interface Proxy {
   readonly login: Readonly<Record<string, string>>;
 }
 
+/** How long a server's `Keep-Alive` may keep an idle connection: it closes by age only when used. */
+const IDLE_MAX_MS = 60_000;
 /** How long a host check is valid for plain HTTP, where one proxy connection serves any host. */
 const CHECKED_MS = 10_000;
 const CHECKED_HOSTS = 1_000;
@@ -58,14 +61,49 @@ const CHECKED_HOSTS = 1_000;
  */
 export function dispatcherOf({
   proxy,
+  noProxy = [],
   direct,
   ...options
 }: Omit<ProxyOptions, 'url'> & {
   proxy: string | undefined;
+  /** The hosts that are reached without the proxy: the `delivery.no_proxy` setting. */
+  noProxy?: readonly string[] | undefined;
   direct?: buildConnector.connector;
 }): RequestDispatcher {
-  if (proxy !== undefined) return openProxy({ ...options, url: proxy });
-  return new Agent({ ...options.pooling, ...(direct ? { connect: direct } : {}) });
+  const connect =
+    direct ??
+    plainConnector(options.connectTimeoutMs, options.hostContext ?? options.secureContext);
+  const agent = openAgent({ ...options.pooling, connect });
+  if (proxy === undefined) return agent;
+  const isDirect = proxyExceptions(noProxy);
+  const through = openProxy({ ...options, url: proxy });
+  return {
+    dispatch: (request, handler) =>
+      (isDirect(new URL(String(request.origin))) ? agent : through).dispatch(request, handler),
+    close: async () => void (await Promise.all([agent.close(), through.close()])),
+    destroy: async () => void (await Promise.all([agent.destroy(), through.destroy()])),
+  };
+}
+
+/** Creates connection pools by origin. */
+export function openAgent(options: Agent.Options): Agent {
+  return new Agent({
+    keepAliveMaxTimeout: IDLE_MAX_MS,
+    factory: (origin, options) => new OriginPool(origin, options),
+    ...options,
+  });
+}
+
+/**
+ * A pool that reports no more once it is closed. undici's Agent, which closes a pool without
+ * connections, would count the report towards the next pool of the origin, and so close each pool
+ * after one request.
+ */
+class OriginPool extends Pool {
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    if (this.closed && event === 'disconnect') return false;
+    return Reflect.apply(super.emit, this, [event, ...args]) as boolean;
+  }
 }
 
 /**
@@ -81,8 +119,8 @@ export function openProxy(options: ProxyOptions): OpenProxy {
     secureContext,
     hostContext = secureContext,
     connectTimeoutMs,
-    pooling = {},
   } = options;
+  const { pooling } = options;
   const { protocol, origin, hostname, port, username, password } = new URL(url);
   const credentials = [username, password].map(decoded).join(':');
   const proxy: Proxy = {
@@ -92,22 +130,19 @@ export function openProxy(options: ProxyOptions): OpenProxy {
         ? {}
         : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
   };
-  const connectorWith = (context: SecureContext | undefined) =>
-    watchedConnector(
-      buildConnector({
-        timeout: connectTimeoutMs,
-        keepAlive: true,
-        ...(context ? { secureContext: context } : {}),
-      }),
-    );
-  const connect = connectorWith(secureContext);
-  const connectThrough = hostContext === secureContext ? connect : connectorWith(hostContext);
+  const connect = plainConnector(connectTimeoutMs, secureContext);
+  const connectThrough =
+    hostContext === secureContext ? connect : plainConnector(connectTimeoutMs, hostContext);
   const connectToProxy: buildConnector.connector = (options, callback) =>
     connect(options, (...result) =>
       result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1]),
     );
-  const pool = new Pool(origin, { ...pooling, connect: connectToProxy });
-  const tunnels = new Agent({
+  const pool = new Pool(origin, {
+    keepAliveMaxTimeout: IDLE_MAX_MS,
+    ...pooling,
+    connect: connectToProxy,
+  });
+  const tunnels = openAgent({
     ...pooling,
     connect: (options, callback) => {
       const host = bare(options.hostname);
@@ -138,7 +173,7 @@ export function openProxy(options: ProxyOptions): OpenProxy {
       ];
       const absolute = { ...options, origin, path: target.origin + options.path, headers };
       checkOnce(bare(target.hostname))
-        .then(() => pool.dispatch(absolute, failingAt407(handler, proxy)))
+        .then(() => pool.dispatch(absolute, failingOwn(handler, proxy, target.host)))
         .catch((error: Error) => handler.onError?.(error));
       return true;
     },
@@ -173,24 +208,50 @@ function decoded(text: string): string {
   }
 }
 
-/** Turns a 407 response into an error, because it comes from the proxy and not the host. */
-function failingAt407(
+/** Turns a response of the proxy itself into an error, as far as it can be told from the host's. */
+function failingOwn(
   handler: Dispatcher.DispatchHandler,
   proxy: Proxy,
+  target: string,
 ): Dispatcher.DispatchHandler {
   let refused = false;
+  let answered = 0;
   return {
     onConnect: (abort) => handler.onConnect?.(abort),
     onBodySent: (...sent) => handler.onBodySent?.(...sent),
-    onHeaders: (status, ...rest) => {
-      refused = status === 407;
-      return refused || (handler.onHeaders?.(status, ...rest) ?? true);
+    onHeaders: (status, headers, ...rest) => {
+      answered = status;
+      refused = status === 407 || (status >= 400 && isOwn(headers));
+      return refused || (handler.onHeaders?.(status, headers, ...rest) ?? true);
     },
     onData: (chunk) => refused || (handler.onData?.(chunk) ?? true),
     onComplete: (trailers) =>
-      refused ? handler.onError?.(refusal(proxy, 407)) : handler.onComplete?.(trailers),
+      refused
+        ? handler.onError?.(refusal(proxy, answered, target))
+        : handler.onComplete?.(trailers),
     onError: (error) => handler.onError?.(error),
   };
+}
+
+/**
+ * Whether headers are those of a proxy's own response. Squid and RFC 9209
+ * (https://www.rfc-editor.org/rfc/rfc9209#section-2.1.1) mark them; others name themselves.
+ */
+function isOwn(headers: readonly Buffer[]): boolean {
+  return headers.some((bytes, k) => {
+    if (k % 2 === 1) return false;
+    const value = headers[k + 1]!.toString('latin1');
+    switch (bytes.toString('latin1').toLowerCase()) {
+      case 'x-squid-error':
+        return true;
+      case 'proxy-status':
+        return /;\s*error=/i.test(value);
+      case 'server':
+        return /^(tinyproxy|privoxy|mitmproxy)\b/i.test(value);
+      default:
+        return false;
+    }
+  });
 }
 
 /**

@@ -4,15 +4,11 @@ import http, { type IncomingMessage } from 'node:http';
 import net, { BlockList, isIP, Socket, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { guardedWork } from '@gateway/plugin';
-import {
-  Agent,
-  buildConnector,
-  getGlobalDispatcher,
-  setGlobalDispatcher,
-  type Dispatcher,
-} from 'undici';
+import { buildConnector, getGlobalDispatcher, setGlobalDispatcher, type Dispatcher } from 'undici';
+import { connectToAny } from './connect-any.js';
 import { watchedConnector } from './connection-use.js';
 import { LookupsBusyError, Names } from './names.js';
+import { openAgent } from './proxy.js';
 
 /**
  * Networks refused by default, from the registries
@@ -122,21 +118,37 @@ type FindAddresses = (name: string) => Promise<LookupAddress[]>;
 export function guardedConnector(
   mayReach: (address: string) => boolean,
   find: FindAddresses,
-  connectTimeoutMs: number,
-  secureContext?: SecureContext,
-  setting?: NetworksSetting,
+  {
+    connectTimeoutMs,
+    secureContext,
+    setting,
+    ageMaxMs,
+  }: {
+    connectTimeoutMs: number;
+    secureContext?: SecureContext | undefined;
+    setting?: NetworksSetting;
+    /** The age at which a connection closes. */
+    ageMaxMs?: number | undefined;
+  },
 ): buildConnector.connector {
-  // The connection being opened reads this synchronously, so its timeout excludes the lookup.
-  let reachable: readonly LookupAddress[] = [];
-  const lookup: LookupFunction = (_, options, callback) => give(reachable, options, callback);
   const connect = watchedConnector(
     buildConnector({
       timeout: connectTimeoutMs,
-      lookup,
       keepAlive: true,
       ...(secureContext ? { secureContext } : {}),
     }),
+    ageMaxMs,
   );
+  return reachableConnector(connect, mayReach, find, setting);
+}
+
+/** Returns a connector that resolves each host and connects to an address that may be reached. */
+function reachableConnector(
+  connect: buildConnector.connector,
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  setting?: NetworksSetting,
+): buildConnector.connector {
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0) {
@@ -144,12 +156,10 @@ export function guardedConnector(
       else callback(new RefusedAddressError(host, [host], setting), null);
       return;
     }
-    findReachable(host, mayReach, find, setting)
-      .then((addresses) => {
-        reachable = addresses;
-        connect(options, callback);
-      })
-      .catch((error: Error) => callback(error, null));
+    findReachable(host, mayReach, find, setting).then(
+      (addresses) => connectToAny(connect, options, addresses, callback),
+      (error: Error) => callback(error, null),
+    );
   };
 }
 
@@ -265,12 +275,18 @@ export function sourceGuard(
   };
   const guards = new Map<number, Guard>();
   const guardOf = (maxAnswerBytes: number) => {
-    const connect = buildConnector({});
+    const own = lookups();
+    const connect = reachableConnector(
+      watchedConnector(buildConnector({})),
+      mayReach,
+      own.find,
+      'source.allowed_networks',
+    );
     // Guard the connection even if other work opens it.
     const guarded: buildConnector.connector = (...given) =>
       guardedWork.run(presentGuard() ?? guard, () => connect(...given));
-    const pools = new Agent({ connect: guarded, maxResponseSize: maxAnswerBytes });
-    const guard: Guard = { mayReach, ...lookups(), maxAnswerBytes, pools };
+    const pools = openAgent({ connect: guarded, maxResponseSize: maxAnswerBytes });
+    const guard: Guard = { mayReach, ...own, maxAnswerBytes, pools };
     guards.set(maxAnswerBytes, guard);
     return guard;
   };

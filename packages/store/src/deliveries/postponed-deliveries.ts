@@ -10,6 +10,8 @@ export const WAIT_REASONS = {
     'The project has reached its limit of DNS lookups (delivery.lookups_per_project), and the name servers are slow.',
   function:
     'The function of the subscription exceeded its limits with other data, or cannot run now. If it exceeds its limits, correct it; the delivery is then retried.',
+  shortage:
+    'An agent has run short of files, ports, memory or name servers, so it could open no connection. Its health names the limit.',
   slow: 'Its endpoint answers slowly, and others are served first.',
 } as const;
 

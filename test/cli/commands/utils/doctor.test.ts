@@ -622,6 +622,27 @@ doctor(
         [right.states['sign-in'], right.found('sign-in').sentence],
         ['ok', `${provider.issuer} answers`],
       );
+      provider.discovery = (document) => {
+        document['issuer'] = `${provider.issuer}/realms/a/`;
+      };
+      const slash = await of({
+        allowed_networks: ['127.0.0.0/8'],
+        issuer: `${provider.issuer}/`,
+      });
+      assert.match(
+        slash.found('sign-in').sentence,
+        `it names itself "${provider.issuer}/realms/a/", and oidc.issuer is "${provider.issuer}/"`,
+      );
+      provider.discovery = (document) => {
+        document['id_token_signing_alg_values_supported'] = ['HS256'];
+      };
+      const symmetric = await of({ allowed_networks: ['127.0.0.0/8'] });
+      assert.is(symmetric.states['sign-in'], 'failed');
+      assert.match(
+        symmetric.found('sign-in').sentence,
+        'it signs ID tokens with "HS256"; select an algorithm with a public key',
+      );
+      provider.discovery = undefined;
       const wrong = await of({
         allowed_networks: ['127.0.0.0/8'],
         issuer: `${provider.issuer}/other`,

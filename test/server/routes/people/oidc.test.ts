@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
@@ -333,6 +334,12 @@ oidc(
         const [, body] = parts(tokens);
         tokens['id_token'] = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${body}.`;
       },
+      'it signs ID tokens with "HS256"; select an algorithm with a public key': (tokens) => {
+        const [, body] = parts(tokens);
+        const signed = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${body}`;
+        const signature = createHmac('sha256', provider.clientSecret).update(signed);
+        tokens['id_token'] = `${signed}.${signature.digest('base64url')}`;
+      },
       'no ID token': (tokens) => delete tokens['id_token'],
     };
     try {
@@ -340,6 +347,10 @@ oidc(
         provider.tamper = tamper;
         const { answer } = await signIn(api, account);
         assert.equal([answer.status, answer.body.code], [401, 'oidc_failed'], what);
+        if (what.startsWith('it signs')) {
+          assert.match(answer.body.message, what);
+          assert.match(lines.at(-1)!, 'HS256');
+        }
       }
     } finally {
       provider.tamper = undefined;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { KEEP_ALIVE_MS } from '@gateway/core/http';
 import { verifyDelivery } from '../../inspect/verify.js';
 import { LOOPBACK } from './ports.js';
 
@@ -66,6 +67,7 @@ export async function startInbox(port: number): Promise<Inbox> {
     );
   }
 
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   await once(server.listen(port, LOOPBACK), 'listening');
   return {
     url: `http://${LOOPBACK}:${port}`,

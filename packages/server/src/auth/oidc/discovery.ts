@@ -1,6 +1,6 @@
 import type * as Client from 'openid-client';
 import type { Config } from '@gateway/core/config';
-import { causeOf } from './failure.js';
+import { assertAsymmetric, causeOf } from './failure.js';
 import { providerFetch, type ProviderFetch } from './provider-fetch.js';
 
 const TIMEOUT_SECONDS = 10;
@@ -11,21 +11,29 @@ type OidcSettings = Pick<Config, 'oidc' | 'delivery'>;
  * Reads the provider's discovery document. Requires `oidc.issuer` and `oidc.client_id`.
  * https://openid.net/specs/openid-connect-discovery-1_0.html
  */
-export function discover(
+export async function discover(
   client: typeof Client,
   { oidc }: OidcSettings,
   http: ProviderFetch,
 ): Promise<Client.Configuration> {
   const { issuer = '', client_id: clientId = '', client_secret: secret } = oidc;
-  return client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
-    [client.customFetch]: (...given) => http.fetch(...given),
-    timeout: TIMEOUT_SECONDS,
-    execute: [
-      // Verifies the signature of ID tokens instead of relying on the connection alone.
-      client.enableNonRepudiationChecks,
-      ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
-    ],
-  });
+  const configuration = await client.discovery(
+    new URL(issuer),
+    clientId,
+    undefined,
+    authentication(client, secret),
+    {
+      [client.customFetch]: (...given) => http.fetch(...given),
+      timeout: TIMEOUT_SECONDS,
+      execute: [
+        // Verifies the signature of ID tokens instead of relying on the connection alone.
+        client.enableNonRepudiationChecks,
+        ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+      ],
+    },
+  );
+  assertAsymmetric(configuration.serverMetadata().id_token_signing_alg_values_supported);
+  return configuration;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
+import { plainOf } from '@gateway/core/json';
 import type { Log } from '@gateway/core/logging';
 import { UnreachableError } from './provider-fetch.js';
 
@@ -43,6 +44,8 @@ export function signInFailure(
     (said !== undefined && OWN_FAULT.includes(said))
   )
     return unavailable('it does not accept the credentials of this gateway');
+  const mismatch = mismatchOf(error);
+  if (mismatch !== undefined) return failed(mismatch);
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR')
     return failed(`the provider refused it${said ? ` (${said})` : ''}`);
   if (code === 'OAUTH_RESPONSE_BODY_ERROR')
@@ -60,7 +63,7 @@ export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_u
     { cause: causeOf(error) },
     'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.',
   );
-  return unavailable('its response is not valid OpenID Connect');
+  return unavailable(mismatchOf(error) ?? 'its response is not valid OpenID Connect');
 }
 
 function unavailable(reason: string) {
@@ -76,7 +79,60 @@ export function failed(reason: string) {
  * provider's responses.
  */
 export function causeOf(error: unknown): string {
-  return [...chainOf(error)].map(({ message }) => message).join(': ');
+  const mismatch = mismatchOf(error);
+  return [...chainOf(error)]
+    .map(({ message }) => message)
+    .concat(mismatch ?? [])
+    .join(': ');
+}
+
+/** The values that the library compared, in the `cause` of its errors. */
+interface Compared {
+  readonly attribute?: string;
+  readonly claim?: string;
+  readonly expected?: unknown;
+  readonly body?: { readonly issuer?: unknown };
+  readonly claims?: { readonly iss?: unknown };
+  readonly header?: { readonly alg?: unknown };
+  readonly alg?: unknown;
+}
+
+const SYMMETRIC = /^(HS\d+|none)$/;
+
+/**
+ * Explains a response whose issuer or signature algorithm differs from the expected one. Returns
+ * undefined for other errors.
+ */
+function mismatchOf(error: unknown): string | undefined {
+  const last = [...chainOf(error)].at(-1);
+  if (last instanceof AlgorithmError) return last.message;
+  const { attribute, claim, expected, body, claims, header, alg } = (last?.cause ?? {}) as Compared;
+  if (attribute === 'issuer' || claim === 'iss') {
+    const named = shown(attribute === 'issuer' ? body?.issuer : claims?.iss);
+    return `it names itself ${named}, and oidc.issuer is ${shown(expected)}; if this is the right provider, set oidc.issuer to the former, to the last slash`;
+  }
+  const algorithm = header?.alg ?? alg;
+  return algorithm === undefined ? undefined : algorithmSentence([algorithm]);
+}
+
+/** Thrown for a provider whose ID tokens have no signature that the gateway can verify. */
+export class AlgorithmError extends Error {
+  override readonly name = 'AlgorithmError';
+}
+
+/** @throws AlgorithmError if a provider announces no algorithm with a public key */
+export function assertAsymmetric(algorithms: readonly string[] | undefined): void {
+  if (algorithms?.every((it) => SYMMETRIC.test(it)))
+    throw new AlgorithmError(algorithmSentence(algorithms));
+}
+
+function algorithmSentence(algorithms: readonly unknown[]): string {
+  return `it signs ID tokens with ${algorithms.slice(0, 5).map(shown).join(', ')}; select an algorithm with a public key for this client there, such as RS256 or ES256`;
+}
+
+/** Quotes a value of a provider's response. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(plainOf(value).slice(0, 200)) : 'nothing';
 }
 
 function* chainOf(error: unknown): Generator<Error> {

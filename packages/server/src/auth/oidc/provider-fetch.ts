@@ -61,9 +61,14 @@ export function providerFetch({
     delivery.ca_file === undefined ? undefined : withAuthorities(delivery.ca_file);
   const dispatcher = dispatcherOf({
     proxy: delivery.proxy,
+    noProxy: delivery.no_proxy,
     secureContext,
     connectTimeoutMs: CONNECT_MS,
-    direct: guardedConnector(mayReach, find, CONNECT_MS, secureContext, 'oidc.allowed_networks'),
+    direct: guardedConnector(mayReach, find, {
+      connectTimeoutMs: CONNECT_MS,
+      secureContext,
+      setting: 'oidc.allowed_networks',
+    }),
     check: (host) => checkHost(host, mayReach, find, 'oidc.allowed_networks'),
   });
   return {
