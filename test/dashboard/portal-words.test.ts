@@ -112,6 +112,7 @@ words('each state of a delivery says what we do next', () => {
     rate_limit: 'The endpoint has a rate limit',
     slow: 'Your server answers slowly',
     lookup: 'This message is delayed on our side.',
+    shortage: 'This message is delayed on our side.',
     function: 'This message is delayed on our side.',
   };
   for (const wait of Object.keys(WAIT_REASONS) as WaitReason[]) {

@@ -37,6 +37,7 @@ const WAITS: Readonly<Record<NonNullable<EventDelivery['waits_for']>, StateWords
     sentence: 'Your server answers slowly, so that messages wait for each other.',
   },
   lookup: DELAYED,
+  shortage: DELAYED,
   function: DELAYED,
 };
 
