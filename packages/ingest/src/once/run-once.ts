@@ -46,7 +46,8 @@ export async function runOnce(
   const ready = await new Promise<ReadyMessage | 'dropped'>((resolve, reject) => {
     const pipeline = new Pipeline({
       transformer,
-      eventWriter: { push: resolve },
+      // The pace of this run is unlimited, so the commit has to count the message.
+      eventWriter: { push: (message) => resolve(Object.assign(message, { counted: 0 })) },
       maxMessageBytes,
       keyOf,
       throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },

@@ -74,7 +74,7 @@ export function ingestRouter(context: AppContext): Router {
   ): Promise<void> {
     let reason: string | undefined;
     const { headers } = request;
-    // `originalUrl`, because Koa may have changed `url`.
+    // Both the base and the path of the request begin with `root_path`.
     const url = links.ofRequest(request).replace(/^(\w+:\/\/[^/]*).*$/, '$1') + request.url;
     const verify = async () =>
       (reason = whyUnverified(verifier, { headers, body, url })) === undefined ? true : undefined;

@@ -59,7 +59,7 @@ async function reportedStates(
   sources: readonly SourceOfProject[],
   readers: Readers,
 ): Promise<{ states: ReadonlyMap<string, ReportedState>; absence: Absence }> {
-  const [{ readSourceStates, whyUnreported }, { withKv }] = await Promise.all([
+  const [{ readSourceStates, TAKERS, whyUnreported }, { withKv }] = await Promise.all([
     import('@gateway/store/kv'),
     import('../../../app/stores.js'),
   ]);
@@ -78,7 +78,8 @@ async function reportedStates(
     await withKv(config, async (kv) => {
       for (const projectId of new Set(sources.map(({ project_id }) => project_id))) {
         const sourceIds = sources.flatMap((it) => (it.project_id === projectId ? it.id : []));
-        const found = await readSourceStates(kv, { projectId, sourceIds, agentIds: readers.ids });
+        const agentIds = [TAKERS, ...readers.ids];
+        const found = await readSourceStates(kv, { projectId, sourceIds, agentIds });
         for (const [id, state] of found) states.set(id, state);
       }
     });
