@@ -35,7 +35,7 @@ export function httpPage(root) {
   return withBlock(
     withBlock(page, 'routes', listed),
     'endpoint',
-    fieldsTable(schemas['NewEndpoint'], schemas['Endpoint']),
+    fieldsTable(schemas['CreateEndpoint'], schemas['Endpoint']),
   );
 }
 

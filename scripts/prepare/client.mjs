@@ -170,6 +170,7 @@ function declaration(name, schema) {
 function type(schema) {
   if (schema.$ref) return schema.$ref.split('/').at(-1);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.maxLength === 0) return 'null';
   if (schema.allOf) return schema.allOf.map(type).join(' & ');
   if (schema.enum)
     return [
@@ -186,8 +187,8 @@ function type(schema) {
     case 'array':
       return `readonly (${type(schema.items)})[]`;
     case 'object':
-      return typeof schema.additionalProperties === 'object'
-        ? `Readonly<Record<string, ${type(schema.additionalProperties)}>>`
+      return typeof schema.additionalProperties === 'object' || !schema.properties
+        ? `Readonly<Record<string, ${type(schema.additionalProperties ?? {})}>>`
         : members(schema.properties ?? {}, schema.required, schema.additionalProperties === true);
     default:
       return schema.type ?? 'unknown';

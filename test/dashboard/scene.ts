@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAgent } from '@gateway/agent';
-import { GatewayClient, type NewEndpoint, type NewSubscription } from '@gateway/client';
+import { GatewayClient, type CreateEndpoint, type CreateSubscription } from '@gateway/client';
 import type { ActiveSource } from '@gateway/core/plugins';
 import type { Browser } from 'playwright-core';
 import { silentLog } from '#core/logging/log';
@@ -172,8 +172,8 @@ export const ONCE = { type: 'linear', duration: 1, retry_count: 0 } as const;
 /** Creates an endpoint and a subscription with the same name. */
 export async function subscribed(
   client: GatewayClient,
-  fields: NewEndpoint,
-  filter_config: NewSubscription['filter_config'],
+  fields: CreateEndpoint,
+  filter_config: CreateSubscription['filter_config'],
 ) {
   const { uid: endpointId } = await client.endpoints.create(fields);
   const { uid: subscriptionId } = await client.subscriptions.create({

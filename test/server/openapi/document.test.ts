@@ -184,4 +184,30 @@ document('two routes or two schemas of one name are a mistake', () => {
   );
 });
 
+document(
+  'there is nothing in it of which OpenAPI Generator makes clients that do not compile',
+  () => {
+    const { schemas } = description.components;
+    for (const name of Object.keys(schemas))
+      assert.not.ok(`New${name}` in schemas, `a constructor of ${name} in Go is called New${name}`);
+    const named = new Set<unknown>(Object.values(schemas));
+    const visit = (value: unknown, place: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const {
+        type,
+        const: constant,
+        additionalProperties: others,
+      } = value as Record<string, unknown>;
+      assert.is.not(type, 'null', `${place}: type null`);
+      assert.is.not(typeof constant, 'boolean', `${place}: a constant that is no string`);
+      assert.not.ok(
+        Array.isArray(type) && typeof others === 'object' && !named.has(value),
+        `${place}: a map that may be null has no name`,
+      );
+      for (const [name, inner] of Object.entries(value)) visit(inner, `${place}/${name}`);
+    };
+    visit(description, '');
+  },
+);
+
 document.run();

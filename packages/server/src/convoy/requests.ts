@@ -53,21 +53,21 @@ export function rewriteBody(title: string | undefined, body: unknown): string[] 
 }
 
 const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
-  NewEndpoint: endpoint,
+  CreateEndpoint: endpoint,
   ChangedEndpoint: endpoint,
-  NewSubscription: subscription,
+  CreateSubscription: subscription,
   ChangedSubscription: subscription,
-  NewSource: source,
+  CreateSource: source,
   ChangedSource: source,
-  NewEvent: (body) => take(body, ['app_id']),
-  NewFanoutEvent: (body) => take(body, ['app_id']),
-  NewProject: project,
+  CreateEvent: (body) => take(body, ['app_id']),
+  CreateFanoutEvent: (body) => take(body, ['app_id']),
+  CreateProject: project,
   ChangedProject: project,
-  NewEventType: (body) => take(body, ['category']),
+  CreateEventType: (body) => take(body, ['category']),
   ChangedEventType: (body) => take(body, ['category']),
   OpenApiDocument: document,
   FilterTest: filterTest,
-  NewPortalLink: portalLink,
+  CreatePortalLink: portalLink,
   ChangedPortalLink: portalLink,
 };
 

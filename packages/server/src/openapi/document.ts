@@ -40,15 +40,21 @@ interface OpenApiOperation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * The schema of a value that is always null. Generators do not know `type: null`, nor constants of
+ * other types than string.
+ */
+const Nothing = Type.Unsafe<null>({ type: ['string', 'null'], maxLength: 0 });
+
 const ErrorAnswer = named(
   'Error',
   object({
-    status: Type.Literal(false),
+    status: Type.Boolean({ description: 'False.' }),
     message: Type.String({
       description:
         'Human-readable description of the error. Over a portal link, only `invalid_request` is described.',
     }),
-    data: Type.Null(),
+    data: Nothing,
     code: Type.String({ description: 'Stable error code, listed in docs/reference/errors.md.' }),
     fix: Type.String({ description: 'How to fix the error.' }),
     errors: Type.Optional(
@@ -203,9 +209,9 @@ function describe(
   ];
   const all = [...inPath, ...inQuery, ...inHeaders];
   const answer = object({
-    status: Type.Literal(true),
+    status: Type.Boolean({ description: 'True.' }),
     message: Type.String(),
-    data: data ?? Type.Null(),
+    data: data ?? Nothing,
   });
   const succeeded = {
     description: summary,

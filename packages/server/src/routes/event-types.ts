@@ -39,7 +39,7 @@ const fields = optional({
   example: Example,
   deprecated: Type.Boolean(),
 });
-const NewEventType = named('NewEventType', object({ name: Word, ...fields }));
+const NewEventType = named('CreateEventType', object({ name: Word, ...fields }));
 const ChangedEventType = named('ChangedEventType', object(fields));
 const EventType = named(
   'EventType',

@@ -118,7 +118,7 @@ const ConfigSchema = object(
 );
 
 const NewProject = named(
-  'NewProject',
+  'CreateProject',
   object({
     name: Name,
     ...optional({

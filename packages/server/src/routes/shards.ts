@@ -70,7 +70,7 @@ const CONNECTION = {
 };
 
 const NewShard = named(
-  'NewShard',
+  'CreateShard',
   object({
     name: Type.String({
       pattern: '^[a-z][a-z0-9_-]{0,39}$',

@@ -1,4 +1,4 @@
-import type { NewShard, Shard } from '@gateway/client';
+import type { CreateShard, Shard } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
@@ -165,7 +165,7 @@ export function shardOf({
   username,
   database,
   ...optional
-}: Readonly<Record<'name' | 'schema' | keyof typeof EMPTY | 'options', string>>): NewShard {
+}: Readonly<Record<'name' | 'schema' | keyof typeof EMPTY | 'options', string>>): CreateShard {
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== ''));
   return {
     name: name.trim(),

@@ -1,4 +1,4 @@
-import type { ChangedApiKey, NewApiKey, PersonalKey, Scope } from '@gateway/client';
+import type { ChangedApiKey, CreateApiKey, PersonalKey, Scope } from '@gateway/client';
 import type { List } from '../../api/read.js';
 
 /** The API keys of a project or user, and the operations on them. */
@@ -10,7 +10,7 @@ export interface KeyRing {
   readonly roles: readonly (readonly [role: string, label: string])[];
   readonly resources: readonly ScopedResource[];
   readonly list: List<PersonalKey>;
-  readonly create: (key: NewApiKey) => Promise<{ readonly key: string }>;
+  readonly create: (key: CreateApiKey) => Promise<{ readonly key: string }>;
   readonly update: (id: string, changes: ChangedApiKey) => Promise<unknown>;
   readonly revoke: (id: string) => Promise<unknown>;
   readonly mayChange: boolean;

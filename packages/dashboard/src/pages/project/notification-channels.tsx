@@ -1,4 +1,4 @@
-import type { NewNotificationChannel, NotificationChannel } from '@gateway/client';
+import type { CreateNotificationChannel, NotificationChannel } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction, useDraft } from '../../api/change.js';
 import { api } from '../../api/client.js';
@@ -10,7 +10,7 @@ import { ConfirmButton, FormDialog } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
 import { may } from '../../session/session.js';
 
-type Type = NewNotificationChannel['type'];
+type Type = CreateNotificationChannel['type'];
 
 /** The name of each type, and the labels of its settings. */
 const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<string, string>]>> = {
@@ -119,7 +119,7 @@ function NewChannel({ list, onClose }: { list: List<NotificationChannel>; onClos
     await api().notificationChannels.create({
       name: name.trim(),
       type: type as Type,
-      settings: Object.fromEntries(given) as NewNotificationChannel['settings'],
+      settings: Object.fromEntries(given) as CreateNotificationChannel['settings'],
     });
     list.refresh();
     onClose();

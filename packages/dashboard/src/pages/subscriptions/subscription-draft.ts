@@ -1,4 +1,4 @@
-import type { NewSubscription, Subscription } from '@gateway/client';
+import type { CreateSubscription, Subscription } from '@gateway/client';
 import { objectOf, type JsonObject } from '../../format/json.js';
 
 /**
@@ -51,7 +51,7 @@ export function fieldsOf({
   types,
   body,
   headers,
-}: SubscriptionDraft): Required<Omit<NewSubscription, 'is_disabled' | 'function'>> | undefined {
+}: SubscriptionDraft): Required<Omit<CreateSubscription, 'is_disabled' | 'function'>> | undefined {
   const [bodyFilter, headerFilter] = [objectOf(body), objectOf(headers)];
   if (bodyFilter.problem !== undefined || headerFilter.problem !== undefined) return undefined;
   return {

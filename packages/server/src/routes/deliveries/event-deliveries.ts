@@ -147,7 +147,7 @@ const DeliveryAttempt = named(
       }),
     ),
     url: Type.String(),
-    response_headers: nullable(Type.Record(Type.String(), Type.String())),
+    response_headers: named('ResponseHeaders', nullable(Type.Record(Type.String(), Type.String()))),
     response_body: nullable(Type.String()),
   }),
 );
@@ -158,10 +158,14 @@ const SentEvent = named(
     occurred_at: Timestamp,
     event_type: Type.String(),
     headers: Type.Record(Type.String(), Type.String()),
-    data: nullable(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Data that is sent; null if the function of the subscription has not run yet.',
-      }),
+    data: named(
+      'SentData',
+      nullable(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description:
+            'Data that is sent; null if the function of the subscription has not run yet.',
+        }),
+      ),
     ),
     is_transformed: Type.Boolean({
       description: 'Whether the function of the subscription produced the data.',

@@ -169,7 +169,7 @@ function ofForm<Schema extends TSchema>(schema: Schema): Schema {
 }
 
 export const NewEndpoint = named(
-  'NewEndpoint',
+  'CreateEndpoint',
   ofForm(
     ignoring(
       IGNORED_FIELDS,
@@ -182,7 +182,7 @@ export const ChangedEndpoint = named(
   ignoring(IGNORED_FIELDS, object(optional({ ...needed, ...others }))),
 );
 export const NewSecret = named(
-  'NewSecret',
+  'CreateSecret',
   object({
     secret: Type.Optional(Secret),
     expiration: Type.Optional(

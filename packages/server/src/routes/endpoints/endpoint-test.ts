@@ -8,7 +8,7 @@ import { Id, named, object, Word } from '../../http/schema.js';
 import { createEvent, TEST_EVENT_TYPE } from '../events/create-event.js';
 
 const NewTestEvent = named(
-  'NewTestEvent',
+  'CreateTestEvent',
   object({
     event_type: Type.Optional(Type.Unsafe<string>({ ...Word, default: TEST_EVENT_TYPE })),
     data: Type.Optional(

@@ -58,9 +58,9 @@ const common = {
     idempotency_key: Word,
   }),
 };
-const SingleEvent = named('NewEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
-const FanoutEvent = named('NewFanoutEvent', object({ ...common, owner_id: Word }));
-const BroadcastEvent = named('NewBroadcastEvent', object(common));
+const SingleEvent = named('CreateEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
+const FanoutEvent = named('CreateFanoutEvent', object({ ...common, owner_id: Word }));
+const BroadcastEvent = named('CreateBroadcastEvent', object(common));
 const CreatedEvent = named(
   'CreatedEvent',
   object({
@@ -73,7 +73,7 @@ const CreatedEvent = named(
 const BatchEvent = object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) });
 const validateEvent = bodyValidator(BatchEvent);
 const BatchEvents = named(
-  'NewEvents',
+  'CreateEvents',
   object({
     events: Type.Array(BatchEvent, {
       minItems: 1,
@@ -141,10 +141,14 @@ const Event = named(
     notes: Type.Array(Type.String(), {
       description: 'Notes on omitted parts of the event, usually empty.',
     }),
-    data: nullable(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Data of the event; null in lists if larger than 16 KB.',
-      }),
+    // Named, because generators make no clients of maps that may be null within an object.
+    data: named(
+      'EventData',
+      nullable(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Data of the event; null in lists if larger than 16 KB.',
+        }),
+      ),
     ),
     data_bytes: Type.Integer(),
   }),

@@ -76,7 +76,7 @@ const given = optional({
   scopes: nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
 });
 export const NewApiKey = named(
-  'NewApiKey',
+  'CreateApiKey',
   object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }),
 );
 export const ChangedApiKey = named(

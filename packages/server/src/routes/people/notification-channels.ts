@@ -65,7 +65,7 @@ const enabled = Type.Boolean({
 });
 
 const NewChannel = named(
-  'NewNotificationChannel',
+  'CreateNotificationChannel',
   object({
     name: Name,
     type: Type.Unsafe<ChannelType>({

@@ -184,7 +184,7 @@ export const organisationRoutes: readonly Route[] = [
     {
       role: 'admin',
       body: named(
-        'NewInvitation',
+        'CreateInvitation',
         object({ email: Type.String({ minLength: 3, maxLength: 320 }), role: RoleSchema }),
       ),
       data: CreatedInvitation,

@@ -75,7 +75,7 @@ const CreatedPortalLink = named(
   }),
 );
 const NewPortalLink = named(
-  'NewPortalLink',
+  'CreatePortalLink',
   ignoring(
     ['auth_type'],
     object({

@@ -60,7 +60,7 @@ const Kind = oneOf(['pub_sub', 'http'], {
   description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.',
 });
 const NewSource = named(
-  'NewSource',
+  'CreateSource',
   object({
     name: Name,
     type: Kind,

@@ -57,7 +57,7 @@ const fields = object({
  * subscription covers all sources.
  */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
-const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
+const NewSubscription = named('CreateSubscription', ignoring(IGNORED_FIELDS, fields));
 const ChangedSubscription = named(
   'ChangedSubscription',
   ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })),

@@ -1,4 +1,4 @@
-import { forms, type ChangedEndpoint, type NewEndpoint } from '@gateway/client';
+import { forms, type ChangedEndpoint, type CreateEndpoint } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { SchemaForm, type Widget } from '../../../components/schema-form/schema-form.js';
 import {
@@ -22,7 +22,7 @@ const WIDGETS: Readonly<Record<string, Widget>> = {
   rate_limit_duration: () => null,
 };
 
-const { NewEndpoint: form } = forms;
+const { CreateEndpoint: form } = forms;
 
 /** Returns the endpoint fields that the user may set, in form order. */
 export function endpointFields(): [name: keyof ChangedEndpoint, schema: FormSchema][] {
@@ -31,9 +31,9 @@ export function endpointFields(): [name: keyof ChangedEndpoint, schema: FormSche
 }
 
 /** Converts the form's values for the API. */
-export function fieldsOf(value: Value): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
+export function fieldsOf(value: Value): Omit<CreateEndpoint, 'secret'> & ChangedEndpoint {
   const properties = Object.fromEntries(endpointFields());
-  return written<NewEndpoint>({ properties }, value);
+  return written<CreateEndpoint>({ properties }, value);
 }
 
 /**
