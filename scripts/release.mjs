@@ -1,20 +1,21 @@
 // @ts-check
 // `npm run release`: makes everything that is published in one folder, and publishes the npm
-// packages unless `--dry-run` is given. `--version X.Y.Z` only sets the version before. `--base` and
-// `--npmrc` are for a build of the image where the usual registries cannot be reached.
+// packages unless `--dry-run` is given. `--version X.Y.Z` only sets the version before, and `--pin-base`
+// only the digest of the base image. `--base` and `--npmrc` are for a build of the image where the
+// usual registries cannot be reached.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { prepareOrExit } from './prepare.mjs';
-import { succeed } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
 import { packChart } from './release/chart.mjs';
 import { packDeb } from './release/deb.mjs';
-import { buildDocs } from './release/docs.mjs';
-import { buildImage } from './release/image.mjs';
+import { buildDocs, siteOf } from './release/docs.mjs';
+import { buildImage, pinBase } from './release/image.mjs';
 import { names } from './release/names.mjs';
 import { packNpm } from './release/npm.mjs';
+import { publish } from './release/publish.mjs';
 import { writeSbom } from './release/sbom.mjs';
 import { setVersion } from './release/version.mjs';
 
@@ -36,7 +37,7 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
  *   returns the files that it has written to `out`
  */
 const products = {
-  docs: buildDocs, // first: its site is in a package
+  docs: buildDocs,
   npm: async ({ packages }) => packages,
   chart: packChart,
   sbom: writeSbom,
@@ -44,8 +45,10 @@ const products = {
   image: buildImage,
 };
 
-/** Products made of the npm packages, which are packed once. */
+/** Products made of the npm packages, which are packed once, with the docs in one of them. */
 const OF_PACKAGES = ['npm', 'deb', 'image'];
+/** Products with the docs. */
+const OF_DOCS = [...OF_PACKAGES, 'sbom'];
 
 const { values } = parseArgs({
   options: {
@@ -55,12 +58,14 @@ const { values } = parseArgs({
     scope: { type: 'string', default: names.scope },
     version: { type: 'string' },
     base: { type: 'string' },
+    'pin-base': { type: 'boolean', default: false },
     npmrc: { type: 'string' },
   },
 });
 
 try {
-  if (values.version) await setVersion({ root, version: values.version });
+  if (values['pin-base']) await pinBase(root, values.base);
+  else if (values.version) await setVersion({ root, version: values.version });
   else await release();
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
@@ -86,12 +91,12 @@ async function release() {
     const make = products[product];
     if (!make)
       throw new Problem(`--only ${product}: give some of ${Object.keys(products).join(', ')}`);
+    if (OF_DOCS.includes(product)) await siteOf(settings);
     if (OF_PACKAGES.includes(product) && settings.packages.length === 0)
       settings.packages = await packNpm(settings);
     for (const file of await make(settings)) {
       console.log(`${product}  ${path.relative(out, file)}  ${size(file)}`);
-      if (product === 'npm' && !values['dry-run'])
-        await succeed('npm', ['publish', file, '--access', 'public'], { cwd: root });
+      if (product === 'npm' && !values['dry-run']) console.log(await publish(file));
     }
   }
 }

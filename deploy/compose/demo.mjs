@@ -44,7 +44,7 @@ while (!(await offsets().catch(() => false))) await setTimeout(500);
 await admin.disconnect();
 const endpoint = await post(`/${project}/endpoints`, {
   name: 'this container',
-  url: 'http://172.30.55.200:8080/',
+  url: `http://${process.env.DEMO_ADDRESS}:8080/`,
 });
 await post(`/${project}/subscriptions`, {
   name: 'everything',

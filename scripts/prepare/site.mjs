@@ -121,7 +121,10 @@ async function bundle(home, target) {
   ])
     fs.copyFileSync(path.join(viewer, name), path.join(target, 'viewer', name));
   const inputs = results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  fs.writeFileSync(path.join(target, 'assets', 'licences.txt'), licencesOf(inputs));
+  fs.writeFileSync(
+    path.join(target, 'assets', 'licences.txt'),
+    licencesOf(inputs).join(LICENCE_END),
+  );
   for (const name of fs.readdirSync(path.join(target, 'assets')))
     compress(path.join(target, 'assets', name));
 }
@@ -141,24 +144,27 @@ function stylesOf(src) {
     .join('\n');
 }
 
+/** Separates the licences in a file that accompanies a bundle. */
+export const LICENCE_END = '\n\n----\n\n';
+
 /**
- * The licences of bundled packages, which require a copy of their text.
- * @param {string[]} inputs
+ * The licences of bundled packages, which require a copy of their text. Each begins with a line of
+ * name and version.
+ * @param {Iterable<string>} inputs
+ * @param {string} [base] what relative inputs are relative to
  */
-function licencesOf(inputs) {
+export function licencesOf(inputs, base = '') {
   const packages = new Set(
-    inputs.flatMap((name) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? []),
+    [...inputs].flatMap((name) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? []),
   );
-  return [...packages]
-    .sort()
-    .map((folder) => {
-      const file = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-      const { name, version, license } = JSON.parse(
-        fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
-      );
-      return `${name} ${version}\n\n${file ? fs.readFileSync(path.join(folder, file), 'utf8') : license}`;
-    })
-    .join('\n\n----\n\n');
+  return [...packages].sort().map((place) => {
+    const folder = path.join(base, place);
+    const file = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+    const { name, version, license } = JSON.parse(
+      fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+    );
+    return `${name} ${version}\n\n${file ? fs.readFileSync(path.join(folder, file), 'utf8') : license}`;
+  });
 }
 
 /**

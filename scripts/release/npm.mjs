@@ -2,9 +2,10 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { build } from 'esbuild';
 import { workspaces } from '../prepare/build.mjs';
 import { succeed } from '../prepare/command.mjs';
+import { LICENCE_END, licencesOf } from '../prepare/site.mjs';
+import { writeLock } from './lock.mjs';
 import { names as settled } from './names.mjs';
 
 /** Files from elsewhere in the repository, by the package that has them. */
@@ -30,8 +31,9 @@ const PAGES = new Map([
 const TEXT = /\.(js|mjs|ts|json|md|sql|yml|html|txt)$|(^|\/)gitignore$/;
 
 /**
- * Packs the built packages and plugins for npm, dependencies first.
- * @param {{ root: string, out: string, names?: typeof settled }} options `out` receives the tarballs
+ * Packs the built packages and plugins for npm, dependencies first, and locks an installation of
+ * them.
+ * @param {{ root: string, out: string, names?: typeof settled }} options `out` receives the tarballs, a package.json and a package-lock.json
  * @returns {Promise<string[]>} the tarballs
  */
 export async function packNpm({ root, out, names = settled }) {
@@ -48,7 +50,9 @@ export async function packNpm({ root, out, names = settled }) {
     fs.mkdirSync(out, { recursive: true });
     const npm = ['pack', '--json', '--ignore-scripts', `--pack-destination=${out}`];
     await succeed('npm', [...npm, ...folders], { cwd: stage });
-    return packages.map(({ manifest }) => path.join(out, tarballOf(manifest, names)));
+    const tarballs = packages.map(({ manifest }) => path.join(out, tarballOf(manifest, names)));
+    await writeLock({ root, out, names, tarballs });
+    return tarballs;
   } finally {
     fs.rmSync(stage, { recursive: true });
   }
@@ -128,9 +132,26 @@ async function staged(root, stage, { folder, manifest }, names) {
  */
 async function bundleQueueEmulator(root, target) {
   const folder = path.join(target, 'dist', 'dev', 'services');
-  const { metafile } = await build({
+  const { code, licences } = await queueEmulator(root);
+  fs.writeFileSync(path.join(folder, 'queue-emulator.js'), code);
+  fs.writeFileSync(
+    path.join(folder, 'queue-emulator.LICENSES.txt'),
+    `${licences.join(LICENCE_END)}\n`,
+  );
+  const user = path.join(folder, 'queue.js');
+  fs.writeFileSync(user, read(user).replace("from 'fauxqs'", "from './queue-emulator.js'"));
+}
+
+/**
+ * Bundles the queue emulator.
+ * @param {string} root
+ */
+export async function queueEmulator(root) {
+  // Imported lazily: a release installs the packages first.
+  const { build } = await import('esbuild');
+  const { metafile, outputFiles } = await build({
     stdin: { contents: "export { buildApp } from 'fauxqs';", resolveDir: root },
-    outfile: path.join(folder, 'queue-emulator.js'),
+    write: false,
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -144,22 +165,10 @@ async function bundleQueueEmulator(root, target) {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },
   });
-  const user = path.join(folder, 'queue.js');
-  fs.writeFileSync(user, read(user).replace("from 'fauxqs'", "from './queue-emulator.js'"));
-  const bundled = new Set(
-    Object.keys(metafile.inputs).flatMap(
-      (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [],
-    ),
-  );
-  const licences = [...bundled].sort().map((place) => {
-    const { name, version, license } = JSON.parse(read(path.join(root, place, 'package.json')));
-    const file = fs.readdirSync(path.join(root, place)).find((it) => /^licen[cs]e/i.test(it));
-    return `${name} ${version}, ${license}\n\n${file ? read(path.join(root, place, file)).trim() : ''}\n`;
-  });
-  fs.writeFileSync(
-    path.join(folder, 'queue-emulator.LICENSES.txt'),
-    licences.join(`\n${'-'.repeat(80)}\n\n`),
-  );
+  return {
+    code: outputFiles[0]?.text ?? '',
+    licences: licencesOf(Object.keys(metafile.inputs), root),
+  };
 }
 
 /**

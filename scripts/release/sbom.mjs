@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { LICENCE_END } from '../prepare/site.mjs';
+import { queueEmulator } from './npm.mjs';
 
 /** Licences of packages that an installation contains. Of alternatives (`A OR B`) one suffices. */
 export const allowedLicences = [
@@ -24,6 +26,9 @@ export const allowedLicences = [
  * @property {string} name
  * @property {string} version
  * @property {string} bom-ref
+ * @property {string} [type]
+ * @property {string} [purl]
+ * @property {{ alg: string, content: string }[]} [hashes]
  * @property {{ expression?: string, license?: { id?: string, name?: string } }[]} [licenses]
  *
  * @typedef {object} Bom
@@ -33,8 +38,8 @@ export const allowedLicences = [
  */
 
 /**
- * Writes the bill of materials of an installation, with what is bundled in the dashboard, and a
- * table of its licences. Reads package-lock.json and the built dashboard; needs no network.
+ * Writes the bill of materials of an installation, with what is bundled in packages, and a table of
+ * its licences. Reads package-lock.json, the built dashboard and the docs; needs no network.
  * @param {{ root: string, out: string, version: string, names?: { scope: string } }} options
  * @returns {Promise<string[]>} `gateway-<version>.cdx.json` and `gateway-<version>-licences.md`
  * @throws if a licence is not allowed
@@ -45,7 +50,7 @@ export async function writeSbom({ root, out, version, names = { scope: '@gateway
   for (const it of bom.dependencies)
     if (it.ref === bom.metadata.component['bom-ref']) it.ref = self['bom-ref'];
   bom.metadata.component = self;
-  addBundled(bom, root);
+  await addBundled(bom, root);
   const refused = refusedLicences(bom.components);
   if (refused.length > 0)
     throw new Error(
@@ -94,7 +99,7 @@ function installed(root) {
     const manifest = { ...read('package.json'), devDependencies: {} };
     fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
     fs.writeFileSync(path.join(folder, 'package-lock.json'), JSON.stringify(lock));
-    return npmSbom(folder, []);
+    return npmSbom(folder);
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
@@ -102,15 +107,14 @@ function installed(root) {
 
 /**
  * @param {string} cwd
- * @param {string[]} args
  * @returns {Bom}
  */
-function npmSbom(cwd, args) {
-  const text = execFileSync(
-    'npm',
-    ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', ...args],
-    { cwd, encoding: 'utf8', maxBuffer: 1 << 26 },
-  );
+function npmSbom(cwd) {
+  const text = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only'], {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
   const bom = JSON.parse(text);
   // npm names workspaces by their folders.
   for (const it of bom.components) it.name = it['bom-ref'].replace(/@[^@]*$/, '');
@@ -118,29 +122,59 @@ function npmSbom(cwd, args) {
 }
 
 /**
- * Adds the packages that are bundled in the dashboard, which are dev dependencies to npm.
+ * Adds what is bundled in the dashboard, the docs and the command line: dev dependencies to npm.
  * @param {Bom} bom
  * @param {string} root
  */
-function addBundled(bom, root) {
-  const site = path.join(root, 'packages/dashboard/dist/site');
-  const licences = fs.readFileSync(path.join(site, 'assets/licences.txt'), 'utf8');
-  const bundled = licences
-    .split('\n\n----\n\n')
-    .map((text) => text.split('\n', 1)[0]?.replace(' ', '@'));
-  const { components, dependencies } = npmSbom(root, ['--workspace=@gateway/dashboard']);
-  const refs = new Set(bom.components.map((it) => it['bom-ref']));
-  for (const it of components) {
-    const ref = it['bom-ref'];
-    if (refs.has(ref) || !(bundled.includes(ref) || it.name === 'swagger-ui-dist')) continue;
-    refs.add(ref);
-    bom.components.push(it);
+async function addBundled(bom, root) {
+  const read = (/** @type {string} */ file) => fs.readFileSync(path.join(root, file), 'utf8');
+  const licences = (/** @type {string} */ file) =>
+    read(`packages/${file}/licences.txt`).split(LICENCE_END);
+  const bundles = {
+    '@gateway/dashboard': [...licences('dashboard/dist/site/assets'), 'swagger-ui-dist'],
+    '@gateway/docs': licences('docs/dist/site/static'),
+    '@gateway/cli': (await queueEmulator(root)).licences,
+  };
+  const { packages } = JSON.parse(read('package-lock.json'));
+  const known = new Map(
+    Object.entries(packages).map(([place, locked]) => {
+      const name = locked.name ?? place.replace(/^.*node_modules\//, '');
+      return [`${name}@${locked.version}`, componentOf(name, locked)];
+    }),
+  );
+  const viewer = packages['node_modules/swagger-ui-dist'].version;
+  for (const [name, texts] of Object.entries(bundles)) {
+    const refs = texts
+      .map((text) => (text === 'swagger-ui-dist' ? `${text} ${viewer}` : text))
+      .map((text) => String(text.split('\n', 1)[0]).replace(' ', '@'));
+    for (const ref of new Set(refs)) {
+      if (bom.components.some((it) => it['bom-ref'] === ref)) continue;
+      const component = known.get(ref);
+      if (!component) throw new Error(`${ref} is bundled in ${name}, but not in package-lock.json`);
+      bom.components.push(component);
+      bom.dependencies.push({ ref, dependsOn: [] });
+    }
+    const own = bom.dependencies.find((it) => it.ref.startsWith(`${name}@`));
+    if (own) own.dependsOn = [...new Set([...own.dependsOn, ...refs])];
   }
-  const has = new Map([...bom.dependencies, ...dependencies].map((it) => [it.ref, it.dependsOn]));
-  bom.dependencies = [bom.metadata.component['bom-ref'], ...refs].map((ref) => ({
-    ref,
-    dependsOn: (has.get(ref) ?? []).filter((it) => refs.has(it)),
-  }));
+}
+
+/**
+ * @param {string} name
+ * @param {{ version: string, license?: string, integrity?: string }} locked
+ * @returns {Component}
+ */
+function componentOf(name, { version, license = '', integrity = '' }) {
+  const content = Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
+  return {
+    'bom-ref': `${name}@${version}`,
+    type: 'library',
+    name,
+    version,
+    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+    hashes: [{ alg: 'SHA-512', content }],
+    licenses: [/^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license }],
+  };
 }
 
 /** @param {Component} component */

@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { BASE, OUTSIDE } from '@gateway/docs';
 import { Problem } from '../prepare/problem.mjs';
-import { signatureOf } from '../prepare/site.mjs';
+import { LICENCE_END, licencesOf, signatureOf } from '../prepare/site.mjs';
 import { names as settled } from '../release/names.mjs';
 import { filesIn, problemsOf } from './links.mjs';
 import { llmsIndex, navigation, readPages } from './pages.mjs';
@@ -81,6 +81,8 @@ async function generate({ root, version, names, work, out, viewer }) {
       fs.readFileSync(path.join(root, 'docs', 'reference', name), 'utf8'),
     );
 
+  /** @type {Set<string>} */
+  const bundled = new Set();
   await build({
     docDirectory: source,
     config: {
@@ -112,12 +114,26 @@ async function generate({ root, version, names, work, out, viewer }) {
       builderConfig: {
         output: { legalComments: 'linked', sourceMap: false },
         performance: { printFileSize: false },
+        tools: {
+          rspack: (_, { appendPlugins, environment, rspack }) => {
+            if (environment.name !== 'web') return;
+            // It would be the path of this folder.
+            appendPlugins(new rspack.DefinePlugin({ 'import.meta.url': '""' }));
+            appendPlugins((/** @type {any} */ compiler) =>
+              compiler.hooks.done.tap('licences', (/** @type {any} */ { compilation }) => {
+                for (const it of compilation.modules)
+                  for (const one of it.modules ?? [it]) bundled.add(one.nameForCondition() ?? '');
+              }),
+            );
+          },
+        },
       },
     },
   });
 
   outsourceScripts(out);
   nameFilesInSearch(out);
+  write(path.join(out, 'static', 'licences.txt'), licencesOf(bundled).join(LICENCE_END));
   for (const { name, markdown } of pages) write(path.join(out, `${name}.md`), markdown);
   write(path.join(out, 'llms.txt'), llmsIndex(root, pages));
   const full = pages.map(({ name, markdown }) => `<!-- ${BASE}/${name}.md -->\n\n${markdown}`);

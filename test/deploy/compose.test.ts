@@ -42,6 +42,13 @@ compose('it follows the specification, and names only settings and files that ex
   }
 });
 
+compose('one variable moves the network elsewhere, with the demo and what agents may reach', () => {
+  const text = fs.readFileSync(file, 'utf8');
+  const places = text.match(/\$\{GATEWAY_NETWORK:-172\.30\.55\}/g) ?? [];
+  assert.is(places.length, 4);
+  assert.not.match(text.replaceAll(places[0]!, ''), /172\.30|\d+\.\d+\.\d+\.0\/24/);
+});
+
 compose('every secret comes from outside the file, and a missing one is an error', () => {
   const secrets = Object.entries(services).flatMap(([name, { environment = {} }]) =>
     Object.entries(environment)

@@ -50,6 +50,8 @@ image('a release has everything in one folder', () => {
     `gateway-image-${version}-amd64.tar`,
     `gateway-image-${version}-arm64.tar`,
     `gateway_${version}_all.deb`,
+    'package-lock.json',
+    'package.json',
   ]);
 });
 
@@ -67,6 +69,69 @@ image('it is small, and has neither root nor a shell', async () => {
       await podman('run', '--rm', `--entrypoint=${shell}`, IMAGE).catch(String),
       /not found/,
     );
+});
+
+image('its packages have the versions of the lock file of the repository', async () => {
+  const lock = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string }>;
+  };
+  const list = `const fs = require('fs'); const lock = JSON.parse(fs.readFileSync('/usr/lib/gateway/node_modules/.package-lock.json'));
+    console.log(JSON.stringify(Object.entries(lock.packages).map(([place, { version }]) => [place, version])))`;
+  const text = await podman('run', '--rm', '--entrypoint=node', IMAGE, '--eval', list);
+  const installed = JSON.parse(text) as [string, string][];
+  const foreign = installed.filter(([place]) => !place.includes('/@gateway/'));
+  assert.ok(foreign.length > 150);
+  for (const [place, installedVersion] of foreign)
+    assert.is(installedVersion, lock.packages[place]?.version, place);
+});
+
+image('a user of group 0 without a name runs it, and functions in it', async () => {
+  const run = [
+    'run',
+    '--rm',
+    '--user=1000680000:0',
+    '--passwd=false',
+    '--read-only',
+    '--tmpfs=/tmp',
+  ];
+  assert.match(await podman(...run, IMAGE, 'version'), /^gateway \d/);
+  const folder = tempFolder('function');
+  fs.chmodSync(folder, 0o755);
+  fs.writeFileSync(
+    path.join(folder, 'f.js'),
+    `function transform({ n }) { return { event_type: 'x', endpoint_id: '019ab3c4-5d6e-8f70-9123-456789abcdef', data: { n } }; }`,
+  );
+  fs.writeFileSync(path.join(folder, 'm.json'), '{"n":1}');
+  const at = [`--volume=${folder}:/f:ro`];
+  const output = await podman(
+    ...run,
+    ...at,
+    IMAGE,
+    'utils',
+    'transform',
+    '/f/f.js',
+    '--sample=/f/m.json',
+  );
+  assert.match(output, '"n": 1');
+});
+
+image('the health check knows gateway.json', async () => {
+  const folder = tempFolder('settings');
+  fs.chmodSync(folder, 0o755);
+  const settings = { server: { http: { agent_port: 26_777, bind: '127.0.0.3' } } };
+  fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(settings));
+  const script = `require('http').createServer((_, response) => response.end()).listen(26777, '127.0.0.3')`;
+  fs.writeFileSync(path.join(folder, 'agent.cjs'), script);
+  const at = [`--volume=${folder}:/etc/gateway:ro`, '--entrypoint=node'];
+  // It has the command line of an agent.
+  await podman('run', '--detach', '--name=asked', ...at, IMAGE, 'agent.cjs', 'gateway', 'agent');
+  await until('the answer', () =>
+    podman('healthcheck', 'run', 'asked').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await podman('rm', '--force', 'asked');
 });
 
 image('server and agents deliver, drain, and take over from a killed one', () => operate(machine));

@@ -20,6 +20,7 @@ interface Lock {
 const lock = JSON.parse(read('package-lock.json')) as Lock;
 
 supply('the bill of materials is CycloneDX, and has each package of an installation', async () => {
+  spawnSync(process.execPath, ['scripts/site/build.mjs'], { cwd: root, stdio: 'ignore' });
   const [list = '', table = ''] = await writeSbom({
     root,
     out: tempFolder('sbom'),
@@ -46,10 +47,18 @@ supply('the bill of materials is CycloneDX, and has each package of an installat
     })
     .filter((ref) => !named.has(ref));
   assert.equal(missing, []);
-  assert.ok(
-    refs.some((ref) => ref.startsWith('preact@')),
-    'preact is bundled in the dashboard',
-  );
+  for (const [name, place] of [
+    ['preact', 'the dashboard'],
+    ['swagger-ui-dist', 'the viewer of the API'],
+    ['react-dom', 'the docs'],
+    ['flexsearch', 'the docs'],
+    ['fauxqs', 'the queue emulator'],
+    ['fastify', 'the queue emulator'],
+  ])
+    assert.ok(
+      refs.some((ref) => ref.startsWith(`${name}@`)),
+      `${name} is bundled in ${place}`,
+    );
   assert.ok(
     refs.some((ref) => ref.startsWith('@acme/agent@')),
     'the scope is that of the release',
@@ -133,13 +142,13 @@ supply('workflows pin their actions, and may do no more than they need', () => {
   assert.match(read('.github/workflows/ci.yml'), '- run: bash .ci/run');
 });
 
-supply('published packages ask npm for provenance', () => {
+supply('packages can be published where no provenance is signed', () => {
   for (const group of ['packages', 'plugins'])
     for (const name of fs.readdirSync(path.join(root, group))) {
       const { publishConfig } = JSON.parse(read(`${group}/${name}/package.json`)) as {
         publishConfig?: object;
       };
-      assert.equal(publishConfig, { access: 'public', provenance: true }, `${group}/${name}`);
+      assert.equal(publishConfig, { access: 'public' }, `${group}/${name}`);
     }
 });
 

@@ -56,6 +56,14 @@ docs('the files are small, and the copy of a version holds its own path alone', 
   assert.match(fs.readFileSync(index, 'utf8'), 'href="0.1.0/index.html"');
 });
 
+docs('no file holds the path of the build, and the bundled packages have their licences', () => {
+  const revealing = names.filter((name) =>
+    fs.readFileSync(path.join(site, name), 'latin1').includes(root),
+  );
+  assert.equal(revealing, []);
+  assert.match(fs.readFileSync(path.join(site, 'static/licences.txt'), 'utf8'), /^react-dom /m);
+});
+
 docs('a dead link, a dead heading and a script of another server are found', () => {
   const folder = tempFolder('dead');
   fs.writeFileSync(

@@ -4,10 +4,11 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { json } from 'node:stream/consumers';
 
 /**
- * Starts an npm registry on loopback that has only these tarballs, one version of each package:
- * package managers use it for the scope of the gateway.
+ * Starts an npm registry on loopback that has only these tarballs, one version of each package, and
+ * what is published to it: package managers use it for the scope of the gateway.
  * https://github.com/npm/registry/blob/main/docs/responses/package-metadata.md
  * @returns its URL, without a slash at the end
  */
@@ -20,13 +21,29 @@ export async function startRegistry(tarballs: readonly string[]) {
       return [manifest.name, { file, manifest }];
     }),
   );
+  const published: string[] = [];
+  const documents = new Map<string, unknown>();
   const server = createServer((request, response) => {
+    if (request.method === 'PUT') {
+      void json(request).then((document) => {
+        const { name } = document as { name: string };
+        published.push(name);
+        documents.set(name, document);
+        response.end('{"ok":true}');
+      });
+      return;
+    }
     const name = decodeURIComponent(
       new URL(request.url ?? '/', 'http://registry').pathname.slice(1),
     );
     const tarball = tarballs.find((file) => path.basename(file) === name);
     if (tarball) {
       response.end(readFileSync(tarball));
+      return;
+    }
+    const document = documents.get(name);
+    if (document) {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(document));
       return;
     }
     const found = packages.get(name);
@@ -52,6 +69,8 @@ export async function startRegistry(tarballs: readonly string[]) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
+    /** Names, in order. */
+    published,
     close: () => {
       server.closeAllConnections();
       server.close();

@@ -43,6 +43,7 @@ export const summaries = {
   'utils:circuit-breakers': 'List the circuit breakers that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway depends on.',
   'utils:explain': 'Explain how an event was routed and delivered.',
+  'utils:health': 'Request the health of a server or an agent on this machine.',
   'utils:issues:list': 'List the failures of endpoints, grouped by kind of error.',
   'utils:issues:mute': 'Mute an issue.',
   'utils:issues:retry': 'Resend the failed and waiting deliveries of an issue.',
