@@ -51,6 +51,83 @@ filter('nested members are named by objects or by dots, list members by their nu
   assert.equal(holds({ 'order.lines.0.sku.length': 1 }, value), [false]);
 });
 
+filter('a name that has a dot is found where no nested member has the path', () => {
+  const dotted = { 'a.b': 1, order: { 'http.status': 200 } };
+  assert.equal(holds({ 'a.b': 1 }, dotted, { a: { b: 1 } }, { a: { b: 2 }, 'a.b': 1 }), [
+    true,
+    true,
+    false,
+  ]);
+  assert.equal(holds({ 'a.b': { $exist: false } }, dotted, { a: { b: 1 } }, { a: {} }), [
+    false,
+    false,
+    true,
+  ]);
+  assert.equal(holds({ 'order.http.status': { $gte: 200 } }, dotted), [true]);
+  assert.equal(holds({ order: { 'http.status': { $neq: 200 } } }, dotted), [false]);
+  assert.equal(holds({ 'a\\.b': 1 }, dotted, { a: { b: 1 } }, { a: { b: 2 }, 'a.b': 1 }), [
+    true,
+    false,
+    true,
+  ]);
+  assert.equal(holds({ a: { b: 1 } }, dotted, { a: { b: 1 } }), [false, true]);
+  assert.equal(holds({ 'a\\.b.c': 1 }, { 'a.b': { c: 1 } }, { a: { b: { c: 1 } } }), [true, false]);
+});
+
+filter('an operator holds for a list if it holds for an element, as in MongoDB', () => {
+  const tags = [{ tags: ['vip', 'eu'] }, { tags: ['eu'] }, { tags: [] }, { tags: 'vip' }, {}];
+  for (const [operand, expected] of [
+    ['vip', [true, false, false, true, false]],
+    [{ $eq: 'vip' }, [true, false, false, true, false]],
+    [{ $neq: 'vip' }, [false, true, true, false, true]],
+    [{ $in: ['x', 'vip'] }, [true, false, false, true, false]],
+    [{ $nin: ['x', 'vip'] }, [false, true, true, false, true]],
+    [{ $gt: 'u' }, [true, false, false, true, false]],
+    [{ $exist: true }, [true, true, true, true, false]],
+    [['eu'], [false, true, false, false, false]],
+    [{ $or: [{ $eq: 'vip' }, { $eq: ['eu'] }] }, [true, true, false, true, false]],
+  ] as const)
+    assert.equal(holds({ tags: operand }, ...tags), expected, JSON.stringify(operand));
+  assert.equal(holds({ a: [1] }, { a: [[1], 2] }, { a: [[[1]]] }), [true, false]);
+});
+
+filter('a path leads through lists to the members of their elements', () => {
+  const items = [
+    {
+      items: [
+        { sku: 'a', qty: 1, tags: ['x'] },
+        { sku: 'b', qty: 5 },
+      ],
+    },
+    { items: [{ sku: 'c', qty: 2 }] },
+    { items: [] },
+    { items: [['a'], null, 'a'] },
+  ];
+  for (const [document, expected] of [
+    [{ 'items.sku': 'a' }, [true, false, false, false]],
+    [{ items: { sku: 'a' } }, [true, false, false, false]],
+    [{ 'items.sku': { $neq: 'a' } }, [false, true, true, true]],
+    [{ 'items.sku': { $nin: ['a', 'c'] } }, [false, false, true, true]],
+    [{ 'items.sku': { $exist: false } }, [false, false, true, true]],
+    [{ 'items.qty': { $gt: 4 } }, [true, false, false, false]],
+    [{ 'items.tags': 'x' }, [true, false, false, false]],
+    [{ items: { tags: 'x' } }, [true, false, false, false]],
+    [{ 'items.1.sku': 'b' }, [true, false, false, false]],
+  ] as const)
+    assert.equal(holds(document, ...items), expected, JSON.stringify(document));
+});
+
+filter('lists in an event cost the budget what they hold', () => {
+  const long = { a: Array.from({ length: 1_000 }, (_, b) => ({ b })) };
+  for (const document of [
+    { 'a.b': 1_001 },
+    { a: 1 },
+    { a: { $gt: 1 } },
+    { 'a.c': { $exist: true } },
+  ])
+    assert.throws(() => compileFilter(document)(long, new FilterBudget(500)), /compare more/);
+});
+
 filter('a member that is missing matches nothing, and nothing is inherited', () => {
   assert.equal(
     holds(
@@ -247,8 +324,8 @@ filter('what a filter compares counts, in whatever operator', () => {
   const documents = [
     { $eq: list },
     { $neq: list },
-    { $in: list },
-    { $nin: list },
+    { $in: list.slice(0, 4).map((a) => [...a, 0]) },
+    { $nin: list.slice(0, 4).map((a) => [...a, 0]) },
     { $or: list.map((a) => ({ a })) },
   ];
   for (const document of documents) {

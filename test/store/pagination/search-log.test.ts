@@ -72,6 +72,32 @@ search(
   },
 );
 
+search('finds values and words whatever their spelling', async () => {
+  const { id: projectId } = await makeProject(db);
+  const data = [
+    '{"n":1E2,"city":"M\\u00fcnchen"}',
+    '{"n":100.0,"path":"a\\/b"}',
+    '{"n":"100","note":"\\ud83d\\ude00 said \\"yes\\""}',
+    '{"id":"3e45","n":7}',
+    '{"http.status":200,"tags":["vip"]}',
+  ];
+  const ids = await makeEvents(
+    db,
+    projectId,
+    data.map((it, n) => ({ atMs: NOW - n * 1000, eventType: 'a', status: 'processed', data: it })),
+  );
+  for (const [text, found] of [
+    ['data.n = 100', [0, 1, 2]],
+    ['München', [0]],
+    ['a/b', [1]],
+    ['"😀 said"', [2]],
+    ['data.http.status = 200', [4]],
+    ['data.http\\.status = 200 and data.tags = vip', [4]],
+    ['data.tags != vip', [0, 1, 2, 3]],
+  ] as const)
+    assert.equal(idsOf(await read(projectId, text)).sort(), found.map((n) => ids[n]).sort(), text);
+});
+
 search('pages lead on and back', async () => {
   const { projectId, ids } = await orders();
   const text = 'data.order.id = 7';

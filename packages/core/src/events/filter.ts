@@ -2,9 +2,14 @@ import { isObject } from '../json/json-value.js';
 
 /**
  * A compiled subscription filter. A value matches if all properties of the filter match. The
- * operand of a property is a value to equal, an object of operators, or nested properties. `a.b`
- * addresses a nested property, and `$or` and `$and` take lists of filters. There is no `$regex`,
- * because one tenant's pattern could block the deliveries of others.
+ * operand of a property is a value to equal, an object of operators, or nested properties. `$or` and
+ * `$and` take lists of filters. There is no `$regex`, because one tenant's pattern could block the
+ * deliveries of others.
+ *
+ * `a.b` addresses a nested property or, if there is none, one that has this name; `a\.b` only the
+ * latter. As in MongoDB, a path leads through lists to the properties of their elements, and an
+ * operator holds for a list if it holds for the list or one of its elements, except that `$neq` and
+ * `$nin` negate `$eq` and `$in`.
  * @throws FilterBudgetError if the budget is exceeded
  */
 export type Filter = (value: unknown, budget: FilterBudget) => boolean;
@@ -64,6 +69,9 @@ export const FILTER_STEPS_MAX = 100_000;
  */
 const CHARACTERS_PER_STEP = 1;
 
+/** The length of a name that is looked up in the time of one comparison. */
+const CHARACTERS_PER_NAME = 64;
+
 export class FilterBudgetError extends Error {
   constructor() {
     super(`the filters of the project compare more than ${FILTER_STEPS_MAX} values for this event`);
@@ -77,18 +85,54 @@ export const FILTER_DEPTH_MAX = 20;
 
 type Operator = (operand: unknown) => Filter;
 
+/** The values at a path that leads through lists. */
+class Several {
+  constructor(readonly values: readonly unknown[]) {}
+}
+
+/** Returns whether a value, one of several, or an element of a list passes the test. */
+function some(value: unknown, budget: FilterBudget, test: (one: unknown) => boolean): boolean {
+  if (value instanceof Several) return value.values.some((one) => some(one, budget, test));
+  if (test(value)) return true;
+  if (!Array.isArray(value)) return false;
+  return value.some((one) => {
+    budget.spend(1);
+    return test(one);
+  });
+}
+
+const comparison =
+  (holds: (order: number) => boolean): Operator =>
+  (operand) =>
+  (value, budget) =>
+    some(value, budget, (one) => holds(compare(one, operand)));
+
+const not =
+  (operator: Operator): Operator =>
+  (operand) => {
+    const filter = operator(operand);
+    return (value, budget) => !filter(value, budget);
+  };
+
+const $eq: Operator = (operand) => (value, budget) =>
+  some(value, budget, (one) => equal(one, operand, budget));
+const isOneOf =
+  (name: string): Operator =>
+  (operand) => {
+    if (!Array.isArray(operand)) throw new Error(`${name} takes a list of values.`);
+    return (value, budget) =>
+      operand.some((wanted) => some(value, budget, (one) => equal(one, wanted, budget)));
+  };
+
 const operators: Readonly<Record<string, Operator>> = {
-  $eq: (operand) => (value, budget) => equal(value, operand, budget),
-  $neq: (operand) => (value, budget) => !equal(value, operand, budget),
-  $gt: (operand) => (value) => compare(value, operand) > 0,
-  $gte: (operand) => (value) => compare(value, operand) >= 0,
-  $lt: (operand) => (value) => compare(value, operand) < 0,
-  $lte: (operand) => (value) => compare(value, operand) <= 0,
-  $in: (operand) => isOneOf('$in', operand),
-  $nin: (operand) => {
-    const found = isOneOf('$nin', operand);
-    return (value, budget) => !found(value, budget);
-  },
+  $eq,
+  $neq: not($eq),
+  $gt: comparison((order) => order > 0),
+  $gte: comparison((order) => order >= 0),
+  $lt: comparison((order) => order < 0),
+  $lte: comparison((order) => order <= 0),
+  $in: isOneOf('$in'),
+  $nin: not(isOneOf('$nin')),
   $exist: (operand) => {
     if (typeof operand !== 'boolean') throw new Error('$exist takes true or false.');
     return (value) => (value !== undefined) === operand;
@@ -115,7 +159,7 @@ function checkSize(document: Readonly<Record<string, unknown>>): void {
         `The filter nests objects or lists ${depth} deep or more; at most ${FILTER_DEPTH_MAX} are allowed.`,
       );
     for (const [name, inner] of Object.entries(value)) {
-      nodes += Array.isArray(value) ? 1 : name.split('.').length;
+      nodes += Array.isArray(value) ? 1 : namesOf(name).length;
       if (nodes <= FILTER_NODES_MAX) visit(inner, depth + 1);
     }
   };
@@ -154,25 +198,61 @@ function compileMember(name: string, operand: unknown): Filter {
       throw new Error(`${name} is not an operator. Operators: ${filterOperators.join(', ')}.`);
     return operator(operand);
   }
-  const path = name.split('.');
-  const inner = isObject(operand)
-    ? compileMembers(operand)
-    : (operators['$eq'] as Operator)(operand);
-  return (value, budget) => inner(memberAt(value, path), budget);
+  const names = namesOf(name);
+  const inner = isObject(operand) ? compileMembers(operand) : $eq(operand);
+  return (value, budget) => inner(memberAt(value, names, budget), budget);
 }
 
-function isOneOf(name: string, operand: unknown): Filter {
-  if (!Array.isArray(operand)) throw new Error(`${name} takes a list of values.`);
-  return (value, budget) => operand.some((one) => equal(value, one, budget));
+/** Splits a path at its dots, except those that are escaped. */
+function namesOf(path: string): readonly string[] {
+  return path.split(/(?<!\\)\./).map((name) => name.replaceAll('\\.', '.'));
 }
 
-export function memberAt(value: unknown, path: readonly string[]): unknown {
-  let at: unknown = value;
-  for (const name of path) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
-    at = (at as Record<string, unknown>)[name];
-  }
-  return at;
+/** Returns what a path addresses, as a value of JSON: a list if it leads through lists. */
+export function valueAt(value: unknown, path: string, budget: FilterBudget): unknown {
+  return memberAt(value, namesOf(path), budget);
+}
+
+/** Returns what a filter compared as a value of JSON. */
+export function shownOf(value: unknown): unknown {
+  return value instanceof Several ? value.values : value;
+}
+
+function memberAt(
+  value: unknown,
+  names: readonly string[],
+  budget: FilterBudget,
+  from = 0,
+): unknown {
+  const name = names[from];
+  if (name === undefined) return value;
+  if (value instanceof Several || (Array.isArray(value) && !Object.hasOwn(value, name)))
+    return throughList(value, names, budget, from);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const nested = Object.hasOwn(value, name)
+    ? memberAt((value as Record<string, unknown>)[name], names, budget, from + 1)
+    : undefined;
+  if (nested !== undefined || from + 1 === names.length) return nested;
+  const literal = names.slice(from).join('.');
+  budget.spend(Math.floor(literal.length / CHARACTERS_PER_NAME));
+  return Object.hasOwn(value, literal) ? (value as Record<string, unknown>)[literal] : undefined;
+}
+
+function throughList(
+  list: Several | readonly unknown[],
+  names: readonly string[],
+  budget: FilterBudget,
+  from: number,
+): Several | undefined {
+  // As in MongoDB, elements that are lists are not looked into, except by their number.
+  const elements = list instanceof Several ? list.values : list.filter(isObject);
+  budget.spend(elements.length);
+  const found = elements.flatMap((one) => {
+    const member = memberAt(one, names, budget, from);
+    return member instanceof Several ? member.values : [member];
+  });
+  const values = found.filter((one) => one !== undefined);
+  return values.length > 0 ? new Several(values) : undefined;
 }
 
 /**

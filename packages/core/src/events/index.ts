@@ -10,7 +10,7 @@ export {
   travellingHeaders,
 } from './headers.js';
 export { isOperational, OPERATIONAL_TYPES, type OperationalType } from './operational.js';
-export { type EventSearch, parseSearch } from './search.js';
+export { EXPONENT, type EventSearch, parseSearch, spellingsOf } from './search.js';
 export {
   clampTime,
   eventDeliveryId,

@@ -5,8 +5,8 @@ export interface EventSearch {
   /** Texts that must all occur in the event's data, type, id, key, owner or position. */
   readonly words: readonly string[];
   /**
-   * Texts that occur in the data of every match, unless it has Unicode escapes. They exclude most
-   * events before their data is parsed.
+   * Texts that occur in the data of every match, unless it has Unicode escapes or, for digits, numbers
+   * with exponents. They exclude most events before their data is parsed.
    */
   readonly texts: readonly string[];
   /** Returns whether an event matches all conditions. Undefined if there are only words. */
@@ -71,10 +71,14 @@ export function parseSearch(text: string): EventSearch {
     if (part === 'data' && operator !== '!=')
       texts.push(
         ...(wanted ? [wanted] : []),
+        // A dot can belong to a name.
         ...path
-          .split('.')
-          .filter((name) => /^[\w -]*[a-z_][\w -]*$/i.test(name))
-          .map((name) => `"${name}"`),
+          .split(/\\?\./)
+          .map(
+            (name, at, names) =>
+              `${at === 0 ? '"' : ''}${name}${at + 1 === names.length ? '"' : ''}`,
+          )
+          .filter((name) => /^"?[\w -]*[a-z_][\w -]*"?$/i.test(name)),
       );
     if (next >= tokens.length) break;
     if (tokens[next]!.token !== 'and')
@@ -101,14 +105,33 @@ function valuesOf(token: string): unknown[] {
   return LITERALS.has(token) ? [LITERALS.get(token), token] : [token];
 }
 
+/** Matches data with a number that has an exponent, in JavaScript and Postgres. */
+export const EXPONENT = '[ ,:\\t\\r\\n[]-?[0-9]+([.][0-9]+)?[eE]';
+
 /** Returns a text that the JSON of an equal value contains. */
 function textOf(value: unknown, token: string): string | undefined {
   // Quotes, slashes and control characters can be escaped in several ways.
   if (typeof value === 'string')
     // eslint-disable-next-line no-control-regex
     return value.split(/["\\/\u0000-\u001f]/).sort((a, b) => b.length - a.length)[0];
-  const text = token.length > 15 ? token : String(value);
-  return text.includes('e') && typeof value === 'number' ? undefined : text;
+  // A fraction can have other digits, as 0.3 and 0.29999999999999999.
+  return /^-?(\d+|[a-z]+)$/.exec(token)?.[1];
+}
+
+/**
+ * Returns a regular expression, for JavaScript and Postgres, of the spellings that a text can have
+ * in JSON.
+ */
+export function spellingsOf(text: string): string {
+  const literally = (it: string) => it.replace(/[^\w\u0080-\uffff]/g, '\\$&');
+  return Array.from(text, (character) => {
+    const units = character
+      .split('')
+      .map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+      .map((hex) => `\\\\u${hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)}`);
+    const escaped = character === '/' ? '\\/' : JSON.stringify(character).slice(1, -1);
+    return `(?:${literally(character)}|${literally(escaped)}|${units.join('')})`;
+  }).join('');
 }
 
 function holds(filter: Filter, json: string): boolean {

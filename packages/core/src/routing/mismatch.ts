@@ -1,4 +1,4 @@
-import { compileFilter, FilterBudget, memberAt } from '../events/filter.js';
+import { compileFilter, FilterBudget, shownOf, valueAt } from '../events/filter.js';
 import { isObject } from '../json/json-value.js';
 import { matchesType, mayReceive, type RoutableEvent } from './route.js';
 import { lowerNames, type RoutedEndpoint, type StoredSubscription } from './routed-project.js';
@@ -89,12 +89,13 @@ export function filterMismatch(
       return (operand as Record<string, unknown>[])
         .map((it) => filterMismatch(it, value, { at, budget }))
         .find(Boolean);
-    if (name.startsWith('$')) return { path: at, operator: name, wanted: operand, found: value };
+    if (name.startsWith('$'))
+      return { path: at, operator: name, wanted: operand, found: shownOf(value) };
     const path = at === '' ? name : `${at}.${name}`;
-    const found = memberAt(value, name.split('.'));
+    const found = valueAt(value, name, budget);
     return isObject(operand)
       ? filterMismatch(operand, found, { at: path, budget })
-      : { path, operator: '$eq', wanted: operand, found };
+      : { path, operator: '$eq', wanted: operand, found: shownOf(found) };
   }
   return undefined;
 }

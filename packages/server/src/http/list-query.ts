@@ -124,7 +124,7 @@ export const textQuery = {
       maxLength: 1_000,
       pattern: '^[^\\u0000]*$',
       description:
-        'Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words to find in the data, type, id, key or owner.',
+        'Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words to find in the data, type, id, key or owner. `data.tags = vip` also finds lists that contain the value.',
     }),
   ),
 } as const;

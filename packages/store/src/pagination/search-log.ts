@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { clampTime, timeOfId, type EventSearch } from '@gateway/core/events';
+import { clampTime, EXPONENT, spellingsOf, timeOfId, type EventSearch } from '@gateway/core/events';
 import { inSlices } from '@gateway/core/process';
 import { boundsOf, hitsOf, Values, type LogQuery } from './log-page.js';
 import { readPage, type PageRequest, type PageResult, type Seek } from './page.js';
@@ -87,10 +87,14 @@ async function examine<Row extends { readonly id: string }>(
   const bounds = boundsOf(query, seek, values);
   const has = (text: string, word: string) => `strpos(${text}, ${word}) > 0`;
   const conditions = [
-    ...texts.map((text) => `(${has('e.data', values.add(text))} or ${has('e.data', `'\\u'`)})`),
+    ...texts.map((text) => {
+      const orNumber = /^\d+$/.test(text) ? ` or e.data ~ ${values.add(EXPONENT)}` : '';
+      return `(${has('e.data', values.add(text))} or ${has('e.data', `'\\u'`)}${orNumber})`;
+    }),
     ...words.map((word) => {
       const it = `${values.add(word)}::text`;
-      return `(${has('e.data', it)} or ${has(NAMES, `lower(${it} collate "C")`)})`;
+      const escaped = `${has('e.data', `'\\'`)} and e.data ~ ${values.add(spellingsOf(word))}`;
+      return `(${has('e.data', it)} or ${has(NAMES, `lower(${it} collate "C")`)} or ${escaped})`;
     }),
   ];
   const rowOf = (hit: string) =>

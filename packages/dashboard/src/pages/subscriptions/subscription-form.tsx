@@ -75,7 +75,8 @@ export function SubscriptionForm({
                 JSON. All conditions must match:{' '}
                 <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Leave empty to
                 match every event of these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in,
-                $nin, $exist, $or, $and.
+                $nin, $exist, $or, $and. A value also matches a list that contains it, and{' '}
+                <code>{'"a\\\\.b"'}</code> is a name with a dot.
               </>
             }
             value={values.body}
