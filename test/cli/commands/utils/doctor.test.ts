@@ -654,7 +654,7 @@ doctor(
   },
 );
 
-doctor('many sources cause no warning of Node, and one whose plugin is off says why', async () => {
+doctor('more than ten sources cause no warning of Node', async () => {
   const { id: projectId } = await makeProject(db);
   for (let n = 0; n < 12; n++)
     await insertSource(db.knex, projectId, {
