@@ -374,6 +374,21 @@ database('a connection that ends while it is taken and idle does not end the pro
   }),
 );
 
+database('a connection that ends while its session begins fails the statement alone', async () => {
+  const line = await proxy({ port: server.port });
+  const opened = openDatabase(settings('', { port: line.port }), { poolSize: 1, name: 'test' });
+  try {
+    const lost = line.loseAnswer('set transaction_timeout');
+    const failure = await opened.pool.query('select 1').then(() => 'it worked', String);
+    await lost;
+    assert.match(failure, 'Connection terminated unexpectedly');
+    assert.is((await opened.pool.query('select 1')).rowCount, 1);
+  } finally {
+    await opened.close();
+    await line.close();
+  }
+});
+
 database('an error of a statement names its columns and none of its values', () =>
   on('', async ({ knex }) => {
     for (const wrong of [

@@ -105,7 +105,6 @@ export function openDatabase(
   const pooled: SessionStart = isPooled ? pooledParameters : started();
   const connect = async (more: SessionConfig) => {
     const client = new SessionClient(more);
-    client.on('error', () => undefined);
     await client.connect();
     return client;
   };
@@ -123,10 +122,7 @@ export function openDatabase(
     // Ignore error events, which would end the process without a listener. A connection closed by
     // the server is replaced on next use. The pool listens only while a connection is idle in it.
     opened.on('error', () => undefined);
-    opened.on('connect', (client) => {
-      client.on('error', () => undefined);
-      watch.watch(client);
-    });
+    opened.on('connect', (client) => watch.watch(client));
     return opened;
   };
   const openSessions = (max: number) => {

@@ -55,6 +55,9 @@ export class SessionClient extends pg.Client {
     super(config);
     this.#start = config?.start ?? {};
     for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ]) this.setTypeParser(type, readTime);
+    // Without a listener, the end of a connection would end the process. A pool has none until
+    // `connect` has ended, and none while the client is in use. Statements fail by themselves.
+    this.on('error', () => undefined);
   }
 
   override connect(): Promise<this>;
