@@ -56,7 +56,7 @@ const TESTED: Record<string, readonly string[]> = {
     'notifications.quiet_seconds',
     'smtp.to',
   ],
-  'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.ca_file'],
+  'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.no_proxy', 'delivery.ca_file'],
   'test/core/process/loop-shares.test.ts': ['limits.event_loop_ms'],
   'test/agent/request/sender.test.ts': ['limits.response_bytes_per_second'],
   'test/agent/routing/pending-queues.test.ts': ['limits.routing_work'],

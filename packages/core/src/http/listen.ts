@@ -85,5 +85,7 @@ export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}):
       resolve();
     });
     server.closeIdleConnections();
+    // Connections of requests in flight close soon after their responses.
+    server.keepAliveTimeout = 1;
   });
 }
