@@ -37,6 +37,7 @@ const TESTED: Record<string, readonly string[]> = {
     'retention.enabled',
     'retention.days',
     'archive.url',
+    'archive.give_up_before',
     'archive.max_delay_days',
   ],
   'test/agent/notifications/mailer.test.ts': [
@@ -159,6 +160,8 @@ const TESTED: Record<string, readonly string[]> = {
     'archive.path_style',
     'archive.access_key_id',
     'archive.secret_access_key',
+    'archive.sse',
+    'archive.sse_kms_key_id',
   ],
   'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],

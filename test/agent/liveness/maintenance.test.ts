@@ -133,7 +133,7 @@ maintenance('a retention that fails is counted, and told with its reason', async
 });
 
 maintenance(
-  'with an archive, old days are written to it first; while it fails they are kept, for archive.max_delay_days',
+  'with an archive, old days are written to it first; while it fails they are kept until archive.give_up_before lets go of them',
   async () => {
     const { id: projectId } = await makeProject(db);
     const event = newEvent({ projectId, occurredAtMs: Date.now() - 9 * DAY_MS });
@@ -171,9 +171,14 @@ maintenance(
 
     await db.rows('select ensure_day($1::date)', [dayOf(-9)]);
     await acceptEvents(db.pool, batch([{ ...event, id: newId(event.occurredAtMs) }]));
-    assert.equal((await run({ url: file, max_delay_days: 1 })).counted, [0, 1, 0, 1]);
-    await db.rows(`update archive_failure set since = since - interval '1 day'`);
-    const lost = await run({ url: file, max_delay_days: 1 });
+    assert.equal((await run({ url: file })).counted, [0, 1, 0, 1]);
+    await db.rows(`update archive_failure set since = since - interval '1 year'`);
+    assert.throws(
+      () => agentConfig(db.url, { archive: { url: file, max_delay_days: 1 } }),
+      /max_delay_days.* is no longer valid/,
+    );
+    assert.equal((await run({ url: file, give_up_before: dayOf(-9) })).counted, [0, 1, 0, 1]);
+    const lost = await run({ url: file, give_up_before: dayOf(-8) });
     assert.equal(lost.counted, [0, 1, 1, 0]);
     assert.match(lost.said, 'A day was deleted without a copy');
   },

@@ -500,4 +500,22 @@ report('the API answers with the report of one project', async () => {
   );
 });
 
+report('an object of the archive that cannot be read is told to its project alone', async () => {
+  const [place, other] = [await inUse(), await inUse()];
+  const key = `project=${place.id}/day=2026-01-31/manifest.json`;
+  await rows('insert into archive_failure (reason) values ($1)', [
+    `project=${other.id}/day=2026-01-31/manifest.json in the archive /srv cannot be read\n${key} in the archive /srv cannot be read`,
+  ]);
+  try {
+    const [finding] = (await reported(place)).findings;
+    assert.match(finding!.sentence, /^Expired events of this project have not been archived since/);
+    assert.match(finding!.sentence, `${key} in the archive cannot be read. The log`);
+    assert.equal((await reported(await inUse())).findings, []);
+  } finally {
+    await rows('delete from archive_failure', []);
+    await place.undo();
+    await other.undo();
+  }
+});
+
 report.run();

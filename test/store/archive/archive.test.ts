@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -218,6 +219,75 @@ archive('files are only for this user, and nothing is left of a write that fails
   assert.equal(fs.readdirSync(below).sort(), ['events-0001.parquet', 'manifest.json', 'taken']);
 });
 
+archive('what a killed process left is removed by the next write of the day', async () => {
+  const folder = tempFolder('archive');
+  const store = await openObjectStore({ url: folder, path_style: false });
+  const day = { store, projectId: newId() };
+  const below = path.join(folder, path.dirname(keyOf({ ...day, day: DAY }, 'x')));
+  fs.mkdirSync(below, { recursive: true });
+  for (const name of ['events-0001.parquet.1.tmp', 'events-0009.parquet.2.tmp'])
+    fs.writeFileSync(path.join(below, name), 'half');
+  await write(day, [[archivedEvent(1)]]);
+  assert.equal(fs.readdirSync(below).sort(), ['events-0001.parquet', 'manifest.json']);
+});
+
+archive('a read-only folder is told with its fix, also where folders are missing', () => {
+  const folder = tempFolder('read-only');
+  const script = `
+    const { openObjectStore } = await import('@gateway/store/archive');
+    const store = await openObjectStore({ url: '${folder}/a/b', path_style: false });
+    await store.put('c/d/e', Buffer.from('x')).catch((error) => console.log(String(error)));`;
+  const mounted = spawnSync(
+    'unshare',
+    [
+      '-rm',
+      'sh',
+      '-c',
+      `mount -t tmpfs -o ro none ${folder} && exec "$0" "$@"`,
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      script,
+    ],
+    { encoding: 'utf8', cwd: process.cwd() },
+  );
+  assert.is(mounted.stderr, '');
+  assert.match(
+    mounted.stdout,
+    `the archive ${folder}/a/b cannot be used: the file system is read-only for this process\nmount it writable`,
+  );
+  assert.match(mounted.stdout, 'StateDirectory');
+});
+
+archive('each refusal of a bucket is told with its own fix', async () => {
+  const server = await endpoint();
+  const store = await openObjectStore({ ...s3.settings, endpoint: server.url });
+  const fixes: readonly (readonly [code: string, message: string, fix: RegExp])[] = [
+    ['AccessDenied', 'Access Denied', /allow .*s3:PutObject.*archive\.sse/],
+    ['AccessDenied', 'not authorized to perform: kms:GenerateDataKey', /archive\.sse_kms_key_id/],
+    ['SignatureDoesNotMatch', 'The signature does not match', /secret_access_key/],
+    ['AuthorizationHeaderMalformed', 'the region is wrong', /archive\.region/],
+    ['NoSuchBucket', 'The bucket does not exist', /archive\.url/],
+    ['RequestTimeTooSkewed', 'The difference is too large', /clock/],
+  ];
+  try {
+    for (const [code, message, fix] of fixes) {
+      server.answer({
+        status: 403,
+        headers: { 'content-type': 'application/xml' },
+        body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`,
+      });
+      const error = await store.put('a', Buffer.from('b')).catch((it: unknown) => it);
+      assert.ok(isGatewayError(error, 'archive_unavailable'), String(error));
+      assert.match(error.message, code);
+      assert.match(error.fix, fix);
+    }
+  } finally {
+    store.close();
+    await server.close();
+  }
+});
+
 archive('a store that cannot be used says where it is and why', async () => {
   const of = async (settings: object) => {
     const store = await openObjectStore({ ...s3.settings, ...settings });
@@ -249,6 +319,8 @@ archive(
       path_style: true,
       access_key_id: 'AKIAOFTHETEST',
       secret_access_key: 'secret of the test',
+      sse: 'aws:kms',
+      sse_kms_key_id: 'key-1',
     });
     try {
       await store.put('a/b', Buffer.from('c'));
@@ -259,6 +331,9 @@ archive(
       );
       assert.match(request!.url, /^\/acme\/events\/a\/b\b/);
       assert.is(request!.body.toString(), 'c');
+      assert.is(request!.headers['content-md5'], createHash('md5').update('c').digest('base64'));
+      assert.is(request!.headers['x-amz-server-side-encryption'], 'aws:kms');
+      assert.is(request!.headers['x-amz-server-side-encryption-aws-kms-key-id'], 'key-1');
       assert.is(
         request!.headers['x-amz-content-sha256'],
         createHash('sha256').update('c').digest('hex'),

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { GatewayError } from '#core/errors/errors';
 import type { ArchivedDelivery, ArchivedEvent } from '#store/archive/event-file';
 import type { DayToWrite } from '#store/archive/write-day';
 import { acceptEvents } from '#store/events/events';
@@ -17,12 +18,19 @@ const retention = suite('store/retention/archive-first');
 function memoryArchive() {
   const days = new Map<string, ArchivedEvent[]>();
   let failing: Error | undefined;
+  let broken: string | undefined;
   const archive: Archive = {
-    maxDelayDays: 14,
+    giveUpBefore: undefined,
     write: async ({ projectId, day, pages }: DayToWrite) => {
       const found: ArchivedEvent[] = [];
       for await (const page of pages(null)) found.push(...page);
       if (failing) throw failing;
+      if (projectId === broken)
+        throw new GatewayError('archive_broken', {
+          place: '/archive',
+          key: `project=${projectId}/day=${day}/manifest.json`,
+          reason: 'it is not the manifest of this day',
+        });
       if (found.length > 0) {
         const key = `${projectId} ${day}`;
         days.set(key, [...(days.get(key) ?? []), ...found]);
@@ -34,6 +42,7 @@ function memoryArchive() {
     days,
     of: (projectId: string, day: number) => days.get(`${projectId} ${dayOf(day)}`) ?? [],
     fail: (error: Error | undefined) => (failing = error),
+    breakOf: (projectId: string | undefined) => (broken = projectId),
   };
 }
 
@@ -126,10 +135,10 @@ retention(
       assert.is(String(first.notArchived!.error), 'Error: nothing listens there');
       assert.is(await count(db, 'events'), 3, 'the second day was not detached');
       assert.is((await leftTables(db)).length, 4);
-      const failure = await readArchiveFailure(db.pool);
+      const failure = await readArchiveFailure(db.pool, projectId);
       assert.is(failure!.reason, 'nothing listens there');
       assert.is((await forget(db, 32, memory.archive)).dropped.length, 0);
-      assert.equal((await readArchiveFailure(db.pool))!.since, failure!.since);
+      assert.equal((await readArchiveFailure(db.pool, projectId))!.since, failure!.since);
 
       memory.fail(undefined);
       const second = await forget(db, 32, memory.archive);
@@ -138,22 +147,26 @@ retention(
         [dayOf(0), dayOf(1)],
       );
       assert.equal([memory.of(projectId, 0).length, memory.of(projectId, 1).length], [2, 3]);
-      assert.is(await readArchiveFailure(db.pool), undefined);
+      assert.is(await readArchiveFailure(db.pool, projectId), undefined);
       assert.equal(await leftTables(db), []);
     }),
 );
 
 retention(
-  'when the archive has failed for archive.max_delay_days, days that expired as long ago are dropped without a copy',
+  'however long the archive fails, only days before archive.give_up_before are dropped without a copy',
   () =>
     onFresh(async (db) => {
       const { id: projectId } = await makeProject(db);
       for (const day of [0, 1, 5]) await finished(db, day, 1, projectId);
       const memory = memoryArchive();
       memory.fail(new Error('nothing listens there'));
+      await forget(db, 46, memory.archive);
+      await db.rows(`update archive_failure set since = since - interval '1 year'`);
       assert.equal((await forget(db, 46, memory.archive)).notArchived!.lost, []);
-      await db.rows(`update archive_failure set since = since - interval '14 days'`);
-      const { dropped, notArchived } = await forget(db, 46, memory.archive);
+      const { dropped, notArchived } = await forget(db, 46, {
+        ...memory.archive,
+        giveUpBefore: dayOf(2),
+      });
       assert.equal(notArchived!.lost, [
         { projectId, day: dayOf(0) },
         { projectId, day: dayOf(1) },
@@ -165,6 +178,57 @@ retention(
       assert.ok(notArchived!.waiting.includes(dayOf(5)));
       assert.is(await count(db, 'events'), 1);
     }),
+);
+
+retention('a broken manifest of one project keeps the days of that project alone', () =>
+  onFresh(async (db) => {
+    const { id: projectId } = await makeProject(db);
+    const { id: other } = await makeProject(db, 'other');
+    for (const id of [projectId, other]) for (const day of [0, 1]) await finished(db, day, 2, id);
+    await finished(db, 2, 1, other);
+    const memory = memoryArchive();
+    memory.breakOf(projectId);
+    const first = await forget(db, 33, memory.archive);
+    assert.equal(
+      first.dropped.map(({ day }) => day),
+      [dayOf(-1), dayOf(2)],
+    );
+    assert.equal(
+      [0, 1, 2].map((day) => memory.of(other, day).length),
+      [2, 2, 1],
+    );
+    assert.equal(first.notArchived!.waiting, [dayOf(0), dayOf(1)]);
+    const left = async () =>
+      (await leftTables(db))
+        .filter((name) => name.startsWith('events_'))
+        .map((name) => db.rows<{ project_id: string }>(`select project_id from ${name}`));
+    const rows = (await Promise.all(await left())).flat();
+    assert.equal(
+      rows,
+      [1, 2, 3, 4].map(() => ({ project_id: projectId })),
+    );
+    const failure = await readArchiveFailure(db.pool, projectId);
+    assert.ok(failure!.isOfProject);
+    assert.match(failure!.reason, `project=${projectId}/day=`);
+    assert.is(await readArchiveFailure(db.pool, other), undefined);
+
+    memory.breakOf(undefined);
+    const second = await forget(db, 33, memory.archive);
+    assert.equal(
+      second.dropped.map(({ day }) => day),
+      [dayOf(0), dayOf(1)],
+    );
+    assert.equal(
+      [0, 1].map((day) => memory.of(projectId, day).length),
+      [2, 2],
+    );
+    assert.equal(
+      [0, 1].map((day) => memory.of(other, day).length),
+      [2, 2],
+      'not archived twice',
+    );
+    assert.is(await readArchiveFailure(db.pool, projectId), undefined);
+  }),
 );
 
 retention(
@@ -180,7 +244,10 @@ retention(
         (await forget(db, 31, undefined)).dropped.map(({ day }) => day),
         [dayOf(0)],
       );
-      assert.equal([await leftTables(db), await readArchiveFailure(db.pool)], [[], undefined]);
+      assert.equal(
+        [await leftTables(db), await readArchiveFailure(db.pool, projectId)],
+        [[], undefined],
+      );
     }),
 );
 
@@ -240,7 +307,7 @@ retention('pages are small, and found by primary keys, however large the day is'
     await db.rows('analyze');
     const pages: ArchivedEvent[][] = [];
     const archive: Archive = {
-      maxDelayDays: 14,
+      giveUpBefore: undefined,
       write: async (day) => {
         for await (const page of day.pages(null)) pages.push([...page]);
       },
@@ -276,7 +343,7 @@ retention('with a time, only events that were written or delivered since are rea
     ]);
     const found: string[] = [];
     const archive: Archive = {
-      maxDelayDays: 14,
+      giveUpBefore: undefined,
       write: async (day) => {
         for await (const page of day.pages(new Date('2021-01-01')))
           found.push(...page.map(({ id }) => id));

@@ -12,7 +12,7 @@ interface AgentArchive extends Archive {
 
 /** Returns the archive of the settings, which is opened when it is used. Undefined without one. */
 export function archiveOf(
-  { url, max_delay_days: maxDelayDays, ...options }: Config['archive'],
+  { url, give_up_before: giveUpBefore, ...options }: Config['archive'],
   {
     shard,
     log,
@@ -25,7 +25,7 @@ export function archiveOf(
   for (const name of ['events', 'bytes', 'failures', 'lost_days'] as const)
     meter.add(`gateway_archive_${name}_total`, {}, 0);
   return {
-    maxDelayDays,
+    giveUpBefore,
     write: async (day) => {
       const { openObjectStore, writeDay } = await import('@gateway/store/archive');
       store ??= await openObjectStore({ url, ...options });
@@ -42,13 +42,13 @@ export function archiveOf(
         meter.add('gateway_archive_failures_total', {});
         log.warn(
           { error, days: waiting },
-          'Expired days could not be archived and are kept; the next try is in an hour.',
+          'Expired days could not be archived and are kept; the next try is in an hour. To delete them without a copy, set archive.give_up_before.',
         );
       }
       for (const { projectId: project_id, day } of lost)
         log.error(
           { project_id, day },
-          `A day was deleted without a copy: the archive could not be written for archive.max_delay_days (${maxDelayDays}).`,
+          `A day was deleted without a copy: it could not be archived, and is before archive.give_up_before (${giveUpBefore}).`,
         );
     },
     close: () => store?.close(),

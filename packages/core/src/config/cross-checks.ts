@@ -123,6 +123,7 @@ function* processConflicts(config: Config): Generator<Conflict> {
     ['billing.enabled', 'billing.url'],
     ['billing.enabled', 'billing.api_key'],
     ['archive.endpoint', 'archive.url'],
+    ['archive.sse_kms_key_id', 'archive.sse'],
     ['archive.access_key_id', 'archive.secret_access_key'],
     ['archive.secret_access_key', 'archive.access_key_id'],
   ]);

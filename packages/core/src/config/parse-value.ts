@@ -163,6 +163,10 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: '^(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\\w.=/-]*)?|/.*)$',
     like: ['a bucket or folder', 'buckets or folders', 's3://bucket/prefix or /srv/archive'],
   },
+  day: {
+    pattern: '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$',
+    like: ['a day', 'days', '2026-01-31'],
+  },
   email: {
     pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
     like: ['an email address', 'email addresses', 'gateway@example.com'],

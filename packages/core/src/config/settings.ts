@@ -27,8 +27,8 @@ export interface Setting {
   /**
    * The format of a string: `cidr` is a network, `host` a host without a port, `login` an address
    * without credentials, `address` is host:port, `target` is host:port with or without http(s)://,
-   * `dsn` is a Sentry DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`, and
-   * `archive` is s3://bucket/prefix or an absolute path.
+   * `dsn` is a Sentry DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`,
+   * `archive` is s3://bucket/prefix or an absolute path, and `day` a UTC day.
    */
   readonly format?:
     | 'cidr'
@@ -41,7 +41,8 @@ export interface Setting {
     | 'prefix'
     | 'email'
     | 'ancestor'
-    | 'archive';
+    | 'archive'
+    | 'day';
   /** The part of an error message that says how to name several hosts. */
   readonly oneHost?: string;
   readonly secret?: boolean;
@@ -441,8 +442,14 @@ export const settings = {
   'archive.access_key_id': { type: 'string',
     summary: 'Access key for the bucket. Unset: the process uses its AWS credentials, from the environment, a profile, a web identity, the container or the machine.' },
   'archive.secret_access_key': { type: 'string', secret: true, summary: 'Secret key of archive.access_key_id.' },
-  'archive.max_delay_days': { type: 'integer', default: 14, min: 1, max: 36_500,
-    summary: 'Days that retention waits for an archive that cannot be written; then it deletes expired days without a copy, so that the disk of Postgres does not fill up.' },
+  'archive.sse': { type: 'string', options: ['AES256', 'aws:kms', 'aws:kms:dsse'],
+    summary: 'Server-side encryption to request for each object. Default: that of the bucket.' },
+  'archive.sse_kms_key_id': { type: 'string', summary: 'KMS key of archive.sse aws:kms and aws:kms:dsse. Default: that of the bucket or of S3.' },
+  'archive.give_up_before': { type: 'string', format: 'day',
+    summary: 'UTC day such as 2026-01-31. Retention deletes expired days before it without a copy if they cannot be archived. Unset: it keeps every day that it cannot archive.' },
+  'archive.max_delay_days': { type: 'integer',
+    withdrawn: 'a day that cannot be archived is kept, however long; remove the setting, and let go of days with archive.give_up_before',
+    summary: 'Replaced by archive.give_up_before.' },
 
   'billing.enabled': { type: 'boolean', default: false, flag: 'billing-enabled', summary: 'Post the daily usage of each organisation to billing.url.' },
   'billing.url': { type: 'string', format: 'url', flag: 'billing-url', summary: 'URL that receives usage records.' },

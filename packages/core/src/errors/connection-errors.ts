@@ -304,6 +304,8 @@ const FILE: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of the path is not a folder',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the file system is read-only for this process',
 };
 
 /** Explains a file error. Unlike the Node.js message, omits the path. */

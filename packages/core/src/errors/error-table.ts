@@ -197,7 +197,8 @@ export const errors = {
   archive_off: row(500, 'there is no archive: archive.url is not set',
     'set archive.url (GATEWAY_ARCHIVE_URL) to a bucket or a folder, as the agents have it; see docs/guides/archive.md'),
   archive_unavailable: row(503, 'the archive {place} cannot be used: {reason}',
-    'check archive.url, archive.region, archive.endpoint and the credentials, and that they allow s3:GetObject, s3:PutObject and s3:ListBucket, or that this user may write to the folder'),
+    ({ fix }: { fix: string | undefined }) =>
+      fix ?? 'check archive.url, archive.region, archive.endpoint and the credentials, and that they allow s3:GetObject, s3:PutObject and s3:ListBucket, or that this user may write to the folder'),
   archive_broken: row(500, '{key} in the archive {place} cannot be read: {reason}',
     'restore an earlier version of the object, or upgrade this gateway if a newer one wrote it'),
 

@@ -114,7 +114,7 @@ export const series = {
   gateway_archive_waiting_days: { type: 'gauge', labels: [],
     help: 'Expired days that the last retention run of this agent kept because they are not archived yet.' },
   gateway_archive_lost_days_total: { type: 'counter', labels: [],
-    help: 'Days of projects that this agent deleted without a copy, because the archive could not be written for archive.max_delay_days.' },
+    help: 'Days of projects that this agent deleted without a copy, because it could not archive them and they are before archive.give_up_before.' },
 
   // The process.
   gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; the labels name the running version.' },

@@ -10,6 +10,7 @@ import {
 } from '@gateway/store/archive';
 import {
   acceptEvents,
+  readKnown,
   type EventRef,
   type MessageType,
   type NewEvent,
@@ -32,6 +33,8 @@ export interface ArchiveSelection {
 
 export interface ArchiveReplayOptions {
   readonly pool: Database['pool'];
+  /** Former shards of the project, which have the keys of what was sent before a move. */
+  readonly former: readonly Database['pool'][];
   readonly dryRun: boolean;
   /** The maximum number of new events. */
   readonly limit: number;
@@ -60,14 +63,14 @@ const KEY_SECONDS = 7 * 86_400;
 export async function* replayArchived(
   store: ObjectStore,
   selection: ArchiveSelection,
-  { pool, dryRun, limit, perSecond }: ArchiveReplayOptions,
+  { pool, former, dryRun, limit, perSecond }: ArchiveReplayOptions,
 ): AsyncGenerator<ArchiveReplayStep, void, void> {
   let left = limit;
   for await (const copies of inCommits(selectedCopies(store, selection))) {
     const events = copies.slice(0, left);
     left -= events.length;
     const startedAtMs = performance.now();
-    yield { selected: events.length, created: dryRun ? [] : await commit(pool, events) };
+    yield { selected: events.length, created: dryRun ? [] : await commit(pool, former, events) };
     if (left === 0) return;
     if (!dryRun && perSecond > 0)
       await sleep((events.length * 1000) / perSecond - (performance.now() - startedAtMs));
@@ -152,8 +155,16 @@ async function* inCommits(copies: AsyncIterable<NewEvent>): AsyncGenerator<NewEv
   if (group.length > 0) yield group;
 }
 
-async function commit(pool: Database['pool'], copies: readonly NewEvent[]): Promise<EventRef[]> {
-  const events = copies.filter(onePerKey()).sort(byId);
+async function commit(
+  pool: Database['pool'],
+  former: readonly Database['pool'][],
+  copies: readonly NewEvent[],
+): Promise<EventRef[]> {
+  const known = await Promise.all(former.map((it) => readKnown(it, copies)));
+  const events = copies
+    .filter(({ id }) => !known.some((ids) => ids.has(id)))
+    .filter(onePerKey())
+    .sort(byId);
   const accepted = await acceptEvents(pool, {
     events,
     deliveries: [],

@@ -331,7 +331,9 @@ export const findingRows: readonly FindingRow[] = [
     ({ archiveFailure: it, now }) =>
       it && {
         ...once(it.since),
-        sentence: `The archive has not been writable since ${clock(it.since, now)}: expired events are kept and fill the disk of Postgres. The log of the agents has the reason.`,
+        sentence: it.isOfProject
+          ? `Expired events of this project have not been archived since ${clock(it.since, now)}, and are kept: ${it.reason.split(' in the archive ')[0]} in the archive cannot be read. The log of the agents has the reason.`
+          : `The archive has not been writable since ${clock(it.since, now)}: expired events are kept and fill the disk of Postgres, until it can be written or archive.give_up_before lets go of them. The log of the agents has the reason.`,
         ...INSTANCE,
       },
   ],

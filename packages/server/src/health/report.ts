@@ -128,7 +128,7 @@ async function fromPostgres(
   const [allStates, archiveFailures, allTroubles, { conditions: sources, isKvAway }] =
     await Promise.all([
       onEach((planes) => readProjectStates(planes, project.id)),
-      onEach(({ data }) => readArchiveFailure(data)),
+      onEach(({ data }) => readArchiveFailure(data, project.id)),
       onEach((planes) => readEndpointTroubles(planes, project.id, [...breakers.keys()])),
       readConditions(parts),
     ]);

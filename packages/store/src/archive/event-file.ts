@@ -53,10 +53,11 @@ const OPTIONAL: ParquetColumn = { type: 'STRING' };
 const DISTINCT: ParquetColumn = { ...REQUIRED, encoding: 'PLAIN' };
 
 const COLUMNS: Readonly<Record<keyof ArchivedEvent, ParquetColumn>> = {
-  id: { type: 'UUID', nullable: false, encoding: 'PLAIN', statistics: true },
+  // Ids are strings: Spark refuses the UUID type of Parquet, and other readers show its bytes.
+  id: { ...DISTINCT, statistics: true },
   occurred_at: { type: 'TIMESTAMP', nullable: false, statistics: true },
   accepted_at: { type: 'TIMESTAMP', nullable: false },
-  source_id: { type: 'UUID' },
+  source_id: OPTIONAL,
   coordinates: DISTINCT,
   event_type: { ...REQUIRED, statistics: true },
   message_type: REQUIRED,

@@ -24,9 +24,15 @@ export interface ArchivePlace {
   readonly path_style: boolean;
   readonly access_key_id?: string | undefined;
   readonly secret_access_key?: string | undefined;
+  readonly sse?: 'AES256' | 'aws:kms' | 'aws:kms:dsse' | undefined;
+  readonly sse_kms_key_id?: string | undefined;
 }
 
-/** Returns the error of a store that cannot be used. */
-export function unavailable(place: string, reason: string, cause: unknown): GatewayError {
-  return new GatewayError('archive_unavailable', { place, reason }, { cause });
+/** Returns the error of a store that cannot be used, with the fix for its cause. */
+export function unavailable(
+  place: string,
+  reason: string,
+  { fix, cause }: { readonly fix: string | undefined; readonly cause: unknown },
+): GatewayError {
+  return new GatewayError('archive_unavailable', { place, reason, fix }, { cause });
 }

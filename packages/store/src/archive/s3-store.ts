@@ -1,15 +1,50 @@
+import { createHash } from 'node:crypto';
 import {
   GetObjectCommand,
   ListObjectsV2Command,
   NoSuchKey,
   PutObjectCommand,
   S3Client,
+  type PutObjectCommandInput,
 } from '@aws-sdk/client-s3';
 import { networkReason } from '@gateway/core/errors';
 import { unavailable, type ArchivePlace, type ObjectStore } from './object-store.js';
 
 const CONNECT_MS = 5_000;
 const REQUEST_MS = 60_000;
+
+const CREDENTIALS =
+  'correct archive.access_key_id and archive.secret_access_key or, without them, the AWS credentials of the process';
+const RIGHTS = 'allow these credentials s3:GetObject, s3:PutObject and s3:ListBucket';
+/** How to fix what the start of an error's name and message says. The first match applies. */
+const FIXES: readonly (readonly [RegExp, string])[] = [
+  [
+    /kms/i,
+    'check archive.sse_kms_key_id, and allow these credentials kms:GenerateDataKey and kms:Decrypt with that key',
+  ],
+  [
+    /^(AccessDenied|Forbidden|AllAccessDisabled)/,
+    `${RIGHTS}; if the policy of the bucket demands encryption, set archive.sse and archive.sse_kms_key_id as it says`,
+  ],
+  [
+    /^(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|CredentialsProvider)/,
+    CREDENTIALS,
+  ],
+  [/^NoSuchBucket/, 'create the bucket, or correct archive.url'],
+  [
+    /^(PermanentRedirect|AuthorizationHeaderMalformed|301)/,
+    'set archive.region to the region of the bucket',
+  ],
+  [
+    /^(InvalidEncryption|ServerSideEncryption|InvalidArgument.*encrypt)/,
+    'set archive.sse as the store requires, or remove it',
+  ],
+  [/^RequestTimeTooSkewed/, 'set the clock of this machine'],
+  [
+    /^(SlowDown|ServiceUnavailable|InternalError|50\d)/,
+    'wait: the store is busy, and it is tried again',
+  ],
+];
 
 /** A bucket of Amazon S3, or of a store with the same API. */
 export class S3Store implements ObjectStore {
@@ -18,6 +53,7 @@ export class S3Store implements ObjectStore {
   readonly #bucket: string;
   /** Empty, or ends in a slash. */
   readonly #prefix: string;
+  readonly #encryption: Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId'>;
 
   constructor({
     url,
@@ -26,10 +62,16 @@ export class S3Store implements ObjectStore {
     path_style,
     access_key_id,
     secret_access_key,
+    sse,
+    sse_kms_key_id,
   }: ArchivePlace) {
     this.place = url;
     const [bucket = '', ...folders] = url.slice('s3://'.length).split('/');
     this.#bucket = bucket;
+    this.#encryption = {
+      ...(sse !== undefined && { ServerSideEncryption: sse }),
+      ...(sse_kms_key_id !== undefined && { SSEKMSKeyId: sse_kms_key_id }),
+    };
     this.#prefix = folders
       .filter(Boolean)
       .map((it) => `${it}/`)
@@ -47,7 +89,7 @@ export class S3Store implements ObjectStore {
         secret_access_key !== undefined && {
           credentials: { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
         }),
-      // Some compatible stores reject the newer checksums. The signature covers the body.
+      // Some compatible stores reject the newer checksums. `put` sends the one that all know.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: REQUEST_MS },
@@ -57,7 +99,11 @@ export class S3Store implements ObjectStore {
   async put(key: string, body: Uint8Array): Promise<void> {
     const put = new PutObjectCommand({
       ...this.#object(key),
+      ...this.#encryption,
       Body: body,
+      // Buckets with Object Lock require a checksum:
+      // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
+      ContentMD5: createHash('md5').update(body).digest('base64'),
       ContentLength: body.length,
     });
     await this.#explained(() => this.#client.send(put));
@@ -106,7 +152,13 @@ export class S3Store implements ObjectStore {
       return await work();
     } catch (error) {
       const { name, message } = error as Error;
-      throw unavailable(this.place, networkReason(error) ?? `${name}: ${message}`, error);
+      const network = networkReason(error);
+      const reason = network ?? `${name}: ${message}`;
+      const fix =
+        network === undefined
+          ? FIXES.find(([says]) => says.test(reason))?.[1]
+          : 'check archive.endpoint and archive.region, and that this machine reaches the store';
+      throw unavailable(this.place, reason, { fix, cause: error });
     }
   }
 }

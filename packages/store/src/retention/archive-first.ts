@@ -1,14 +1,15 @@
 import type pg from 'pg';
 import type { DayToWrite } from '../archive/index.js';
-import { isExpired, DAY_MS, type Cutoffs } from './cutoffs.js';
+import { isGatewayError } from '@gateway/core/errors';
+import type { Cutoffs } from './cutoffs.js';
 import { readExpiredEvents, someRowsStay, type ExpiredEvents } from './expired-events.js';
 
 /** Where retention copies events before it deletes them. */
 export interface Archive {
   /** Adds a project's day. Rejects if the archive cannot be written. */
   write(day: DayToWrite): Promise<void>;
-  /** Days after which retention no longer waits for an archive that cannot be written. */
-  readonly maxDelayDays: number;
+  /** Days before this one (`2026-01-31`) are deleted if they cannot be archived. */
+  readonly giveUpBefore: string | undefined;
 }
 
 /** The days that a run of retention could not archive. */
@@ -17,7 +18,7 @@ export interface NotArchived {
   readonly waiting: readonly string[];
   /** Days of projects that were deleted without a copy. */
   readonly lost: readonly { readonly projectId: string; readonly day: string }[];
-  /** Why the archive could not be written. */
+  /** Why the archive, or the days of a project, could not be written. */
   readonly error: unknown;
 }
 
@@ -25,13 +26,15 @@ type Client = Pick<pg.PoolClient, 'query'>;
 
 /**
  * Archives what a run of retention is about to delete. After a failure, it tries no more in this
- * run.
+ * run, except that an object that cannot be read stops the days of its project alone.
  */
 export class ArchiveFirst implements NotArchived {
   readonly #waiting = new Set<string>();
   readonly lost: { readonly projectId: string; readonly day: string }[] = [];
-  error: unknown;
-  #isLong = false;
+  /** Why no day can be archived. */
+  #failure: Error | undefined;
+  /** Why days of these projects cannot be archived. */
+  readonly #broken = new Map<string, Error>();
   #hasSucceeded = false;
 
   constructor(
@@ -47,9 +50,13 @@ export class ArchiveFirst implements NotArchived {
     return [...this.#waiting].sort();
   }
 
+  get error(): unknown {
+    return this.#failure ?? [...this.#broken.values()][0];
+  }
+
   /** Returns whether a day must be kept as it is, because the archive fails. */
   keeps(day: string): boolean {
-    if (this.error === undefined || this.#isOverdue(undefined, day)) return false;
+    if (!this.#failure || this.#isGivenUp(day)) return false;
     this.#waiting.add(day);
     return true;
   }
@@ -73,7 +80,7 @@ export class ArchiveFirst implements NotArchived {
     const { archive, cutoffs, signal } = this.options;
     const { projectId, day } = events;
     if (cutoffs.deletedProjects.has(projectId)) return true;
-    if (this.error === undefined) {
+    if (!this.#failure) {
       try {
         await archive.write({
           projectId,
@@ -81,16 +88,16 @@ export class ArchiveFirst implements NotArchived {
           writtenBefore: before,
           pages: (since) => readExpiredEvents(this.client, events, since),
         });
-        if (!this.#hasSucceeded) await this.client.query('delete from archive_failure');
         this.#hasSucceeded = true;
         return true;
       } catch (error) {
         if (signal?.aborted) return false;
-        this.error = error;
-        this.#isLong = await this.#recordFailure(error as Error);
+        if (isGatewayError(error, 'archive_broken')) this.#broken.set(projectId, error);
+        else this.#failure = error as Error;
+        await this.#recordFailure();
       }
     }
-    if (!this.#isOverdue(projectId, day)) {
+    if (!this.#isGivenUp(day)) {
       this.#waiting.add(day);
       return false;
     }
@@ -98,35 +105,50 @@ export class ArchiveFirst implements NotArchived {
     return true;
   }
 
-  /** Records the failure, and returns whether it has lasted for `maxDelayDays`. */
-  async #recordFailure({ message }: Error): Promise<boolean> {
-    const { rows } = await this.client.query<{ is_long: boolean }>(
-      `insert into archive_failure (reason) values ($1)
-       on conflict (singleton) do update set reason = excluded.reason, failed_at = now()
-       returning since <= now() - $2 * interval '1 day' as is_long`,
-      [message, this.options.archive.maxDelayDays],
-    );
-    return rows[0]!.is_long;
+  /** Ends the run: forgets an earlier failure if all days could be archived. */
+  async end(): Promise<void> {
+    if (this.#hasSucceeded && this.error === undefined)
+      await this.client.query('delete from archive_failure');
   }
 
-  /**
-   * Whether the archive has failed for so long that a day is deleted without a copy. Only days that
-   * expired as long ago are, so that the disk holds at most `maxDelayDays` more than without an archive.
-   */
-  #isOverdue(projectId: string | undefined, day: string): boolean {
-    const { archive, cutoffs } = this.options;
-    const expiresAs = new Date(Date.parse(day) + archive.maxDelayDays * DAY_MS).toISOString();
-    return this.#isLong && isExpired(cutoffs, projectId, expiresAs);
+  async #recordFailure(): Promise<void> {
+    const errors = this.#failure ? [this.#failure] : [...this.#broken.values()];
+    await this.client.query(
+      `insert into archive_failure (reason) values ($1)
+       on conflict (singleton) do update set reason = excluded.reason, failed_at = now()`,
+      [errors.map(({ message }) => message).join('\n')],
+    );
+  }
+
+  #isGivenUp(day: string): boolean {
+    const { giveUpBefore } = this.options.archive;
+    return giveUpBefore !== undefined && day < giveUpBefore;
   }
 }
 
 export interface ArchiveFailure {
   readonly since: Date;
   readonly reason: string;
+  /** Whether only days of the project cannot be archived. */
+  readonly isOfProject: boolean;
 }
 
-/** Returns since when and why the archive cannot be written, or undefined if it can. No lock. */
-export async function readArchiveFailure(pool: Client): Promise<ArchiveFailure | undefined> {
-  const { rows } = await pool.query<ArchiveFailure>('select since, reason from archive_failure');
-  return rows[0];
+/**
+ * Returns since when and why days of a project cannot be archived, or undefined if they can. The
+ * reason of a broken object begins with its key, in which its project is. No lock.
+ */
+export async function readArchiveFailure(
+  pool: Client,
+  projectId: string,
+): Promise<ArchiveFailure | undefined> {
+  const { rows } = await pool.query<ArchiveFailure>(
+    `select since, reason, is_of_project as "isOfProject"
+       from (select *, reason ~ '^(shard=[^/]*/)?project=' as is_of_project from archive_failure) f
+      where not is_of_project or position('project=' || $1 in reason) > 0`,
+    [projectId],
+  );
+  const [failure] = rows;
+  if (!failure?.isOfProject) return failure;
+  const ofProject = failure.reason.split('\n').find((it) => it.includes(`project=${projectId}`));
+  return { ...failure, reason: ofProject! };
 }

@@ -82,10 +82,11 @@ export async function applyRetention(
           });
       }
     }
+    rowsDeleted += await deleteFinishedElsewhere(client, cutoffs, { archiving, signal });
+    await archiving?.end();
     return {
       ...outcome,
-      rowsDeleted:
-        rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, { archiving, signal })),
+      rowsDeleted,
       ...(archiving && { notArchived: archiving }),
     };
   });
@@ -235,9 +236,16 @@ async function dropDetached(
     const suffix = tables.events.slice('events'.length);
     const events = { day, partitions: { suffix, within: () => '' } };
     const { rows } = await client.query<{ id: string }>(projectsIn([tables.events]));
+    const saved: string[] = [];
     for (const { id: projectId } of rows)
-      if (!(await archiving.save({ ...events, projectId }, cutoffs.of(projectId))))
-        return undefined;
+      if (await archiving.save({ ...events, projectId }, cutoffs.of(projectId)))
+        saved.push(projectId);
+    if (saved.length < rows.length) {
+      // The tables stay for the projects that wait, without the rows of the others.
+      for (const table of Object.values(tables))
+        await client.query(`delete from ${table} where project_id = any ($1)`, [saved]);
+      return undefined;
+    }
   }
   return drop(client, { day, tables });
 }

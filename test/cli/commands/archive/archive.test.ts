@@ -9,6 +9,7 @@ import { makeProject } from '../../../store/made.js';
 import { bucket } from '../../../support/bucket.js';
 import { connectionOf } from '../../../support/database.js';
 import { runGateway } from '../../../support/gateway.js';
+import { addShard } from '../../../support/shard.js';
 import { runHere } from '../../run-here.js';
 
 const archive = suite('cli/commands/archive/archive');
@@ -181,6 +182,24 @@ archive('days of all shards are listed and sent again', async () => {
   }[];
   assert.is(everything.filter(({ project_id: id }) => id === projectId).length, 2);
   assert.is((await replay(...JUNE)).stdout, 'sent 3 events\n');
+});
+
+archive('what was sent before a move of the project is not sent again after it', async () => {
+  const { projectId, replay } = await archived();
+  assert.is((await replay(...JUNE)).stdout, 'sent 3 events\n');
+  const shard = await addShard(db);
+  try {
+    const { code, stderr } = await runHere('shards:move', [projectId, 'second'], config);
+    assert.is(code, 0, stderr);
+    const again = await replay(...JUNE);
+    assert.equal(
+      [again.stdout, again.stderr],
+      ['sent 0 events\n', '3 events had been sent in the last 7 days\n'],
+    );
+  } finally {
+    await runHere('shards:move', [projectId, 'default'], config);
+    await shard.close();
+  }
 });
 
 archive('a run that was stopped is continued by the next one', async () => {
