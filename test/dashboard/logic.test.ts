@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { colourOf, contrastOf } from '#dashboard/format/colour';
 import { themeOf } from '#dashboard/session/portal-theme';
 import { withFirstPage } from '#dashboard/api/read';
-import { pretty } from '#dashboard/format/json';
+import { isRawNumber, parseExactly } from '#dashboard/format/exact-json';
+import { objectOf, pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
 import { milliseconds, relative, span } from '#dashboard/format/time';
 import { mismatchSentence } from '#dashboard/pages/preview/route';
@@ -174,6 +175,29 @@ logic(
       contrast(night.properties['--muted'] ?? '', night.properties['--sunken'] ?? '') >= 4.5,
     );
     assert.equal(themed('background=808080&text=909090').properties, {});
+  },
+);
+
+logic(
+  'numbers keep their digits from the API to the API, also in browsers without JSON.rawJSON',
+  () => {
+    const text =
+      '{"id":1830000000000000001,"total":1.10,"many":[1E2,-0,0.1,42],"text":"1.10 \\"2.0\\"","9007199254740993":null}';
+    const value = parseExactly(text) as { id: unknown; many: unknown[] };
+    assert.is(JSON.stringify(value), text);
+    assert.is(
+      JSON.stringify(JSON.parse(JSON.stringify({ value: [value] })) as unknown).length > 0,
+      true,
+    );
+    assert.is(JSON.stringify({ value }, null, 2).includes('"id": 1830000000000000001'), true);
+    assert.equal(
+      [isRawNumber(value.id), isRawNumber(value.many[3]), value.many[3]],
+      [true, false, 42],
+    );
+    const typed = objectOf('{"id": 1830000000000000001}');
+    assert.is(JSON.stringify('value' in typed && typed.value), '{"id":1830000000000000001}');
+    assert.is(objectOf('1830000000000000001').problem, 'must be a JSON object: {…}');
+    assert.throws(() => parseExactly('{"a":01}'), SyntaxError);
   },
 );
 

@@ -33,7 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: ['plugin'],
   sandbox: [],
   client: [],
-  dashboard: ['client'],
+  dashboard: ['client', 'plugin'],
   docs: [],
   plugin: [],
   'plugin-conformance': ['plugin'],

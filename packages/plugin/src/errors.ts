@@ -1,3 +1,4 @@
+import { clip } from './clip.js';
 const SAID_MAX = 500;
 
 /**
@@ -20,7 +21,7 @@ export class PluginError extends Error {
     super(message, { cause: options.cause });
     this.name = 'PluginError';
     this.fix = options.fix;
-    this.said = options.said?.slice(0, SAID_MAX);
+    this.said = options.said && clip(options.said, SAID_MAX);
   }
 }
 

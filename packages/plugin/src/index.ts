@@ -6,3 +6,4 @@ export * from './metrics.js';
 export * from './source.js';
 export * from './token-request.js';
 export * from './tracer.js';
+export { clip } from './clip.js';

@@ -491,6 +491,17 @@ test('syntax beyond ES2025 is refused, whatever the version of Node knows', asyn
     assert.match(String((await run(body))[0]), /^The text does not compile: .* on line 3/, body);
 });
 
+test('a long message of an error is cut between characters', async () => {
+  for (const [thrown, end] of [
+    ["'x' + '😀'.repeat(300)", /x(😀)+…\. Change/],
+    ["'👨‍👩‍👧‍👦'.repeat(300)", /: (👨‍👩‍👧‍👦)+…\. Change/],
+    ["'a'.repeat(290) + '&amp;&amp;'", /: a+…\. Change/],
+  ] as const) {
+    const [said] = (await run(`throw new Error(${thrown});`)) as [string];
+    assert.match(said.replace(' on line 3', ''), end);
+  }
+});
+
 test('callbacks of promises run in the time of their own call only', async () => {
   const body = `
     (async () => { for (let i = 0; i < 1000; i += 1) await 0; console.log('late', payload); })();

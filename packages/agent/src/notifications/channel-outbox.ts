@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import type { Open } from '@gateway/core/crypto';
 import { isGatewayError } from '@gateway/core/errors';
 import { clampTime, eventId } from '@gateway/core/events';
@@ -236,7 +237,7 @@ export class ChannelOutbox {
 
 function outcomeOf({ status, body, failure }: RequestResult): ChannelOutcome {
   const isGood = status !== null && status >= 200 && status < 300;
-  const answer = body === '' ? '' : `: ${body.slice(0, 300)}`;
+  const answer = body === '' ? '' : `: ${clip(body, 300)}`;
   return {
     error: isGood ? null : (failure?.message ?? `It answered ${status}${answer}`),
     isFinal: status !== null && FINAL.includes(status),

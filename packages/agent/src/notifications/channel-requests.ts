@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import type { Config } from '@gateway/core/config';
 import type { ChannelNotification, ChannelRow, ChannelType } from '@gateway/store/config';
 import { signingKey, standardSignature } from '../attempt/signature.js';
@@ -65,10 +66,10 @@ export function channelRequest(
       notifications: some,
       isRecovery,
       facts: commonFirst(
-        facts.map((of) => of.map(([name, value]) => [name, cut(value, VALUE_MAX)])),
+        facts.map((of) => of.map(([name, value]) => [name, clip(value, VALUE_MAX)])),
       ),
       env: config.env,
-      subject: cut(isRecovery ? `Resolved: ${subject}` : subject, VALUE_MAX),
+      subject: clip(isRecovery ? `Resolved: ${subject}` : subject, VALUE_MAX),
       opening: isRecovery ? 'This is over.' : opening,
     };
     const request = requestOf(message, settings);
@@ -102,7 +103,7 @@ const CHANNEL_REQUESTS: Readonly<Record<RequestType, ChannelBehaviour>> = {
       );
     },
     request: ({ subject, opening, facts }, { url = '' }) => {
-      const title = cut(subject, SLACK_HEADER_MAX);
+      const title = clip(subject, SLACK_HEADER_MAX);
       const section = (elements: readonly unknown[]) => ({ type: 'rich_text_section', elements });
       const textOf = (text: string) => ({ type: 'text', text });
       const elementsOf = ([name, value]: Fact) => [
@@ -217,7 +218,7 @@ const CHANNEL_REQUESTS: Readonly<Record<RequestType, ChannelBehaviour>> = {
         url: below(api_url, '/v2/alerts'),
         headers,
         body: {
-          message: plainInHtml(cut(subject, OPSGENIE_MESSAGE_MAX)),
+          message: plainInHtml(clip(subject, OPSGENIE_MESSAGE_MAX)),
           alias: id,
           description: opening,
           details: Object.fromEntries(facts[0]!.map(([name, value]) => [name, plainInHtml(value)])),
@@ -294,10 +295,6 @@ function plainInHtml(text: string): string {
 /** Breaks the functions for dates and times: https://learn.microsoft.com/en-us/adaptive-cards/authoring-cards/text-features */
 function undated(text: string): string {
   return text.replaceAll('{{', `{${INVISIBLE}{`);
-}
-
-function cut(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
 }
 
 function below(base: string, path: string): string {

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { rootCertificates } from 'node:tls';
 import type { Config } from '@gateway/core/config';
 import { GatewayError, nearest, networkReason, tlsReason } from '@gateway/core/errors';
@@ -107,7 +108,7 @@ function explainMailError(
 ): GatewayError {
   const { code, command, responseCode, response, message, timeoutType } = error;
   const cause = { cause: error };
-  const oneLine = (text: string) => text.replace(/\s+/g, ' ').replace(/\.$/, '').slice(0, 300);
+  const oneLine = (text: string) => clip(text.replace(/\s+/g, ' ').replace(/\.$/, ''), 300);
   const answer = oneLine(response ?? message);
   const original = error.originalCode ?? code ?? '';
   if (code === 'EAUTH' || code === 'ENOAUTH' || responseCode === 530)

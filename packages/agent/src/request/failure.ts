@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { networkReason, tlsReason } from '@gateway/core/errors';
 import { LookupError, ProxyError, RefusedAddressError } from '@gateway/core/http';
 import type { FailureClass } from '../model/delivery.js';
@@ -74,7 +75,7 @@ export function redirectFailure(
 ): RequestFailure | null {
   const { location } = headers;
   if (status === null || status < 300 || status > 399 || !location) return null;
-  const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
+  const shown = clip(location, 201);
   return {
     class: 'status',
     message: `The endpoint answered ${status}, a redirect to ${shown}. Redirects are not followed: if it has moved, change its URL.`,

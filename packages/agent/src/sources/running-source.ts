@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { whySourceInactive } from '@gateway/core/plugins';
@@ -298,7 +299,7 @@ export class RunningSource {
     return {
       ...(lags && reportsLag && { lag }),
       lost: (partition, messages) =>
-        void (run.ended || this.#lose(String(partition).slice(0, PARTITION_LENGTH_MAX), messages)),
+        void (run.ended || this.#lose(clip(String(partition), PARTITION_LENGTH_MAX, ''), messages)),
       settings,
       sourceId: this.record.id,
       signal: AbortSignal.any([this.#stop.signal, this.#run.signal]),

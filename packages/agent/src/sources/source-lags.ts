@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import type { PartitionOffsets } from '@gateway/plugin';
 import type { PartitionLag, SourceState } from '@gateway/store/kv';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
@@ -50,7 +51,7 @@ export class SourceLags {
     const known = this.#sources.get(sourceId);
     const lags = known?.partitions;
     const placeOf = (place: string | undefined) =>
-      place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX);
+      place === undefined ? null : clip(String(place), OFFSET_LENGTH_MAX, '');
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
     else if (!lags || lags.has(partition) || lags.size < PARTITIONS_MAX) {
       if (known?.partitions.size === 0) known.isNews = true;
@@ -77,7 +78,7 @@ export class SourceLags {
         ? undefined
         : {
             state: next,
-            reason: reason?.slice(0, REASON_LENGTH_MAX) ?? null,
+            reason: reason === undefined ? null : clip(reason, REASON_LENGTH_MAX),
             sinceMs: before?.state === next ? before.sinceMs : Date.now(),
           };
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;

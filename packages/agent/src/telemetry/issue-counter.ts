@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { newId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { repeat } from '@gateway/core/process';
@@ -127,7 +128,7 @@ export class IssueCounter {
       lastAtMs: requestedAtMs,
       deliveryId: id,
       httpStatus,
-      error: (error ?? '').slice(0, ERROR_CHARACTERS_MAX),
+      error: clip(error ?? '', ERROR_CHARACTERS_MAX, ''),
     });
   }
 

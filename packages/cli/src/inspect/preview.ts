@@ -3,7 +3,7 @@ import { preview as runPreview, type Preview } from '@gateway/ingest/once/previe
 import type { RunOnceOptions } from '@gateway/ingest/once/run-once';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { maskUrls } from '@gateway/core/logging';
+import { clip, maskUrls } from '@gateway/core/logging';
 import { type ExplainedRoute, subscriptionRecord } from '@gateway/store/explain';
 import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
@@ -170,7 +170,7 @@ function resultLines({ results, routes }: RoutedPreview, at: number): string[] {
     text.length > RESULT_CHARS
       ? [`… ${text.length - RESULT_CHARS} more characters; --json has all`]
       : [];
-  const lines = [...text.slice(0, RESULT_CHARS).split('\n'), ...more];
+  const lines = [...clip(text, RESULT_CHARS, '').split('\n'), ...more];
   if (refusal) lines.push(`refused: ${escapeLine(refusal.reason)}`);
   if (event?.notes)
     lines.push(...(JSON.parse(event.notes) as string[]).map((note) => `note: ${note}`));

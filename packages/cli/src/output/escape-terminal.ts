@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 /**
  * Characters that a terminal interprets: control characters (C0 without tab and line feed, DEL,
  * C1), and those that change the text direction or break lines invisibly
@@ -22,5 +23,5 @@ export function escapeTerminal(text: string): string {
 /** Escapes text and joins its lines, truncated to `length` characters. */
 export function escapeLine(text: string, length = Infinity): string {
   const line = escapeTerminal(text).replaceAll(/\s+/g, ' ').trim();
-  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+  return clip(line, length);
 }

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { isUtf8 } from 'node:buffer';
 import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
@@ -103,7 +104,7 @@ function bytesLines(bytes: Buffer): string[] {
   const shown =
     text === undefined
       ? hexLines(bytes)
-      : escapeTerminal(text.slice(0, TEXT_CHARS_MAX)).split('\n');
+      : escapeTerminal(clip(text, TEXT_CHARS_MAX, '')).split('\n');
   const more = text === undefined ? bytes.byteLength - HEX_BYTES_MAX : text.length - TEXT_CHARS_MAX;
   const rest =
     more > 0

@@ -1,2 +1,3 @@
+export { clip } from '@gateway/plugin';
 export { createLog, type Log, silentLog } from './log.js';
 export { MASK, maskUrls } from './redaction.js';

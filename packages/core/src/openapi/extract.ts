@@ -1,3 +1,4 @@
+import { clip } from '../logging/index.js';
 import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';
@@ -261,7 +262,7 @@ function within(
 
 function named(name: string, { name: file }: Document): string {
   if (name !== '' && name.length <= NAME_LENGTH_MAX && isPlain(name)) return name;
-  const reason = `its webhook ${JSON.stringify(name.slice(0, 60))} cannot be an event type: a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters`;
+  const reason = `its webhook ${JSON.stringify(clip(name, 60))} cannot be an event type: a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters`;
   throw new GatewayError('openapi_broken', { file, reason });
 }
 

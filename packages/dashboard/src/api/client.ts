@@ -1,5 +1,6 @@
 import { GatewayClient, type ClientOptions } from '@gateway/client';
 import { signal } from '@preact/signals';
+import { parseExactly } from '../format/exact-json.js';
 import { own } from '../format/text.js';
 import { projectId, root } from '../router/location.js';
 
@@ -76,33 +77,6 @@ export function accountApi(): GatewayClient {
 /** Returns the client for a project, by default the one shown. */
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
-}
-
-/**
- * The part of `JSON` that has no TypeScript types yet:
- * https://github.com/tc39/proposal-json-parse-with-source
- */
-interface Exact {
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
-  ): unknown;
-  readonly rawJSON?: (text: string) => unknown;
-}
-
-/**
- * Parses JSON so that `JSON.stringify` prints every number with its original digits. `1.10` and
- * integers beyond 2^53 keep their source text.
- */
-function parseExactly(text: string): unknown {
-  const exact: Exact = JSON;
-  const { rawJSON } = exact;
-  if (!rawJSON) return JSON.parse(text);
-  return exact.parse(text, (_, value, context) =>
-    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
-      ? rawJSON(context.source)
-      : value,
-  );
 }
 
 /** Removes values that are undefined, null or `''`, so that the request omits them. */

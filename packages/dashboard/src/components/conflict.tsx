@@ -1,3 +1,4 @@
+import { clip } from '../format/text.js';
 import type { AuditEntry } from '@gateway/client';
 import type { Edit } from '../api/change.js';
 import { accountApi } from '../api/client.js';
@@ -78,8 +79,7 @@ function differences<Resource extends object>(
   ignored: readonly (keyof Resource)[],
 ): Difference[] {
   const text = (value: unknown) => JSON.stringify(value ?? null);
-  const short = (value: string) =>
-    value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value;
+  const short = (value: string) => clip(value, SHOWN_CHARACTERS + 1);
   return (Object.keys(after) as (keyof Resource & string)[])
     .filter((field) => !ignored.includes(field) && text(before[field]) !== text(after[field]))
     .map((field) => ({

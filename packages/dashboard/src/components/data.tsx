@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { List } from '../api/read.js';
 import { pretty } from '../format/json.js';
 import { bytes } from '../format/number.js';
-import { own } from '../format/text.js';
+import { clip, own } from '../format/text.js';
 import { localTime, relative, rowTime, utcTime, zoneName } from '../format/time.js';
 import { Loading, Problem } from './feedback.js';
 import { Button } from './layout.js';
@@ -75,7 +75,7 @@ export function Code({ text, label, isRaw = false, isTable = false }: CodeProps)
       </figcaption>
       {/* A scrolling region must be reachable by keyboard. */}
       <pre class={isTable ? 'unwrapped' : undefined} tabIndex={0} aria-label={label}>
-        {isCut ? laidOut.slice(0, SHOWN_MAX) : laidOut}
+        {isCut ? clip(laidOut, SHOWN_MAX, '') : laidOut}
       </pre>
       {isCut && <Button onPress={() => setWhole(true)}>Show all {bytes(laidOut.length)}</Button>}
     </figure>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { isRawNumber } from '../format/exact-json.js';
 import { Button } from './layout.js';
 
 /** A tab of a payload: its label and content. Tabs without content are left out. */
@@ -128,10 +129,9 @@ function Folder({
 
 /**
  * Returns the members of an object or array. Other values, and numbers that keep their source text
- * (`JSON.rawJSON`), have none.
+ * have none.
  */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] | undefined {
-  const { isRawJSON } = JSON as { readonly isRawJSON?: (value: unknown) => boolean };
-  if (typeof value !== 'object' || value === null || isRawJSON?.(value)) return undefined;
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return undefined;
   return Object.entries(value);
 }

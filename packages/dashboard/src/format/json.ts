@@ -1,3 +1,5 @@
+import { isRawNumber, parseExactly } from './exact-json.js';
+
 /** Indents JSON text by two spaces, keeping the digits of numbers. Returns other text unchanged. */
 export function pretty(text: string): string {
   try {
@@ -41,11 +43,11 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 type Parsed<Value> =
   { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
-/** Parses JSON. An empty string yields null. */
+/** Parses JSON, keeping the digits of numbers. An empty string yields null. */
 export function valueOf(text: string): Parsed<unknown> {
   if (text.trim() === '') return { value: null };
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parseExactly(text) };
   } catch (error) {
     return { problem: `is not JSON: ${(error as Error).message}` };
   }
@@ -56,7 +58,7 @@ export function objectOf(text: string): Parsed<JsonObject> {
   const parsed = valueOf(text);
   if (parsed.problem !== undefined) return parsed;
   const value = parsed.value ?? {};
-  return typeof value === 'object' && !Array.isArray(value)
+  return typeof value === 'object' && !Array.isArray(value) && !isRawNumber(value)
     ? { value: value as JsonObject }
     : { problem: 'must be a JSON object: {…}' };
 }

@@ -6,6 +6,8 @@ export function own<Value>(
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
+export { clip } from '@gateway/plugin/clip';
+
 /** Capitalises a sentence from the API and adds a missing full stop. */
 export function capital(text: string): string {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import {
@@ -156,12 +157,12 @@ function checkIngestMessage(
           ? customHeaderProblem(name, header)
           : `must be a string, not ${kindOf(header)}`;
       if (typeof header !== 'string' || problem)
-        problems.push(`custom_headers["${clip(name)}"] ${problem}`);
+        problems.push(`custom_headers["${clip(name, 61)}"] ${problem}`);
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
         if (MESSAGE_TYPES.includes(header.toLowerCase())) messageType = header.toLowerCase();
         else
           problems.push(
-            `custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`,
+            `custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header, 61)}"`,
           );
       } else if (headerOwner(name)) leftOut.push(name);
     }
@@ -205,10 +206,6 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-function clip(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 /** Returns the error as a sentence, without the position that newer V8 versions repeat. */

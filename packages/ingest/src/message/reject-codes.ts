@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 /** Why a message can never be accepted. Each code is stored with a sentence that states the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',
@@ -56,7 +57,7 @@ export function readingFailed(defect: unknown): Rejection {
 
 /** Returns the rejection of an unknown event type, with the fix. */
 export function unknownEventType(eventType: string): Rejection {
-  const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;
+  const shown = clip(eventType, 101);
   const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;
   return { code: 'unknown_event_type', reason };
 }

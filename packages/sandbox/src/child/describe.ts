@@ -45,6 +45,9 @@ export function onLine(line: number | string | undefined): string {
 
 const MAX_CHARS = 300;
 
+// Made before `lockdown()`. Functions do not reach it.
+const graphemes = new Intl.Segmenter();
+
 /**
  * Returns the thrown value as text. May run the function's code, so call it within the deadline.
  * Never throws.
@@ -91,8 +94,17 @@ export function showKind(value: unknown): string {
   return 'an object';
 }
 
+/** Returns at most `max` UTF-16 units of a text, without half a grapheme or HTML reference at its end. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const near = text.slice(0, max + 100);
+  const { index = max } = graphemes.segment(near).containing(max) ?? {};
+  const end = /&#?[0-9a-z]{0,30}$/i.exec(near.slice(0, index));
+  return near.slice(0, end && /^[0-9a-z]{0,30};/i.test(near.slice(index)) ? end.index : index);
+}
+
 function shorten(text: string): string {
-  const short = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
+  const short = text.length > MAX_CHARS ? `${cut(text, MAX_CHARS)}…` : text;
   // Replace control characters, which could corrupt terminals and logs.
   // eslint-disable-next-line no-control-regex
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');

@@ -1,3 +1,4 @@
+import { cut } from './describe.js';
 import { Buffer } from 'node:buffer';
 import { randomFillSync } from 'node:crypto';
 import type {} from 'ses';
@@ -113,7 +114,7 @@ export function makeGuestConsole() {
   const write = (...values: unknown[]): void => {
     // Further lines are counted but not formatted.
     if (lines.length >= MAX_LOG_LINES) dropped += 1;
-    else lines.push(values.map(show).join(' ').slice(0, MAX_LOG_LINE_CHARS));
+    else lines.push(cut(values.map(show).join(' '), MAX_LOG_LINE_CHARS));
   };
   const method = () => ({ write: (...values: unknown[]) => write(...values) }).write;
   return {
@@ -135,7 +136,7 @@ export function makeGuestConsole() {
 }
 
 function show(value: unknown): string {
-  if (typeof value === 'string') return value.slice(0, MAX_LOG_LINE_CHARS);
+  if (typeof value === 'string') return cut(value, MAX_LOG_LINE_CHARS);
   if (typeof value !== 'object' || value === null) return String(value);
   try {
     if (value instanceof Error) return `${value.name}: ${value.message}`;

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import {
   Type,
   type TInteger,
@@ -261,7 +262,7 @@ export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length === 0) return;
   // The last problem, beyond the maximum, can be the validator's count of the others.
   const clipped = problems.slice(0, PROBLEMS_MAX + 1).map(({ field, sentence }) => ({
-    field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field,
+    field: clip(field, FIELD_MAX + 1),
     sentence,
   }));
   throw new GatewayError('invalid_request', { problems: clipped });

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';
@@ -143,7 +144,7 @@ export const eventTypeRoutes: readonly Route[] = [
       const given = [...types].map(
         ([name, { summary, description, deprecated, schema, example }]) => ({
           ...{ name, deprecated, schema, example },
-          description: (description || summary).slice(0, 2000),
+          description: clip(description || summary, 2000),
         }),
       );
       const results = found(

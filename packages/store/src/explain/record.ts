@@ -1,4 +1,4 @@
-import { maskUrls } from '@gateway/core/logging';
+import { clip, maskUrls } from '@gateway/core/logging';
 import { ruleSentences, sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
 import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';
@@ -104,7 +104,7 @@ function clipper(): (value: unknown) => unknown {
   return (value) => {
     if (!clipped.has(value)) {
       const text = JSON.stringify(value) ?? '';
-      clipped.set(value, text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : value);
+      clipped.set(value, text.length > VALUE_CHARS ? clip(text, VALUE_CHARS + 1) : value);
     }
     return clipped.get(value);
   };

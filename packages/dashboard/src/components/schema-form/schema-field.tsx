@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { parseExactly } from '../../format/exact-json.js';
 import { Checkbox, Select, TextArea, TextField } from '../field.js';
 import { Button } from '../layout.js';
 import { Description } from './description.js';
@@ -213,7 +214,7 @@ function Json({
   const change = (typed: string) => {
     setText(typed);
     try {
-      onChange(typed.trim() === '' ? undefined : (JSON.parse(typed) as unknown));
+      onChange(typed.trim() === '' ? undefined : parseExactly(typed));
     } catch {
       onChange(typed);
     }

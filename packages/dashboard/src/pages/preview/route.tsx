@@ -1,6 +1,6 @@
 import type { EventExplanation, FunctionTestResult } from '@gateway/client';
 import { Badge } from '../../components/data.js';
-import { capital, own } from '../../format/text.js';
+import { capital, clip, own } from '../../format/text.js';
 import { projectHref } from '../../router/location.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
@@ -65,7 +65,7 @@ const SHOWN_CHARACTERS = 120;
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  return clip(text, SHOWN_CHARACTERS + 1);
 }
 
 /** Explains why a subscription does not match an event. */

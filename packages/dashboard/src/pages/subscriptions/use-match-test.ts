@@ -1,6 +1,7 @@
 import type { FilterMatch, FilterTest } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useDebounced, useResource, type Resource } from '../../api/read.js';
+import { parseExactly } from '../../format/exact-json.js';
 import { objectOf } from '../../format/json.js';
 import { headersOf, type FilterSample } from './sample.js';
 import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
@@ -16,7 +17,7 @@ export function useMatchTest(
 ): Resource<FilterMatch> {
   const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
   return useResource(test && `match ${test}`, (signal) =>
-    api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }),
+    api().subscriptions.testFilter(parseExactly(test) as FilterTest, { signal }),
   );
 }
 

@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { plainOf } from '@gateway/core/json';
 import { isEmail } from '@gateway/store/people';
 import { failed } from './failure.js';
@@ -46,5 +47,5 @@ export function personOf(claims: Claims): OidcPerson {
  * terminal would interpret. Returns an empty string if it is not a string.
  */
 function text(claim: unknown, max = NAME_MAX): string {
-  return typeof claim === 'string' ? plainOf(claim).slice(0, max).toWellFormed() : '';
+  return typeof claim === 'string' ? clip(plainOf(claim), max, '').toWellFormed() : '';
 }

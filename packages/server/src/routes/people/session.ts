@@ -1,3 +1,4 @@
+import { clip } from '@gateway/core/logging';
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { plainOf } from '@gateway/core/json';
@@ -82,7 +83,7 @@ export async function startSession(
       reason: `${user.email} is not a member of any organisation`,
     });
   const expiresAt = new Date(Date.now() + SESSION_MS);
-  const name = plainOf(headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
+  const name = clip(plainOf(headers['user-agent'] ?? 'unknown browser'), NAME_MAX, '');
   const key = await database.knex.transaction(async (trx) => {
     if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash)))
       throw new GatewayError('login_failed');
