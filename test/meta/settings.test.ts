@@ -49,7 +49,9 @@ const TESTED: Record<string, readonly string[]> = {
     'smtp.password',
     'smtp.from',
     'smtp.reply_to',
+    'smtp.starttls',
     'smtp.ca_file',
+    'smtp.insecure_skip_verify',
   ],
   'test/agent/notifications/notifier.test.ts': [
     'notifications.endpoint_failures',

@@ -166,6 +166,7 @@ passwords('mails are sent with the password of the file', async () => {
       username: 'mailer',
       password_file: file,
       ssl: false,
+      insecure_skip_verify: false,
       to: [],
     },
   });

@@ -35,6 +35,10 @@ let made: Certificates | undefined;
  * Starts a server with STARTTLS by default.
  * @param options.login the required user and password; without them anonymous emails are accepted
  * @param options.refuses addresses refused as sender or recipient
+ * @param options.recipient returns the code with which a recipient is refused, by the number of those
+ *   accepted before it for the email and for the connection
+ * @param options.starttls the code with which STARTTLS is refused
+ * @param options.pair PEM files of a certificate and its key
  */
 export async function smtp(
   options: {
@@ -42,10 +46,15 @@ export async function smtp(
     port?: number;
     login?: { user: string; password: string };
     refuses?: readonly string[];
+    recipient?: (address: string, ofEmail: number, ofConnection: number) => number | undefined;
+    starttls?: number;
+    pair?: { key: string; certificate: string };
   } = {},
 ): Promise<Smtp> {
   const { tls = 'starttls', port = 0, login, refuses = [] } = options;
-  const { ca, key, certificate } = (made ??= certificates(tempFolder('smtp')));
+  const { ca } = (made ??= certificates(tempFolder('smtp')));
+  const { key, certificate } = options.pair ?? made;
+  const accepted = new Map<string, number>();
   const mails: ReceivedMail[] = [];
   const refuse = (address: string) =>
     refuses.includes(address)
@@ -67,7 +76,14 @@ export async function smtp(
         ? done(null, { user: username })
         : done(Object.assign(new Error('Invalid username or password'), { responseCode: 535 })),
     onMailFrom: ({ address }, _session, done) => done(refuse(address)),
-    onRcptTo: ({ address }, _session, done) => done(refuse(address)),
+    onRcptTo: ({ address }, { id, envelope }, done) => {
+      const before = accepted.get(id) ?? 0;
+      const responseCode = options.recipient?.(address, envelope.rcptTo.length, before);
+      if (responseCode !== undefined)
+        return done(Object.assign(new Error(`not ${address} now`), { responseCode }));
+      accepted.set(id, before + 1);
+      done(refuse(address));
+    },
     onData: (stream, session, done) => {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -85,6 +101,21 @@ export async function smtp(
     },
   };
   const server = new SMTPServer(handlers);
+  if (options.starttls !== undefined)
+    handlers.onConnect = (_session, done) => {
+      for (const connection of server.connections)
+        Object.assign(connection, {
+          handler_STARTTLS(
+            this: { send: (code: number, text: string) => void },
+            _: unknown,
+            end: () => void,
+          ) {
+            this.send(options.starttls!, 'TLS not available due to local problem');
+            end();
+          },
+        });
+      done();
+    };
   // A client that does not trust the certificate aborts the connection, as some tests intend.
   server.on('error', () => undefined);
   server.listen(port, '127.0.0.1');

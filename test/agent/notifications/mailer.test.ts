@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
@@ -57,7 +58,12 @@ mail('an email is sent over STARTTLS, with a login, from the address of the sett
     });
     assert.is(mailer.server, `127.0.0.1:${server.port}`);
     await mailer.verify();
-    assert.equal(await mailer.send({ ...MAIL, id: 'n-1' }), { refused: [] });
+    assert.equal(await mailer.send({ ...MAIL, id: 'n-1' }), {
+      accepted: 1,
+      refused: [],
+      deferred: [],
+      error: undefined,
+    });
     const [sent] = server.mails;
     assert.equal(
       [sent?.from, sent?.to, sent?.secure, sent?.user, sent?.text],
@@ -223,7 +229,82 @@ mail('a login that is refused is told without the password', () =>
   }),
 );
 
-mail('a sender and recipients that are refused are told apart; one of several is no failure', () =>
+mail(
+  'a relay with a self-made certificate is used with its certificate, without verification or without TLS',
+  async () => {
+    const folder = tempFolder('relay');
+    const [key, certificate] = ['key.pem', 'cert.pem'].map((name) => path.join(folder, name));
+    const pairFor = (subject: string, ...more: readonly string[]) =>
+      execFileSync(
+        'openssl',
+        ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '30', '-subj', subject].concat(
+          ['-keyout', key!, '-out', certificate!],
+          more,
+        ),
+        { stdio: 'ignore' },
+      );
+    const pair = { key: key!, certificate: certificate! };
+    pairFor('/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1');
+    await on({ pair }, async (server) => {
+      const url = `127.0.0.1:${server.port}`;
+      const { message, fix } = await refusal(() => mailerOf({ url }).verify(), 'smtp_tls');
+      assert.match(message, /self-signed|unknown authority/);
+      assert.match(fix, /smtp\.ca_file .*smtp\.insecure_skip_verify/);
+      await mailerOf({ url, ca_file: certificate }).send(MAIL);
+      await mailerOf({ url, starttls: 'off' }).send(MAIL);
+      assert.equal(
+        server.mails.map(({ secure }) => secure),
+        [true, false],
+      );
+    });
+    pairFor('/CN=relay.localdomain');
+    for (const tls of ['starttls', 'implicit'] as const)
+      await on({ pair, tls }, async (server) => {
+        const settings = { url: `127.0.0.1:${server.port}`, ssl: tls === 'implicit' };
+        await refusal(() => mailerOf({ ...settings, ca_file: certificate }).verify(), 'smtp_tls');
+        await mailerOf({ ...settings, insecure_skip_verify: true }).send(MAIL);
+        assert.is(server.mails[0]?.secure, true);
+      });
+  },
+);
+
+mail('a relay that refuses STARTTLS is used with smtp.starttls alone', () =>
+  on({ starttls: 454 }, async (server) => {
+    const url = `127.0.0.1:${server.port}`;
+    const { message, fix } = await refusal(() => mailerOf({ url }).send(MAIL), 'smtp_tls');
+    assert.match(message, /: 454 .*TLS not available due to local problem$/);
+    assert.match(fix, /smtp\.starttls \(GATEWAY_SMTP_STARTTLS\).*opportunistic/);
+    assert.not.match(fix, /ca_file|password/);
+    await refusal(() => mailerOf({ url, starttls: 'required' }).send(MAIL), 'smtp_tls');
+    for (const starttls of ['opportunistic', 'off']) await mailerOf({ url, starttls }).send(MAIL);
+    assert.equal(
+      server.mails.map(({ secure }) => secure),
+      [false, false],
+    );
+  }),
+);
+
+mail('smtp.starttls demands TLS or uses it', async () => {
+  await on({ tls: 'none' }, async (server) => {
+    const url = `127.0.0.1:${server.port}`;
+    await refusal(() => mailerOf({ url, starttls: 'required' }).send(MAIL), 'smtp_tls');
+    await mailerOf({ url, starttls: 'opportunistic' }).send(MAIL);
+    // The setting wins over the provider, which has no TLS.
+    const provided = { provider: 'maildev', port: server.port, starttls: 'required' };
+    await refusal(() => mailerOf(provided).send(MAIL), 'smtp_tls');
+  });
+  await on({}, async (server) => {
+    const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
+    for (const starttls of ['required', 'opportunistic'])
+      await mailerOf({ ...settings, starttls }).send(MAIL);
+    assert.equal(
+      server.mails.map(({ secure }) => secure),
+      [true, true],
+    );
+  });
+});
+
+mail('a sender and recipients that are refused are told apart', () =>
   on({ refuses: ['gateway@example.com', 'gone@example.com'] }, async (server) => {
     const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
     const sender = await refusal(() => mailerOf(settings).send(MAIL), 'smtp_refused');
@@ -233,15 +314,26 @@ mail('a sender and recipients that are refused are told apart; one of several is
     );
     assert.match(sender.fix, '--smtp-from');
     const from = mailerOf({ ...settings, from: 'other@example.com' });
-    const nobody = await refusal(
-      () => from.send({ ...MAIL, to: ['gone@example.com'] }),
-      'smtp_refused',
-    );
-    assert.match(nobody.message, 'refused every recipient: 550');
-    assert.equal(await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] }), {
-      refused: ['gone@example.com'],
-    });
+    assert.not.match(sender.fix, /login|password/);
+    const nobody = await from.send({ ...MAIL, to: ['gone@EXAMPLE.com'] });
+    assert.equal([nobody.accepted, nobody.refused], [0, ['gone@EXAMPLE.com']]);
+    assert.match(nobody.error!.message, 'refused the recipient gone@example.com: 550');
+    assert.match(nobody.error!.fix, /^correct the addresses of the users and smtp\.to/);
+    const one = await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] });
+    assert.equal([one.accepted, one.refused, one.deferred], [1, ['gone@example.com'], []]);
     assert.equal(server.mails[0]?.to, ['here@example.com']);
+  }),
+);
+
+mail('a temporary refusal asks to wait', () =>
+  on({ recipient: (_, ofEmail) => (ofEmail < 1 ? undefined : 452) }, async (server) => {
+    const mailer = mailerOf({ url: `127.0.0.1:${server.port}`, ca_file: server.ca });
+    const { accepted, deferred, error } = await mailer.send({ ...MAIL, to: ['a@b.c', 'd@b.c'] });
+    assert.equal([accepted, deferred], [1, ['d@b.c']]);
+    assert.match(
+      error!.fix,
+      /^wait, because the answer is temporary; if it lasts, correct the addr/,
+    );
   }),
 );
 

@@ -139,6 +139,12 @@ crossChecking('those of one process alone are listed, and keep no command from r
   assert.equal(told({ smtp: { url: 'a' } }), [
     `smtp.url is set without smtp.from (--smtp-from, GATEWAY_SMTP_FROM), so no notifications are sent${from}`,
   ]);
+  assert.equal(
+    told({
+      smtp: { url: 'a', from: 'a@b.c', insecure_skip_verify: true, ca_file: 'a' },
+    }),
+    [`smtp.insecure_skip_verify is set, so smtp.ca_file has no effect; remove one of them${from}`],
+  );
   assert.equal(told({ billing: { enabled: true, api_key: 'x' } }), [
     `billing.enabled is true without billing.url (--billing-url, GATEWAY_BILLING_URL)${from}`,
   ]);

@@ -80,7 +80,7 @@ notifications(
     const first = await claim();
     assert.is(first?.attempts, 1);
     assert.is(await claim(), undefined);
-    await postponeNotifications(db.pool, [first!.id], 'away', 0);
+    await postponeNotifications(db.pool, [first!.id], { reason: 'away', waitMs: 0 });
     assert.is((await claim())?.attempts, 2);
     // The agent is killed while it holds the notification.
     await db.rows(
@@ -88,7 +88,7 @@ notifications(
     );
     assert.is((await claim())?.attempts, 3);
     await markSent(db.pool, [first!.id]);
-    await postponeNotifications(db.pool, [first!.id], 'late', 0);
+    await postponeNotifications(db.pool, [first!.id], { reason: 'late', waitMs: 0 });
     assert.is(await claim(), undefined);
     const [row] = await db.rows('select status, last_error from notifications');
     assert.equal(row, { status: 'sent', last_error: null });
@@ -186,7 +186,7 @@ notifications(
     const { id } = await makeEndpoint(db, project.id);
     assert.is(await deactivateEndpoint(db.pool, project.id, id, 'gone', { error: '\0' }), true);
     const [first] = await claimNotifications(db.pool, 0);
-    await postponeNotifications(db.pool, [first!.id], 'a\0b', 0);
+    await postponeNotifications(db.pool, [first!.id], { reason: 'a\0b', waitMs: 0 });
     assert.is((await claim())?.facts.error, '\ufffd');
   },
 );

@@ -1,5 +1,6 @@
 import { clip } from '@gateway/core/logging';
 import { rootCertificates } from 'node:tls';
+import { domainToASCII } from 'node:url';
 import type { Config } from '@gateway/core/config';
 import { GatewayError, nearest, networkReason, tlsReason } from '@gateway/core/errors';
 import { readCertificates } from '@gateway/core/http';
@@ -75,8 +76,13 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
     async verify() {
       await (await transport()).verify().catch(explain);
     },
-    /** Resolves with the addresses that the server rejected. Rejects if it rejected all of them. */
+    /**
+     * Resolves with the addresses that the server refused, permanently or temporarily, the error of
+     * the first, and how many it accepted. Rejects if the server refused something else.
+     */
     async send({ to, bcc = [], subject, text, id }: Mail) {
+      const recipients = [...(to ?? []), ...bcc];
+      if (recipients.length === 0) return { accepted: 0, refused: [], deferred: [] };
       const mail = {
         from,
         ...(smtp.reply_to !== undefined && { replyTo: smtp.reply_to }),
@@ -92,9 +98,37 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
         // Suppresses out-of-office replies: https://www.rfc-editor.org/rfc/rfc3834#section-5
         headers: { 'Auto-Submitted': 'auto-generated' },
       };
-      return { refused: (await (await transport()).sendMail(mail).catch(explain)).rejected };
+      const { rejectedErrors = [] } = await (
+        await transport()
+      )
+        .sendMail(mail)
+        .catch((error: NodemailerError) =>
+          error.command === 'RCPT TO' && error.rejectedErrors ? error : explain(error),
+        );
+      const refusedWith = (isTemporary: boolean) => {
+        const errors = rejectedErrors.filter(
+          (it) => (it.responseCode ?? 500) < 500 === isTemporary,
+        );
+        const known = new Set(errors.map((it) => mailbox(it.recipient ?? '')));
+        const addresses = recipients.filter((it) => known.has(mailbox(it)));
+        return { addresses, errors };
+      };
+      const [refused, deferred] = [refusedWith(false), refusedWith(true)];
+      const [first] = [...refused.errors, ...deferred.errors];
+      return {
+        accepted: recipients.length - refused.addresses.length - deferred.addresses.length,
+        refused: refused.addresses,
+        deferred: deferred.addresses,
+        error: first && explainMailError(first, { host, port }, { username, from }),
+      };
     },
   };
+}
+
+/** Returns an address with its domain as in the SMTP dialogue. */
+function mailbox(address: string): string {
+  const at = address.lastIndexOf('@') + 1;
+  return address.slice(0, at) + domainToASCII(address.slice(at));
 }
 
 /**
@@ -106,40 +140,38 @@ function explainMailError(
   place: { host: string; port: number },
   { username, from }: { username: string | undefined; from: string },
 ): GatewayError {
-  const { code, command, responseCode, response, message, timeoutType } = error;
+  const { code, command, responseCode, response, message, timeoutType, recipient } = error;
   const cause = { cause: error };
   const oneLine = (text: string) => clip(text.replace(/\s+/g, ' ').replace(/\.$/, ''), 300);
   const answer = oneLine(response ?? message);
   const original = error.originalCode ?? code ?? '';
+  if (responseCode !== undefined && /STARTTLS/i.test(answer))
+    return new GatewayError('smtp_tls', { ...place, reason: answer, answer }, cause);
   if (code === 'EAUTH' || code === 'ENOAUTH' || responseCode === 530)
     return new GatewayError('smtp_login', { ...place, username, answer }, cause);
-  const sender = {
-    what: `the sender ${from}`,
-    setting: 'smtp.from (--smtp-from, GATEWAY_SMTP_FROM)',
-  };
-  const recipients = {
-    what: 'every recipient',
-    setting: 'the addresses of the users, and smtp.to (GATEWAY_SMTP_TO)',
-  };
-  const isEnvelope = code === 'EENVELOPE';
-  if (isEnvelope && command !== 'DATA')
-    return new GatewayError(
-      'smtp_refused',
-      { ...place, ...(command === 'MAIL FROM' ? sender : recipients), answer },
-      cause,
+  const refused = (what: string, fix: string) =>
+    new GatewayError('smtp_refused', { ...place, what, answer, fix }, cause);
+  if (code === 'EENVELOPE' && command === 'MAIL FROM')
+    return refused(
+      `the sender ${from}`,
+      'correct smtp.from (--smtp-from, GATEWAY_SMTP_FROM), or allow this sender on that server',
+    );
+  if (code === 'EENVELOPE' && command !== 'DATA')
+    return refused(
+      recipient === undefined ? 'the recipients' : `the recipient ${recipient}`,
+      'correct the addresses of the users and smtp.to (GATEWAY_SMTP_TO), or allow these recipients on that server',
     );
   if (responseCode !== undefined && code !== 'ETLS')
-    return new GatewayError(
-      'smtp_refused',
-      { ...place, ...sender, what: 'the email', answer },
-      cause,
+    return refused(
+      command === 'CONN' ? 'the connection' : 'the email',
+      'correct what the answer names; the log of that server may say more',
     );
   const tls = tlsReason({ code: original, message });
   if (tls !== undefined || code === 'ETLS' || original.startsWith('CERT_')) {
     const plain = message.replace(/^Error (initiating TLS - |upgrading connection with )/, '');
     return new GatewayError(
       'smtp_tls',
-      { ...place, reason: oneLine(response ?? tls ?? plain) },
+      { ...place, reason: oneLine(response ?? tls ?? plain), answer: response },
       cause,
     );
   }
@@ -169,7 +201,12 @@ function mailServer(smtp: Config['smtp']) {
   const knownPort =
     known.port === undefined || (smtp.ssl && !known.secure) ? undefined : Number(known.port);
   const port = smtp.port ?? url.port ?? knownPort ?? (secure ? SMTPS_PORT : SUBMISSION_PORT);
-  const { requireTLS, ignoreTLS, authMethod } = known;
+  const { authMethod } = known;
+  const {
+    requireTLS = smtp.starttls === 'required',
+    ignoreTLS = smtp.starttls === 'off',
+    opportunisticTLS = smtp.starttls === 'opportunistic',
+  } = smtp.starttls === undefined ? known : {};
   const authority = {
     path: smtp.ca_file ?? '',
     setting: 'smtp.ca_file',
@@ -179,15 +216,19 @@ function mailServer(smtp: Config['smtp']) {
     host,
     port,
     secure,
-    ...(requireTLS && { requireTLS }),
-    ...(ignoreTLS && { ignoreTLS }),
+    requireTLS,
+    ignoreTLS,
+    opportunisticTLS,
     ...(authMethod && { authMethod }),
     ...(smtp.username !== undefined && {
       auth: { user: smtp.username, pass: smtp.password ?? '' },
     }),
-    ...(smtp.ca_file !== undefined && {
-      tls: { ca: [...rootCertificates, ...readCertificates(authority)] },
-    }),
+    tls: {
+      rejectUnauthorized: !smtp.insecure_skip_verify,
+      ...(smtp.ca_file !== undefined && {
+        ca: [...rootCertificates, ...readCertificates(authority)],
+      }),
+    },
   };
 }
 

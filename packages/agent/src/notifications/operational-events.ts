@@ -25,7 +25,7 @@ export function operationalEvent(notification: ChannelNotification): {
 } {
   const { id, projectId, project, subject, name, url, createdAt, isRecovery } = notification;
   const kind = notification.kind as ProjectKind;
-  const { error, resumes_at: resumesAt, ...facts } = notification.facts;
+  const { error, resumes_at: resumesAt, mail: _, ...facts } = notification.facts;
   const [raised, ended] = TYPES[kind];
   const eventType =
     resumesAt !== undefined ? 'gateway.source.paused' : (isRecovery && ended) || raised;

@@ -9,7 +9,7 @@ import {
   type ClaimedNotification,
 } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Mail, Mailer } from './mailer.js';
+import type { Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
 
 interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log' | 'health'> {
@@ -18,6 +18,8 @@ interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log'
 
 /** The backoff for a single notification, and for this agent while the SMTP server is down. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
+/** The number of recipients of an email. Services refuse emails with more than 50 whole. */
+const RECIPIENTS_MAX = 25;
 
 /** Sends notifications at least once. Copies of an email have the same Message-ID. */
 export class Outbox {
@@ -77,7 +79,8 @@ export class Outbox {
     const subject = '[gateway] Reset your password';
     const text = `Someone requested a password reset for this account.\n\nTo choose a new password, open this link within one hour. It works once:\n\n  ${link}\n\nIf you did not request this, ignore this email. Your password stays the same.\n`;
     try {
-      await mailer.send({ to: [email], subject, text });
+      const { error } = await mailer.send({ to: [email], subject, text });
+      if (error) throw error;
     } catch (error) {
       if (!isGatewayError(error, 'smtp_refused')) {
         this.#reportAway(error as Error);
@@ -112,31 +115,33 @@ export class Outbox {
     // The fewest attempts determine the backoff, so that a new notification does not wait as long
     // as old ones.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
-    const postpone = (reason: string) =>
-      postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
+    const waitMs = backoffMs(attempts, BACKOFF);
     if (!recipients) {
       if (attempts === 1)
         log.warn(
           fields,
           'A notification has no recipient: the organisation has no admin. It waits for one.',
         );
-      await postpone('There is no admin to send it to.');
+      const reason = 'There is no admin to send it to.';
+      await postponeNotifications(database.pool, ids, { reason, waitMs });
       return true;
     }
+    const { header, addresses } = recipients;
+    const { left = addresses, reached = false } = notifications.at(-1)!.facts.mail ?? {};
+    const current = new Set(addresses);
+    const kept = left.filter((it) => current.has(it));
+    const waiting = kept.length > 0 || reached ? kept : addresses;
+    const [some, rest] = [waiting.slice(0, RECIPIENTS_MAX), waiting.slice(RECIPIENTS_MAX)];
+    // An email with the same first notification but a different number of them is not a copy.
+    const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
+    let sent;
     try {
-      // An email with the same first notification but a different number of them is not a copy.
-      const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
-      const { refused } = await mailer.send({
-        ...recipients,
+      sent = await mailer.send({
+        [header]: some,
         ...notificationText(notifications, config),
         id: mailId,
       });
-      log.info(fields, 'A notification was sent by email.');
-      if (refused.length > 0)
-        log.warn(
-          { ...fields, addresses: refused },
-          'The SMTP server refused some of the addresses of a notification.',
-        );
+      if (sent.error && sent.accepted === 0 && !reached) throw sent.error;
     } catch (error) {
       const { message } = error as Error;
       // A rejected email does not stop the others.
@@ -147,9 +152,30 @@ export class Outbox {
           { ...fields, fix: error.fix },
           `A notification could not be sent, because ${message}.`,
         );
-      await postpone(message);
+      await postponeNotifications(database.pool, ids, {
+        reason: message,
+        waitMs,
+        // The next recipients are first, so that these do not stop them.
+        ...(alone && rest.length > 0 && { mail: { left: [...rest, ...some], reached } }),
+      });
       return alone;
     }
+    const { accepted, refused, deferred, error } = sent;
+    if (error && accepted + refused.length > 0)
+      log.warn(
+        { ...fields, addresses: refused, tried_again: deferred, fix: error.fix },
+        `Some addresses of a notification were not accepted, because ${error.message}.`,
+      );
+    const next = [...rest, ...deferred];
+    if (next.length > 0) {
+      await postponeNotifications(database.pool, ids, {
+        reason: error?.message ?? 'It is sent to other recipients first.',
+        waitMs: accepted > 0 ? 0 : waitMs,
+        mail: { left: next, reached: true },
+      });
+      return true;
+    }
+    log.info(fields, 'A notification was sent by email.');
     await markSent(database.pool, ids);
     return true;
   }
@@ -162,8 +188,8 @@ export class Outbox {
 function recipientsOf(
   { projectId, admins }: ClaimedNotification,
   { smtp }: Config,
-): Pick<Mail, 'to' | 'bcc'> | undefined {
-  if (projectId === null && smtp.to.length > 0) return { to: smtp.to };
+): { readonly header: 'to' | 'bcc'; readonly addresses: readonly string[] } | undefined {
+  if (projectId === null && smtp.to.length > 0) return { header: 'to', addresses: smtp.to };
   if (admins.length === 0) return undefined;
-  return projectId === null ? { bcc: admins } : { to: admins };
+  return { header: projectId === null ? 'bcc' : 'to', addresses: admins };
 }

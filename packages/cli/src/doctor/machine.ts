@@ -117,13 +117,12 @@ export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<Doct
       `${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test email`,
     );
   }
-  const { refused } = await mailer.send({
+  const { error } = await mailer.send({
     to: [smtpTo],
     subject: 'Test email from the gateway',
     text: 'This email was sent by `gateway utils doctor --smtp-to`. Notifications from the gateway arrive the same way.\n',
   });
-  if (refused.length > 0)
-    return failed(`${mailer.server} refused ${refused.join(', ')}`, 'check the address');
+  if (error) throw error;
   return ok(`${mailer.server} accepted a test email to ${smtpTo}`);
 }
 

@@ -141,6 +141,11 @@ function* processConflicts(config: Config): Generator<Conflict> {
     effect,
   );
   if (smtp.provider === undefined) yield* unmetNeeds(config, [['smtp.from', 'smtp.url']], effect);
+  if (smtp.insecure_skip_verify && smtp.ca_file !== undefined) {
+    const sentence =
+      'smtp.insecure_skip_verify is set, so smtp.ca_file has no effect; remove one of them';
+    yield ['smtp.insecure_skip_verify', sentence];
+  }
 }
 
 function* signInConflicts(config: Config): Generator<Conflict> {

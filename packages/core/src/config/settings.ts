@@ -416,7 +416,10 @@ export const settings = {
     summary: 'Shell command that prints the password of the SMTP server, run for each email; instead of smtp.password.' },
   'smtp.from': { type: 'string', format: 'email', flag: 'smtp-from', on: ['agent', 'utils:doctor'], summary: 'Sender of notification emails.' },
   'smtp.reply_to': { type: 'string', format: 'email', flag: 'smtp-reply-to', on: ['agent', 'utils:doctor'], summary: 'Reply-to address of notification emails.' },
-  'smtp.ca_file': { type: 'string', summary: 'PEM file with the certificate authority of the SMTP server.' },
+  'smtp.starttls': { type: 'string', options: ['required', 'opportunistic', 'off'],
+    summary: 'STARTTLS with the SMTP server: required; opportunistic, which goes on unencrypted and without a login if the server refuses it; or off. Default: if the server offers it, and then required.' },
+  'smtp.ca_file': { type: 'string', summary: 'PEM file with the certificate of the SMTP server, or with its certificate authority.' },
+  'smtp.insecure_skip_verify': { type: 'boolean', default: false, summary: 'Do not verify the certificate of the SMTP server.' },
   'smtp.to': { type: 'list', default: [], format: 'email',
     summary: 'Addresses that receive notifications about the whole instance, such as an expiring licence. Default: the admins of every organisation.' },
 

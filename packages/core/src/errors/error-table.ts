@@ -42,6 +42,10 @@ const NEW_KEY =
 const SET_KEY = 'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that';
 const SET_LICENCE = 'set license_key / GATEWAY_LICENSE_KEY to';
 
+/** Precedes the fix for an answer of an SMTP server, which may be temporary. */
+const unlessTemporary = (answer: string) =>
+  answer.startsWith('4') ? 'wait, because the answer is temporary; if it lasts, ' : '';
+
 const wrongOnes =
   (things: 'settings' | 'flags') =>
   ({ problems }: { problems: readonly SettingProblem[] }) =>
@@ -172,13 +176,15 @@ export const errors = {
   smtp_unreachable: row(503, 'the SMTP server at {host}:{port} cannot be reached: {reason}',
     `check that it runs, and correct ${SMTP_URL}, smtp.port (--smtp-port, GATEWAY_SMTP_PORT) and smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL)`),
   smtp_tls: row(503, 'TLS with the SMTP server at {host}:{port} failed: {reason}',
-    `name its certificate authority with smtp.ca_file (GATEWAY_SMTP_CA_FILE), set ${SMTP_URL} to the host that its certificate is for, and set smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL) only for a port that speaks TLS from the first byte, usually 465`),
+    ({ answer }: { answer?: string | undefined }) => answer === undefined
+      ? `name its certificate or certificate authority with smtp.ca_file (GATEWAY_SMTP_CA_FILE), set ${SMTP_URL} to the host that its certificate is for, and set smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL) only for a port that speaks TLS from the first byte, usually 465; for a relay on this machine, smtp.insecure_skip_verify (GATEWAY_SMTP_INSECURE_SKIP_VERIFY) accepts any certificate`
+      : 'set smtp.starttls (GATEWAY_SMTP_STARTTLS): required, if the server demands TLS; opportunistic, if it refuses TLS and takes emails without a login; off, to send emails and the login unencrypted, which is safe on this machine only'),
   smtp_login: row(503,
     ({ host, port, username, answer }: { host: string; port: number; username: string | undefined; answer: string }) =>
       `the SMTP server at ${host}:${port} refused ${username === undefined ? 'the connection without a login' : `the login of ${username}`}: ${answer}`,
-    'check smtp.username (--smtp-username, GATEWAY_SMTP_USERNAME) and smtp.password (--smtp-password, GATEWAY_SMTP_PASSWORD), and restart; smtp.password_file takes effect without a restart'),
+    ({ answer }: { answer: string }) => `${unlessTemporary(answer)}check smtp.username (--smtp-username, GATEWAY_SMTP_USERNAME) and smtp.password (--smtp-password, GATEWAY_SMTP_PASSWORD), and restart; smtp.password_file takes effect without a restart`),
   smtp_refused: row(503, 'the SMTP server at {host}:{port} refused {what}: {answer}',
-    'correct {setting}, or allow this login to send mail on that server'),
+    ({ answer, fix }: { answer: string; fix: string }) => unlessTemporary(answer) + fix),
   port_in_use: row(500, 'port {port} on {bind} is already in use',
     'stop the process that listens there, or choose another port with {flag} or {setting}'),
   port_refused: row(500, 'cannot listen on {bind}:{port}: {reason}',

@@ -57,6 +57,15 @@ export interface NotificationFacts {
   readonly licensee?: string;
   /** When the licence expires, in ISO 8601. */
   readonly expires_at?: string;
+  /** Set by the outbox once an email has reached some of its recipients. */
+  readonly mail?: MailProgress;
+}
+
+export interface MailProgress {
+  /** The addresses to send to. Only the newest of the notifications that share the email has it. */
+  readonly left?: readonly string[];
+  /** Whether the email has reached a recipient. */
+  readonly reached: boolean;
 }
 
 export interface NewNotification {
@@ -211,6 +220,8 @@ const LEASE = `interval '5 minutes'`;
  */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
+/** The id, in SQL, that notifications whose email has reached some recipients share. */
+const EMAIL = `n.facts -> 'mail' ->> 'id'`;
 
 /**
  * Claims the oldest due notification, along with all others due of the same kind and organisation,
@@ -228,7 +239,7 @@ export async function claimNotifications(
              where n.sent_at > now() - $1::int * interval '1 second' group by 1, 2 having count(*) >= ${BURST}
            ),
            first as (
-             select n.kind, p.organisation_id from notifications n left join projects p on p.id = n.project_id
+             select n.kind, p.organisation_id, ${EMAIL} as email from notifications n left join projects p on p.id = n.project_id
              where n.status = 'waiting' and n.next_attempt_at <= now() and n.kind::text = any($2::text[])
                and not exists (select from enough g where g.kind = n.kind and g.organisation_id is not distinct from p.organisation_id)
              order by n.next_attempt_at limit 1 for update of n skip locked
@@ -238,6 +249,7 @@ export async function claimNotifications(
              where id in (
                select n.id from first f join notifications n on n.kind = f.kind left join projects p on p.id = n.project_id
                where n.status = 'waiting' and n.next_attempt_at <= now() and p.organisation_id is not distinct from f.organisation_id
+                 and ${EMAIL} is not distinct from f.email
                order by n.next_attempt_at limit ${CLAIM_MAX} for update of n skip locked
              )
              returning *
@@ -284,17 +296,27 @@ export async function markSent(client: Querier, ids: readonly string[]): Promise
   );
 }
 
-/** Records a failed send. The notifications are due again after `waitMs`. */
+/**
+ * Records a failed or partial send. The notifications, oldest first, are due again after `waitMs`;
+ * with `mail`, without others.
+ */
 export async function postponeNotifications(
   client: Querier,
   ids: readonly string[],
-  error: string,
-  waitMs: number,
+  { reason, waitMs, mail }: { reason: string; waitMs: number; mail?: MailProgress },
 ): Promise<void> {
+  const newest = ids.at(-1);
   await client.query(
-    `update notifications set next_attempt_at = now() + $3::float8 * interval '1 millisecond', last_error = $2
+    `update notifications set next_attempt_at = now() + $3::float8 * interval '1 millisecond', last_error = $2,
+       facts = facts || case when id = $4 then $5::jsonb else $5::jsonb #- '{mail,left}' end
      where id = any($1::uuid[]) and status = 'waiting'`,
-    [ids, clean(error), waitMs],
+    [
+      ids,
+      clean(reason),
+      waitMs,
+      newest,
+      JSON.stringify(mail ? { mail: { id: newest, ...mail } } : {}),
+    ],
   );
 }
 
