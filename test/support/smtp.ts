@@ -100,7 +100,6 @@ export async function smtp(
       });
     },
   };
-  const server = new SMTPServer(handlers);
   if (options.starttls !== undefined)
     handlers.onConnect = (_session, done) => {
       for (const connection of server.connections)
@@ -116,6 +115,7 @@ export async function smtp(
         });
       done();
     };
+  const server = new SMTPServer(handlers);
   // A client that does not trust the certificate aborts the connection, as some tests intend.
   server.on('error', () => undefined);
   server.listen(port, '127.0.0.1');

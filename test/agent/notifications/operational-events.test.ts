@@ -79,18 +79,23 @@ events('the guide shows an event of each type as it is made', () => {
   }
 });
 
-events('passwords in URLs and errors are masked, and times have one form', () => {
-  const [sample] = samples.filter(({ type }) => type === 'gateway.source.paused');
-  const { data } = operationalEvent({
-    ...notificationOf(sample!),
-    url: 'https://shop:hunter2@example.com/hooks',
-    facts: {
-      error: 'It failed: https://shop:hunter2@example.com.',
-      resumes_at: '2026-03-31T16:15:09+02:00',
-    },
-  });
-  assert.not.match(data, 'hunter2');
-  assert.match(data, '"resumes_at":"2026-03-31T14:15:09.000Z"');
-});
+events(
+  'passwords in URLs and errors are masked, addresses of admins are left out, and times have one form',
+  () => {
+    const [sample] = samples.filter(({ type }) => type === 'gateway.source.paused');
+    const { data } = operationalEvent({
+      ...notificationOf(sample!),
+      url: 'https://shop:hunter2@example.com/hooks',
+      facts: {
+        error: 'It failed: https://shop:hunter2@example.com.',
+        resumes_at: '2026-03-31T16:15:09+02:00',
+        mail: { left: ['admin@example.com'], reached: true },
+      },
+    });
+    assert.not.match(data, 'hunter2');
+    assert.not.match(data, 'admin@');
+    assert.match(data, '"resumes_at":"2026-03-31T14:15:09.000Z"');
+  },
+);
 
 events.run();
