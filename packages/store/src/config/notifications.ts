@@ -57,7 +57,7 @@ export interface NotificationFacts {
   readonly licensee?: string;
   /** When the licence expires, in ISO 8601. */
   readonly expires_at?: string;
-  /** Set by the outbox once an email has reached some of its recipients. */
+  /** What the outbox keeps of an email with recipients left. It is no part of messages. */
   readonly mail?: MailProgress;
 }
 
@@ -220,7 +220,7 @@ const LEASE = `interval '5 minutes'`;
  */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
-/** The id, in SQL, that notifications whose email has reached some recipients share. */
+/** The id, in SQL, that notifications share whose email has recipients left. */
 const EMAIL = `n.facts -> 'mail' ->> 'id'`;
 
 /**
