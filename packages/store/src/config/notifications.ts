@@ -57,7 +57,7 @@ export interface NotificationFacts {
   readonly licensee?: string;
   /** When the licence expires, in ISO 8601. */
   readonly expires_at?: string;
-  /** What the outbox keeps of an email with recipients left. It is no part of messages. */
+  /** The outbox keeps here whom an email has not reached. It is no part of messages. */
   readonly mail?: MailProgress;
 }
 
