@@ -5,7 +5,7 @@ import { DEFAULT_SHARD } from '@gateway/store/shards';
 export type PlaneHealth = Pick<Health, 'report' | 'of' | 'forget'>;
 
 /** Components that the planes of a process share. */
-const SHARED = ['kv', 'smtp'];
+const SHARED = ['kv', 'smtp', 'resources'];
 
 /** Returns the health of a shard's plane. It names the shard, unless that is the default one. */
 export function planeHealth(health: Health, shard: string): PlaneHealth {

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import type { Open } from '@gateway/core/crypto';
 import { isGatewayError } from '@gateway/core/errors';
 import { clampTime, eventId } from '@gateway/core/events';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import type { Config } from '@gateway/core/config';
 import type { ChannelNotification, ChannelRow, ChannelType } from '@gateway/store/config';
 import { signingKey, standardSignature } from '../attempt/signature.js';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { rootCertificates } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import type { Config } from '@gateway/core/config';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { networkReason, tlsReason } from '@gateway/core/errors';
 import { LookupError, ProxyError, RefusedAddressError } from '@gateway/core/http';
 import type { FailureClass } from '../model/delivery.js';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { whySourceInactive } from '@gateway/core/plugins';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import type { PartitionOffsets } from '@gateway/plugin';
 import type { PartitionLag, SourceState } from '@gateway/store/kv';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { newId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { repeat } from '@gateway/core/process';

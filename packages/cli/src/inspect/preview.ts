@@ -1,9 +1,10 @@
+import { clip } from '@gateway/core/json';
 import { basename } from 'node:path';
 import { preview as runPreview, type Preview } from '@gateway/ingest/once/preview';
 import type { RunOnceOptions } from '@gateway/ingest/once/run-once';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { clip, maskUrls } from '@gateway/core/logging';
+import { maskUrls } from '@gateway/core/logging';
 import { type ExplainedRoute, subscriptionRecord } from '@gateway/store/explain';
 import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';

@@ -1,4 +1,5 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
+
 /**
  * Characters that a terminal interprets: control characters (C0 without tab and line feed, DEL,
  * C1), and those that change the text direction or break lines invisibly

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { isUtf8 } from 'node:buffer';
 import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';

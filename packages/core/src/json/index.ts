@@ -1,3 +1,4 @@
+export { clip } from '@gateway/plugin';
 export { jsonMistake, withoutExcerpt } from './json-mistake.js';
 export { jsonMembers, repeatedMembers } from './json-members.js';
 export {

@@ -1,3 +1,2 @@
-export { clip } from '@gateway/plugin';
 export { createLog, type Log, silentLog } from './log.js';
 export { MASK, maskUrls } from './redaction.js';

@@ -1,4 +1,4 @@
-import { clip } from '../logging/index.js';
+import { clip } from '@gateway/plugin';
 import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';

@@ -11,7 +11,6 @@ import { GatewayError, isGatewayError } from '../errors/errors.js';
 import type { Log } from '../logging/log.js';
 import { createMeter, type Meter, createCollectors, type Collectors } from '../metrics/meter.js';
 import { series } from '../metrics/series.js';
-import { guardTracer } from '../tracing/spans.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/timing.js';
 import { guardedMetrics } from './guarded-metrics.js';
@@ -204,6 +203,8 @@ async function startTracer(
       () => asPlugin(failed, () => tracer.start(settings, context)),
       deadlineMs,
     );
+    // Imported here, so that listings of plugins do not load OpenTelemetry.
+    const { guardTracer } = await import('../tracing/spans.js');
     guardTracer((work) => asPlugin(failed, work), failed);
     const close = async () => {
       activeTracer = undefined;

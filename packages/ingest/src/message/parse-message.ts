@@ -1,7 +1,7 @@
-import { clip } from '@gateway/core/logging';
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import {
+  clip,
   isObject,
   isPlain,
   isTooDeep,

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 /** Why a message can never be accepted. Each code is stored with a sentence that states the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',

@@ -1,4 +1,3 @@
-import { clip } from '@gateway/core/logging';
 import {
   Type,
   type TInteger,
@@ -10,7 +9,7 @@ import {
 } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
-import { CONTROLS, isObject } from '@gateway/core/json';
+import { clip, CONTROLS, isObject } from '@gateway/core/json';
 
 /**
  * Returns the schema of a string that is one of `words`. `options` adds keywords such as

@@ -1,4 +1,4 @@
-import { clip } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
 import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';

@@ -1,4 +1,5 @@
-import { clip, maskUrls } from '@gateway/core/logging';
+import { clip } from '@gateway/core/json';
+import { maskUrls } from '@gateway/core/logging';
 import { ruleSentences, sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
 import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';

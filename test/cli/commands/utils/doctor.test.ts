@@ -261,7 +261,7 @@ doctor('the archive is written, read and listed, and a refusal names the step', 
     });
     const missing = await found({ url: 's3://no-such-bucket' });
     assert.match(missing.sentence, /^writing doctor\.txt: the archive \S+ .*: NoSuchBucket/);
-    assert.match(missing.fix!, /archive\.url, archive\.region/);
+    assert.match(missing.fix!, /create the bucket, or correct archive\.url/);
     const unlisted = await found({ endpoint: denying.url });
     assert.match(unlisted.sentence, /^listing folders: .*: AccessDenied: No\.$/);
     assert.match(unlisted.fix!, /s3:ListBucket/);

@@ -1,5 +1,4 @@
-import { clip } from '@gateway/core/logging';
-import { plainOf } from '@gateway/core/json';
+import { clip, plainOf } from '@gateway/core/json';
 import { isEmail } from '@gateway/store/people';
 import { failed } from './failure.js';
 

@@ -1,7 +1,6 @@
-import { clip } from '@gateway/core/logging';
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { plainOf } from '@gateway/core/json';
+import { clip, plainOf } from '@gateway/core/json';
 import { insertApiKey, ROLES, type Role } from '@gateway/store/config';
 import {
   hasPassword,
