@@ -7,6 +7,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { BASE, OUTSIDE } from '@gateway/docs';
+import { withLock } from '../prepare/lock.mjs';
 import { Problem } from '../prepare/problem.mjs';
 import { LICENCE_END, licencesOf, signatureOf } from '../prepare/site.mjs';
 import { names as settled } from '../release/names.mjs';
@@ -36,16 +37,19 @@ export async function buildSite({ root, version, names = settled }) {
   const signature = signatureOf([...inputs, here, viewer]) + JSON.stringify({ version, names });
   if (fs.existsSync(site) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === signature)
     return site;
-  const work = path.join(root, '.cache', `docs-site.${process.pid}`);
-  const fresh = `${site}.${process.pid}`;
-  try {
-    await generate({ root, version, names, work, out: fresh, viewer });
-    fs.rmSync(site, { recursive: true, force: true });
-    fs.renameSync(fresh, site);
-    fs.writeFileSync(stamp, signature);
-  } finally {
-    for (const folder of [work, fresh]) fs.rmSync(folder, { recursive: true, force: true });
-  }
+  // Names of scripts derive from these paths, so each build has the same.
+  const work = path.join(root, '.cache', 'docs-site');
+  const fresh = `${site}.fresh`;
+  await withLock(`${work}.lock`, async () => {
+    try {
+      await generate({ root, version, names, work, out: fresh, viewer });
+      fs.rmSync(site, { recursive: true, force: true });
+      fs.renameSync(fresh, site);
+      fs.writeFileSync(stamp, signature);
+    } finally {
+      for (const folder of [work, fresh]) fs.rmSync(folder, { recursive: true, force: true });
+    }
+  });
   return site;
 }
 
@@ -93,7 +97,8 @@ async function generate({ root, version, names, work, out, viewer }) {
       logoText: 'gateway',
       description: 'A webhook gateway for Kafka, SQS and HTTP.',
       globalStyles: path.join(here, 'site.css'),
-      markdown: { link: { checkDeadLinks: false } },
+      // Without a limit of time, a slow machine colours the same as a fast one.
+      markdown: { link: { checkDeadLinks: false }, shiki: { tokenizeTimeLimit: 0 } },
       mediumZoom: false,
       themeConfig: {
         nav: [
@@ -113,7 +118,7 @@ async function generate({ root, version, names, work, out, viewer }) {
       },
       builderConfig: {
         output: { legalComments: 'linked', sourceMap: false },
-        performance: { printFileSize: false },
+        performance: { printFileSize: false, buildCache: false },
         tools: {
           rspack: (_, { appendPlugins, environment, rspack }) => {
             if (environment.name !== 'web') return;
