@@ -22,18 +22,19 @@ interface Lock {
  */
 export async function installGateway(): Promise<string> {
   const folder = tempFolder('installed');
-  const tarballs = path.join(folder, 'tarballs');
   const modules = path.join(folder, 'node_modules');
-  await packNpm({ root, out: tarballs });
   fs.writeFileSync(
     path.join(folder, 'package.json'),
     JSON.stringify({ name: 'operations', private: true }),
   );
-  for (const tarball of fs.readdirSync(tarballs)) {
-    const name = tarball.replace(/-\d+\.\d+\.\d+\.tgz$/, '').replace(/^gateway-/, '@gateway/');
+  for (const tarball of await packNpm({ root, out: path.join(folder, 'tarballs') })) {
+    const name = path
+      .basename(tarball)
+      .replace(/-\d+\.\d+\.\d+\.tgz$/, '')
+      .replace(/^gateway-/, '@gateway/');
     const target = path.join(modules, name);
     fs.mkdirSync(target, { recursive: true });
-    await run('tar', ['-xzf', path.join(tarballs, tarball), '-C', target, '--strip-components=1']);
+    await run('tar', ['-xzf', tarball, '-C', target, '--strip-components=1']);
   }
   const { packages } = JSON.parse(
     fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'),

@@ -45,7 +45,10 @@ export async function installReleaseBefore(): Promise<{ bin: string; commit: str
       tree,
     );
     fs.writeFileSync(path.join(made, 'package.json'), '{"name":"operations","private":true}');
-    const tarballs = fs.readdirSync(out).map((name) => path.join(out, name));
+    const tarballs = fs
+      .readdirSync(out)
+      .filter((name) => name.endsWith('.tgz'))
+      .map((name) => path.join(out, name));
     await npm(made, 'install', '--omit=optional', '--ignore-scripts', ...tarballs);
     fs.renameSync(made, installed);
   } finally {
