@@ -197,12 +197,19 @@ document(
         type,
         const: constant,
         additionalProperties: others,
+        uniqueItems,
+        items,
       } = value as Record<string, unknown>;
       assert.is.not(type, 'null', `${place}: type null`);
       assert.is.not(typeof constant, 'boolean', `${place}: a constant that is no string`);
       assert.not.ok(
         Array.isArray(type) && typeof others === 'object' && !named.has(value),
         `${place}: a map that may be null has no name`,
+      );
+      // https://github.com/OpenAPITools/openapi-generator/issues/17004
+      assert.not.ok(
+        uniqueItems && 'enum' in (items as object),
+        `${place}: an enum in a set has no name`,
       );
       for (const [name, inner] of Object.entries(value)) visit(inner, `${place}/${name}`);
     };

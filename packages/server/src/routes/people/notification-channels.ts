@@ -57,7 +57,7 @@ const Settings = object(
 );
 const TYPES = Object.keys(CHANNEL_TYPES) as ChannelType[];
 const kinds = nullable(
-  Type.Array(oneOf(CHANNEL_KINDS), { minItems: 1, uniqueItems: true }),
+  Type.Array(named('NotificationKind', oneOf(CHANNEL_KINDS)), { minItems: 1, uniqueItems: true }),
   'Kinds of notifications to send; null sends all.',
 );
 const enabled = Type.Boolean({
