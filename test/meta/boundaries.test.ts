@@ -25,7 +25,7 @@ const boundaries = suite('meta/boundaries');
  * package imports a plugin.
  */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  cli: ['server', 'agent', 'ingest', 'store', 'core', 'plugin', 'plugin-conformance'],
+  cli: ['client', 'server', 'agent', 'ingest', 'store', 'core', 'plugin', 'plugin-conformance'],
   server: ['ingest', 'store', 'core', 'dashboard', 'docs'],
   agent: ['ingest', 'store', 'sandbox', 'core', 'plugin'],
   ingest: ['store', 'sandbox', 'core', 'plugin'],

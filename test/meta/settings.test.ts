@@ -12,6 +12,7 @@ const rows: SettingsTable = settings;
  */
 const TESTED: Record<string, readonly string[]> = {
   'test/agent/shards.test.ts': ['agent.shards'],
+  'test/e2e/client-url.test.ts': ['client.url', 'client.key'],
   'test/agent/agent.test.ts': [
     'instance_ingest_rate',
     'encryption_key',

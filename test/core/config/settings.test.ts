@@ -93,6 +93,7 @@ table('these settings hold secrets, and no others', () => {
   assert.equal(
     Object.keys(rows).filter((key) => rows[key]?.secret),
     [
+      'client.key',
       'license_key',
       'encryption_key',
       'delivery.proxy',

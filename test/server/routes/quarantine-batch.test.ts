@@ -62,7 +62,7 @@ quarantine(
     const dry = await api.call('PUT', `${path}/quarantine/${ids[0]}/replay?dry_run=true`);
     assert.equal(
       [dry.status, dry.body.data.outcome, dry.body.data.event_ids],
-      [200, 'accepted', []],
+      [200, 'accepted', [ids[0]]],
     );
     const { status, body } = await api.call('PUT', `${path}/quarantine/${ids[0]}/replay`);
     assert.equal(

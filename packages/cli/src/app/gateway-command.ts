@@ -7,15 +7,17 @@ import {
   type FlagValues,
   type Resolved,
 } from '@gateway/core/config';
-import type { Database } from '@gateway/store/postgres';
+import type { GatewayClient } from '@gateway/client';
 import { answerTable, type TextColumn } from '../output/table.js';
-import { onEachShard, withDatabase, withShards, type DatabaseWork } from './stores.js';
+import { findIn, inEach, projectsOf, READS, showNewest, withApi } from './api.js';
+import { idOf } from './flag-values.js';
 import { installation } from './installation.js';
+import { onEachShard, withDatabase, withShards } from './stores.js';
 
-export { Args, Flags, onEachShard, withDatabase, withShards };
+export { Args, findIn, Flags, idOf, inEach, projectsOf, READS, showNewest };
+export { onEachShard, withDatabase, withShards };
 export {
   parseDuration,
-  idOf,
   integerOf,
   oneOf,
   readInput,
@@ -28,6 +30,14 @@ export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON instead of 
 
 export const valueFlag = (helpValue: string, summary: string) =>
   Flags.string({ helpValue, summary });
+
+export const projectFlag = {
+  'project-id': valueFlag('<id>', 'Only this project. [default: all projects]'),
+};
+
+/** Returns the id in `projectFlag`. Throws `wrong_use` if it is not an id. */
+export const projectIdOf = (flags: { readonly 'project-id': string | undefined }) =>
+  idOf('--project-id', flags['project-id']);
 
 export const argument = (description: string) =>
   Args.string({ required: true, ignoreStdin: true, description });
@@ -55,12 +65,9 @@ export abstract class GatewayCommand extends Command {
     };
   }
 
-  protected withDatabase<T>(
-    flags: FlagValues,
-    work: (database: Database) => Promise<T>,
-    options?: DatabaseWork,
-  ): Promise<T> {
-    return withDatabase(this.resolve(flags).config, work, options);
+  /** Runs `work` with a client of the management API, of a server or in this process. */
+  protected api<T>(flags: FlagValues, work: (api: GatewayClient) => Promise<T>): Promise<T> {
+    return withApi(this.resolve(flags).config, work, (line) => this.logToStderr(line));
   }
 
   protected logTable<Item>(

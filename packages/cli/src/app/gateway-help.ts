@@ -107,10 +107,11 @@ export default class GatewayHelp extends Help {
 
   private flagsHelp(): string {
     const byGroup: Record<string, Flags> = {};
-    for (const command of ['help', 'server', 'agent'])
+    // Flags of some commands, and global ones: `retry` has the group of those that use the API.
+    for (const command of ['help', 'server', 'agent', 'retry'])
       for (const [name, flag] of Object.entries(settingFlags(command))) {
         const group = flag.helpGroup ?? command.toUpperCase();
-        if (command === 'help' || flag.helpGroup === undefined)
+        if (command === 'help' || !byGroup[group]?.some((it) => it.name === name))
           (byGroup[group] ??= []).push({ ...flag, name });
       }
     for (const flags of Object.values(byGroup)) flags.sort((a, b) => (a.name < b.name ? -1 : 1));

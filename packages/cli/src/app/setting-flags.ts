@@ -5,6 +5,7 @@ import { installation } from './installation.js';
 
 /** Help groups of global flags, by the first part of the setting's key. */
 const groupsByKey: Readonly<Record<string, string>> = {
+  client: 'API',
   database: 'DATABASE',
   kv: 'KV',
   metrics: 'METRICS',
@@ -42,7 +43,8 @@ export function settingFlags(
   for (const [key, row] of Object.entries(rows)) {
     if (row.withdrawn !== undefined) continue;
     for (const flag of flagsOf(row, command)) {
-      const own = (flag === row.flag ? row.on : row.alias?.on) !== undefined;
+      const own =
+        (flag === row.flag ? row.on : row.alias?.on) !== undefined && !key.startsWith('client.');
       const hidden = indifferent.includes(command);
       flags[flag] = settingFlag(key, row, {
         hidden,

@@ -15,6 +15,8 @@ import type { Shard, Shards as OpenShards } from '@gateway/store/shards';
 // command that only prints help.
 
 const KV_PATIENCE_MS = 2_000;
+/** Agents find events without a signal a few seconds later. */
+const SIGNAL_PATIENCE_MS = 1_000;
 
 export interface DatabaseWork {
   /** Connections for concurrent work; 2 by default. */
@@ -56,7 +58,7 @@ export async function withShards<T>(
   work: (shards: OpenShards) => Promise<T>,
   { poolSize = 2, migrated = true, open }: DatabaseWork & { readonly open?: Open } = {},
 ): Promise<T> {
-  const [{ Shards, hasShards }, { sealer }] = await Promise.all([
+  const [{ explainShards, Shards, hasShards }, { sealer }] = await Promise.all([
     import('@gateway/store/shards'),
     import('@gateway/core/crypto'),
   ]);
@@ -72,78 +74,12 @@ export async function withShards<T>(
       if (await hasShards(database.pool)) await shards.refresh();
       return await work(shards);
     } catch (error) {
-      throw await causeOf(error, shards.all, migrated);
+      throw shards.all.length === 1 ? error : await explainShards(error, shards.all, migrated);
     } finally {
       await shards.close();
     }
   };
   return withDatabase(config, run, { poolSize, migrated });
-}
-
-/**
- * Returns the error of the first shard that cannot be used, the default one first. Without any,
- * returns `error`.
- */
-async function causeOf(
-  error: unknown,
-  all: readonly Shard[],
-  isMigrated: boolean,
-): Promise<unknown> {
-  if (error instanceof GatewayError || all.length === 1) return error;
-  const [{ requireReady, requireSessions }, { explainShardError, migratedAs }] = await Promise.all([
-    import('@gateway/store/postgres'),
-    import('@gateway/store/shards'),
-  ]);
-  const quiet = { warn: () => undefined };
-  const failures = all.map(async (shard) => {
-    const { database, settings } = shard;
-    try {
-      if (isMigrated) await requireReady(database, settings, quiet, migratedAs(shard));
-      else await requireSessions(database, settings);
-      return undefined;
-    } catch (failure) {
-      return explainShardError(failure, shard);
-    }
-  });
-  return (await Promise.all(failures)).find((it) => it !== undefined) ?? error;
-}
-
-/**
- * Returns the shards with rows of a project, that of its new events first; all without a project.
- *
- * @throws GatewayError `not_found` if there is no such project
- */
-export async function shardsOf(
-  shards: OpenShards,
-  projectId: string | undefined,
-): Promise<readonly Shard[]> {
-  if (projectId === undefined) return shards.all;
-  const { readProjectShards } = await import('@gateway/store/shards');
-  const found = await readProjectShards(shards.control.pool, projectId);
-  if (!found) throw new GatewayError('not_found', { thing: 'project', id: projectId });
-  return shards.ofProject(found);
-}
-
-/**
- * Returns what `find` returns first on one of the shards. A shard that cannot be used fails the
- * search only if no other one has what is searched.
- */
-export async function searchShards<Found>(
-  all: readonly Shard[],
-  find: (shard: Shard) => Promise<Found | undefined>,
-): Promise<Found | undefined> {
-  const { explainShardError } = await import('@gateway/store/shards');
-  let failure: Error | undefined;
-  for (const shard of all) {
-    try {
-      const found = await find(shard);
-      if (found !== undefined) return found;
-    } catch (error) {
-      failure ??= explainShardError(error, shard);
-    }
-  }
-  if (failure) throw failure;
-  return undefined;
 }
 
 /** Collects the failures of shards, so that one does not stop the work on the others. */
@@ -217,6 +153,33 @@ export async function withKv<T>(
   } finally {
     await kv.close();
   }
+}
+
+/**
+ * Opens KV to signal pending events. Returns undefined if KV is in memory. Throws `tls_file` if a
+ * TLS file cannot be read.
+ */
+export async function openSignals({ kv: settings }: Config, onKvAway: () => void) {
+  // Agents do not share this process's memory, so none would receive the signals.
+  if (settings.type === 'in-memory') return undefined;
+  const [{ openKv, retryKv }, { signalPending }] = await Promise.all([
+    import('@gateway/store/kv'),
+    import('@gateway/ingest/commit/signal-pending'),
+  ]);
+  const kv = openKv(settings, () => undefined);
+  let isAway = false;
+  const warn = () => {
+    if (!isAway) onKvAway();
+    isAway = true;
+  };
+  await retryKv(() => kv.ping(), SIGNAL_PATIENCE_MS).catch(warn);
+  return {
+    push: (
+      events: readonly { readonly projectId: string; readonly id: string }[],
+      shard: string,
+    ) => (isAway ? undefined : signalPending({ kv, log: { warn }, shard }, events)),
+    close: () => kv.close(),
+  };
 }
 
 /** Opens the archive for one task. Throws `archive_off` if none is set. */

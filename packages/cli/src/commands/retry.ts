@@ -1,53 +1,27 @@
-import { isGatewayError } from '@gateway/core/errors';
-import type { EventDeliveryStatus, RetryOutcome, RetryProject } from '@gateway/store/deliveries';
-import type { Shards } from '@gateway/store/shards';
-import { breakerLines, findBehindBreakers, probeBreaker } from '../app/breakers.js';
+import type { GatewayClient, Project } from '@gateway/client';
+import { addRetries, breakerLines, noRetries, retrySteps, type RetrySums } from '../app/retries.js';
 import {
+  findIn,
   Flags,
   GatewayCommand,
   idOf,
+  inEach,
   jsonFlag,
-  onEachShard,
   oneOf,
   parseDuration,
+  projectFlag,
+  projectIdOf,
+  projectsOf,
   valueFlag,
-  withShards,
   wrongUse,
 } from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
-import { searchShards, shardsOf } from '../app/stores.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
-const STATUSES: readonly EventDeliveryStatus[] = [
-  'failure',
-  'discarded',
-  'retry',
-  'scheduled',
-  'processing',
-  'success',
-];
-
-const OUTCOMES: Readonly<Record<RetryOutcome, string>> = {
-  due: 're-queued',
-  held: 'held until the endpoint is no longer paused',
-  inactive: 'skipped: the endpoint is inactive; activate it first',
-  deleted: 'skipped: the endpoint was deleted',
-  sending: 'skipped: in progress in a running agent',
-  waiting: 'skipped: already due, or held for the paused endpoint',
-};
-
+const STATUSES = ['failure', 'discarded', 'retry', 'scheduled', 'processing', 'success'] as const;
 const TABLE_ROWS = 20;
 const NAME_CHARS = 40;
-
-interface EndpointResult {
-  readonly project_id: string;
-  readonly project_name: string | null;
-  readonly endpoint_id: string;
-  readonly endpoint_name: string | null;
-  readonly outcome: RetryOutcome;
-  readonly deliveries: number;
-}
 
 export default class Retry extends GatewayCommand {
   static override description =
@@ -69,122 +43,89 @@ export default class Retry extends GatewayCommand {
       '<duration>',
       'How far back to look: integers with the units d, h, m, s and ms, as in 1h30m.',
     ),
-    'project-id': valueFlag(
-      '<id>',
-      'Only event deliveries of this project. [default: all projects]',
-    ),
+    ...projectFlag,
     'event-id': valueFlag('<id>', 'Only event deliveries of this event.'),
     'endpoint-id': valueFlag('<id>', 'Only event deliveries to this endpoint.'),
     force: Flags.boolean({ summary: 'Required with --status success: deliver again.' }),
-    'dry-run': Flags.boolean({
-      summary: 'Count by project and endpoint, without changing anything.',
-    }),
+    'dry-run': Flags.boolean({ summary: 'Count by project, without changing anything.' }),
     ...jsonFlag,
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Retry);
     const { json, 'dry-run': dryRun } = flags;
-    const request = requestOf(flags);
-    const { config } = this.resolve(flags);
-    const { retryDeliveries } = await import('@gateway/store/deliveries');
-    const results = new Map<string, EndpointResult>();
-    const count = (...outcomes: readonly RetryOutcome[]) =>
-      [...results.values()].reduce(
-        (sum, it) => sum + (outcomes.includes(it.outcome) ? it.deliveries : 0),
-        0,
-      );
-    const requeued = () => deliveriesText(count('due', 'held'));
+    const { projectId, ...request } = requestOf(flags);
+    const query = { ...request, dry_run: dryRun };
+    const sums = new Map<Project, RetrySums>();
+    const total = () => {
+      const all = noRetries();
+      for (const it of sums.values()) addRetries(all, it);
+      return all;
+    };
     const showProgress = (text: string) => {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
     };
     const interruption = noteInterruption();
-    const failure = await withShards(config, async (shards) => {
-      const projects = await findProjects(shards, request);
-      const { endpointId } = request;
-      const dueInMs =
-        dryRun || endpointId === undefined ? 0 : await probeBreaker(config, endpointId);
-      const names = new Map(projects.map(({ id, name }) => [id, name]));
-      const on = (name: string) =>
-        projects.filter((it) => [it.shard, ...it.former_shards].includes(name));
-      const needed = shards.all.filter(({ name }) => on(name).length > 0);
-      await onEachShard(needed, async ({ name, planes }) => {
+    const failure: unknown = await this.api(flags, async (api) => {
+      const projects = await reached(api, projectId, request);
+      const done = new Map<Project, number>();
+      await inEach(api, projects, async ({ eventDeliveries }, project) => {
         if (interruption.status !== 0) return;
-        const k = needed.findIndex((it) => it.name === name);
-        for await (const { tallies, done } of retryDeliveries(
-          planes,
-          { ...request, projects: on(name) },
-          { dryRun, dueInMs },
-        )) {
-          for (const {
-            projectId,
-            endpointId,
-            endpointName,
-            outcome,
-            count: deliveries,
-          } of tallies) {
-            const key = `${projectId} ${endpointId} ${outcome}`;
-            results.set(key, {
-              project_id: projectId,
-              project_name: names.get(projectId) ?? null,
-              endpoint_id: endpointId,
-              endpoint_name: endpointName,
-              outcome,
-              deliveries: deliveries + (results.get(key)?.deliveries ?? 0),
-            });
-          }
-          showProgress(`${Math.floor(((k + done) / needed.length) * 100)} %  ${requeued()}`);
-          if (interruption.status !== 0) return;
-        }
+        const own = noRetries();
+        sums.set(project, own);
+        const step = (after: string | undefined) => eventDeliveries.batchRetry({ ...query, after });
+        await retrySteps(own, step, (progress) => {
+          done.set(project, progress);
+          const share = [...done.values()].reduce((sum, it) => sum + it, 0) / projects.length;
+          showProgress(`${Math.floor(share * 100)} %  ${requeuedText(total())}`);
+          return interruption.status === 0;
+        });
       });
     })
-      .then(() => undefined)
       .finally(() => {
         interruption.done();
         showProgress('');
       })
-      .catch((error: unknown) => {
-        // Shows what was done on the other shards.
-        if (isGatewayError(error, 'shards_failed') && results.size > 0) return error;
-        if (!dryRun && count('due', 'held') > 0)
-          this.logToStderr(
-            `re-queued ${requeued()} before the failure; run the command again to continue with the rest`,
-          );
-        throw error;
-      });
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    if (failure && !dryRun && sums.size > 0)
+      this.logToStderr(
+        `re-queued ${requeuedText(total())} or more before the failure; run the command again to continue with the rest`,
+      );
     const stopped = interruption.status !== 0;
-    const endpoints = [...results.values()].sort((a, b) => b.deliveries - a.deliveries);
-    const behind = await findBehindBreakers(
-      config,
-      endpoints.filter(({ outcome }) => outcome === 'due'),
-    );
+    const { due, held, left, behind } = total();
+    const found = [...sums].filter(([, it]) => it.due + it.held + it.left > 0);
+    // Shows what was done in the other projects.
+    if (failure && found.length === 0) throw failure as Error;
     if (json) {
-      const { status, from } = request;
-      const skipped = Object.fromEntries(
-        (['inactive', 'deleted', 'sending', 'waiting'] as const).map((it) => [it, count(it)]),
-      );
-      const sums = {
-        requeued: count('due', 'held'),
-        held: count('held'),
-        skipped,
-        behind_breakers: behind,
-      };
+      const { status, startDate: from } = request;
+      const projects = found.map(([{ uid, name }, { behind: _, ...counts }]) => ({
+        ...{ project_id: uid, project_name: name },
+        ...counts,
+      }));
+      const record = { requeued: due + held, held, skipped: left, behind_breakers: behind };
       this.log(
-        JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2),
+        JSON.stringify({ status, from, dry_run: dryRun, stopped, ...record, projects }, null, 2),
       );
-    } else if (endpoints.length === 0) {
+    } else if (found.length === 0) {
       this.log(
         `nothing to re-queue: no event delivery of the last ${flags.time} has status ${request.status}`,
       );
     } else {
-      if (dryRun && endpoints.length > 1) this.logEndpoints(endpoints);
-      this.log(dryRun ? `${requeued()} would be re-queued` : `re-queued ${requeued()}`);
+      if (dryRun && found.length > 1) this.logProjects(found);
+      const text = requeuedText({ due, held });
+      this.log(dryRun ? `${text} would be re-queued` : `re-queued ${text}`);
     }
     if (!json) for (const line of breakerLines(behind)) this.logToStderr(line);
-    for (const [outcome, remark] of Object.entries(OUTCOMES) as [RetryOutcome, string][])
-      if (outcome !== 'due' && count(outcome) > 0)
-        this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);
-    if (failure) throw failure;
+    if (held > 0)
+      this.logToStderr(`${deliveriesText(held)} held until the endpoint is no longer paused`);
+    if (left > 0)
+      this.logToStderr(
+        `${deliveriesText(left)} skipped: the endpoint is inactive or deleted, an agent is sending them, or they are already due or held`,
+      );
+    if (failure) throw failure as Error;
     if (!stopped) return;
     const kept = dryRun
       ? 'nothing was changed'
@@ -193,23 +134,23 @@ export default class Retry extends GatewayCommand {
     this.exit(interruption.status);
   }
 
-  private logEndpoints(endpoints: readonly EndpointResult[]): void {
-    this.logTable(endpoints.slice(0, TABLE_ROWS), { json: false }, [
-      ['PROJECT', ({ project_name: name, project_id: id }) => escapeLine(name ?? id, NAME_CHARS)],
-      [
-        'ENDPOINT',
-        ({ endpoint_name: name, endpoint_id: id }) => escapeLine(name ?? id, NAME_CHARS),
-      ],
-      ['DELIVERIES', ({ deliveries }) => deliveries.toLocaleString('en-US')],
-      ['OUTCOME', ({ outcome }) => OUTCOMES[outcome]],
+  private logProjects(found: readonly (readonly [Project, RetrySums])[]): void {
+    this.logTable(found.slice(0, TABLE_ROWS), { json: false }, [
+      ['PROJECT', ([{ name }]) => escapeLine(name, NAME_CHARS)],
+      ['RE-QUEUED', ([, { due, held }]) => (due + held).toLocaleString('en-US')],
+      ['SKIPPED', ([, { left }]) => left.toLocaleString('en-US')],
     ]);
-    const more = endpoints.length - TABLE_ROWS;
+    const more = found.length - TABLE_ROWS;
     this.log(more > 0 ? `… and ${more} more lines; --json shows all\n` : '');
   }
 }
 
 function deliveriesText(count: number): string {
   return counted(count, 'event delivery', 'event deliveries');
+}
+
+function requeuedText({ due, held }: Pick<RetrySums, 'due' | 'held'>): string {
+  return deliveriesText(due + held);
 }
 
 function requestOf(
@@ -234,38 +175,29 @@ function requestOf(
       'event deliveries with status success were delivered already; if re-queued, their endpoints receive them again',
       'add --force to deliver them again; --dry-run counts them first',
     );
+  const from = new Date(Math.max(0, Date.now() - parseDuration('--time', time)));
   return {
     status: wanted,
-    from: new Date(Math.max(0, Date.now() - parseDuration('--time', time))),
-    projectId: idOf('--project-id', flags['project-id']),
+    startDate: from.toISOString(),
+    projectId: projectIdOf(flags),
     eventId: idOf('--event-id', flags['event-id']),
     endpointId: idOf('--endpoint-id', flags['endpoint-id']),
   };
 }
 
 /**
- * Returns the projects with the ids of a request. An event is looked up on each shard.
+ * Returns the projects of a request: that of its event or endpoint, if it names one.
  *
- * @throws GatewayError `not_found` if an id is unknown
+ * @throws an error with the code `not_found` if an id is unknown
  */
-async function findProjects(
-  shards: Shards,
-  ids: Partial<Readonly<Record<'projectId' | 'eventId' | 'endpointId', string | undefined>>>,
-): Promise<RetryProject[]> {
-  const [{ findRetryProjects }, { bothPlanes }] = await Promise.all([
-    import('@gateway/store/deliveries'),
-    import('@gateway/store/postgres'),
-  ]);
-  const { eventId, projectId } = ids;
-  if (eventId === undefined) return findRetryProjects(bothPlanes(shards.control), ids);
-  let missing: unknown;
-  const found = await searchShards(await shardsOf(shards, projectId), ({ planes }) =>
-    findRetryProjects(planes, ids).catch((error: unknown) => {
-      if (!isGatewayError(error, 'not_found')) throw error;
-      missing = error;
-      return undefined;
-    }),
+async function reached(
+  api: GatewayClient,
+  projectId: string | undefined,
+  { eventId, endpointId }: Readonly<Record<'eventId' | 'endpointId', string | undefined>>,
+): Promise<readonly Project[]> {
+  if (eventId === undefined && endpointId === undefined) return projectsOf(api, projectId);
+  const { project } = await findIn<unknown>(api, projectId, ({ events, endpoints }) =>
+    eventId === undefined ? endpoints.get(endpointId!) : events.get(eventId),
   );
-  if (!found) throw missing;
-  return found;
+  return [project];
 }

@@ -1,11 +1,7 @@
+import type { EventExplanation, FunctionTestResult } from '@gateway/client';
 import { maskUrls } from '@gateway/core/logging';
-import { sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
-import type {
-  ExplainedRoute,
-  ExplainedSubscription,
-  ExplainedTarget,
-} from '@gateway/store/explain';
 import { escapeLine } from '../output/escape-terminal.js';
+import { counted } from '../output/table.js';
 
 const VALUE_CHARS = 80;
 const NAMED_MAX = 50;
@@ -27,29 +23,33 @@ export function endpointText({
   return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
 }
 
-/** Formats one line, such as `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
-export function targetsText({ outcome, targets }: ExplainedRoute): string {
-  if (targets.length === 0) return `would go nowhere. ${sentenceOf(outcome)}`;
-  const named = targets.slice(0, NAMED_MAX).map(targetText);
-  const more = targets.length > NAMED_MAX ? [`${targets.length - NAMED_MAX} more`] : [];
-  const count = targets.length === 1 ? '1 endpoint' : `${targets.length} endpoints`;
-  return `would go to ${count}: ${[...named, ...more].join(', ')}`;
-}
+type TestedRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
+type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
-function targetText({ endpoint, subscription }: ExplainedTarget): string {
-  return (
-    endpointText(endpoint) +
-    (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '')
-  );
+/** Formats one line, such as `would go to 2 endpoints: shop, archive`. */
+export function targetsText({
+  endpoint_count: count,
+  endpoints,
+  sentence,
+  subscriptions,
+}: TestedRoute): string {
+  if (count === 0) return `would go nowhere. ${sentence}`;
+  const names = new Map(subscriptions.map(({ uid, name }) => [uid, name]));
+  const named = endpoints.slice(0, NAMED_MAX).map(({ name, subscription_id: id }) => {
+    const by = id === null ? '' : ` by the subscription ${escapeLine(names.get(id) ?? id, 100)}`;
+    return escapeLine(name, 100) + by;
+  });
+  const more = count > named.length ? [`${count - named.length} more`] : [];
+  return `would go to ${counted(count, 'endpoint')}: ${[...named, ...more].join(', ')}`;
 }
 
 /**
  * Returns one line for each of the first 50 subscriptions that do not match, and one line that
  * counts the rest.
  */
-export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
-  const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
-    mismatch ? [`${escapeLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
+export function mismatchLines({ subscriptions }: TestedRoute): string[] {
+  const missed = subscriptions.flatMap(({ name, mismatch }) =>
+    mismatch ? [`${escapeLine(name, 100)}: ${mismatchText(mismatch)}`] : [],
   );
   const more =
     missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
@@ -57,22 +57,22 @@ export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): 
 }
 
 /** Returns a clause that explains a mismatch, without a full stop. */
-export function mismatchText(mismatch: SubscriptionMismatch): string {
-  switch (mismatch.part) {
+export function mismatchText(mismatch: Mismatch): string {
+  const { part, path = '', operator, wanted, found, sentence } = mismatch;
+  switch (part) {
     case 'deleted':
       return 'the subscription was deleted';
     case 'disabled':
       return 'the subscription is disabled';
     case 'endpoint':
-      return mismatch.sentence ?? 'the endpoint was deleted';
+      return sentence ?? 'the endpoint was deleted';
     case 'filter':
-      return `the filter is invalid and matches nothing: ${mismatch.sentence}`;
+      return `the filter is invalid and matches nothing: ${sentence}`;
     case 'event_types':
-      if (mismatch.sentence) return mismatch.sentence;
-      return `the event type ${escapeLine(mismatch.found, 200)} does not match ${escapeLine(mismatch.wanted.join(', '), 200)}`;
+      if (sentence) return sentence;
+      return `the event type ${escapeLine(String(found), 200)} does not match ${escapeLine([wanted].flat().join(', '), 200)}`;
     case 'headers':
     case 'body': {
-      const { part, path, operator, wanted, found } = mismatch;
       const place =
         part === 'headers'
           ? `the header ${escapeLine(path, 100)}`
@@ -80,7 +80,7 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
             ? 'the body'
             : `the body's ${escapeLine(path, 100)}`;
       if (operator === '$or')
-        return `none of the ${(wanted as unknown[]).length} alternatives of $or matches ${path === '' ? `the ${part}` : place}`;
+        return `none of the ${Array.isArray(wanted) ? `${wanted.length} ` : ''}alternatives of $or matches ${path === '' ? `the ${part}` : place}`;
       return `the filter requires ${place} ${operator} ${valueText(wanted)}, but it is ${valueText(found)}`;
     }
   }

@@ -1,8 +1,7 @@
 import { clip } from '@gateway/core/json';
 import { isUtf8 } from 'node:buffer';
-import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
+import type { ReplayedMessage, WholeQuarantinedMessage } from '@gateway/client';
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
-import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 
@@ -10,27 +9,19 @@ import { counted, recordText } from '../output/table.js';
 const TEXT_CHARS_MAX = 16_384;
 const HEX_BYTES_MAX = 1024;
 
-/** Returns an entry with the fields of the management API. */
-export function entryRecord(entry: QuarantineEntry) {
-  const { id, headers, project_id, project_name, source_id, source_name, ...rest } = entry;
-  return {
-    id,
-    project_id,
-    project_name,
-    source_id,
-    source_name,
-    ...rest,
-    headers: JSON.parse(headers) as Record<string, string>,
-  };
+/** Returns the content of a message; before it was edited with `original`. */
+export function contentOf(message: WholeQuarantinedMessage, original = false): Buffer {
+  const { raw, raw_encoding, original_raw, original_raw_encoding } = message;
+  return original && original_raw !== undefined
+    ? Buffer.from(original_raw, original_raw_encoding)
+    : Buffer.from(raw, raw_encoding);
 }
 
 /** Formats a message as text that is safe to print on a terminal. */
 export function messageText(
-  entry: QuarantineEntry,
-  { raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>,
+  { uid: id, status, code, ...message }: WholeQuarantinedMessage,
+  { bytes, projectName, sourceName }: { bytes: Buffer; projectName: string; sourceName: string },
 ): string {
-  const { id, status, code, ...record } = entryRecord(entry);
-  const bytes = edited ?? raw;
   const meaning = (rejectCodes as Readonly<Record<string, string>>)[code];
   const next = {
     quarantined: [
@@ -43,29 +34,21 @@ export function messageText(
     ],
     discarded: [],
   }[status].map((command) => `  gateway utils ${command}`);
-  const since = status === 'quarantined' ? '' : ` ${record.updated_at.toISOString()}`;
+  const since = status === 'quarantined' ? '' : ` ${message.updated_at}`;
+  const { edited_at: editedAt } = message;
   const facts = recordText([
     ['id', id],
-    ['project', `${record.project_name} (${record.project_id})`],
-    ['source', `${record.source_name ?? 'deleted'} (${record.source_id})`],
-    ['coordinates', record.coordinates],
-    [
-      'time',
-      `${record.occurred_at.toISOString()} at the broker, quarantined ${record.created_at.toISOString()}`,
-    ],
-    [
-      'status',
-      `${status}${since}${record.edited_at ? `, edited ${record.edited_at.toISOString()}` : ''}`,
-    ],
+    ['project', `${projectName} (${message.project_id})`],
+    ['source', `${sourceName} (${message.source_id})`],
+    ['coordinates', message.coordinates],
+    ['time', `${message.occurred_at} at the broker, quarantined ${message.created_at}`],
+    ['status', `${status}${since}${editedAt === null ? '' : `, edited ${editedAt}`}`],
     ['code', meaning ? `${code}: ${meaning}` : code],
-    ['reason', record.reason],
-    ...Object.entries(record.headers).map(
+    ['reason', message.reason],
+    ...Object.entries(message.headers).map(
       ([name, value]) => ['header', `${name}: ${value}`] as const,
     ),
-    [
-      'bytes',
-      `${bytes.byteLength}, ${isUtf8(bytes) ? 'UTF-8' : 'not UTF-8, in hex'}${edited ? `; ${raw.byteLength} came` : ''}`,
-    ],
+    ['bytes', `${bytes.byteLength}, ${isUtf8(bytes) ? 'UTF-8' : 'not UTF-8, in hex'}`],
   ]);
   return [facts, '', ...bytesLines(bytes), ...(next.length > 0 ? ['', 'next:', ...next] : [])].join(
     '\n',
@@ -73,24 +56,22 @@ export function messageText(
 }
 
 /** Describes the result of a replay or dry run on one line. */
-export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
-  const eventsText = ({ length }: readonly unknown[]) =>
-    length === 1 ? 'event' : counted(length, 'event');
-  switch (result.kind) {
-    case 'accepted': {
-      const events = result.events.map(({ eventType, id }) => `${eventType} (${id})`).join(', ');
-      return `would be accepted → ${eventsText(result.events)} ${escapeLine(events, 400)}`;
-    }
+export function resultLine(
+  { outcome, event_ids: ids, code, reason }: ReplayedMessage,
+  dryRun: boolean,
+): string {
+  const events = `${ids.length === 1 ? 'event' : counted(ids.length, 'event')} ${ids.join(', ')}`;
+  switch (outcome) {
+    case 'accepted':
+      return `would be accepted → ${events}`;
     case 'replayed':
-      return `replayed → ${eventsText(result.ids)} ${result.ids.join(', ')}`;
+      return `replayed → ${events}`;
     case 'duplicate':
-      return `duplicate: the ${eventsText(result.ids)} ${result.ids.join(', ')} ${result.ids.length === 1 ? 'exists' : 'exist'} already`;
+      return `duplicate: the ${events} ${ids.length === 1 ? 'exists' : 'exist'} already`;
     case 'dropped':
       return `${dryRun ? 'would be ' : ''}dropped by the function, and discarded`;
     case 'refused':
-      return `${dryRun ? 'would be' : 'still'} refused: ${result.refusal.code} ${escapeLine(result.refusal.reason)}`;
-    case 'changed':
-      return 'skipped: someone replayed, discarded or edited it meanwhile';
+      return `${dryRun ? 'would be' : 'still'} refused: ${code} ${escapeLine(reason ?? '')}`;
   }
 }
 

@@ -1,25 +1,22 @@
-import { rejectCodes } from '@gateway/ingest/message/reject-codes';
+import type { GatewayClient, Project, WholeQuarantinedMessage } from '@gateway/client';
 import { GatewayError } from '@gateway/core/errors';
-import type { Shard, ShardPlanes, Shards } from '@gateway/store/shards';
-import type {
-  QuarantineEntry,
-  QuarantineSelection,
-  QuarantineStatus,
-} from '@gateway/store/quarantine';
+import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import {
   Args,
   argument,
+  findIn,
   Flags,
   idOf,
   oneOf,
   parseDuration,
+  projectFlag,
+  projectIdOf,
   valueFlag,
   wrongUse,
 } from '../app/gateway-command.js';
-import { searchShards, ShardFailures, shardsOf } from '../app/stores.js';
 
 export const filterFlags = {
-  'project-id': valueFlag('<id>', 'Only messages of this project.'),
+  ...projectFlag,
   'source-id': valueFlag('<id>', 'Only messages of this source.'),
   code: valueFlag('<code>', 'Only messages rejected with this code, for example not_json.'),
   time: valueFlag(
@@ -42,6 +39,16 @@ export const chosenArgs = {
 
 export const messageArg = { id: argument('Id of the message.') };
 
+const STATUSES = ['quarantined', 'replayed', 'discarded'] as const;
+
+/** Filters as the API takes them. */
+export interface QuarantineFilters {
+  readonly sourceId: string | undefined;
+  readonly code: string | undefined;
+  readonly status: (typeof STATUSES)[number] | undefined;
+  readonly startDate: string | undefined;
+}
+
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
 /**
@@ -50,23 +57,24 @@ type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
  */
 export function selectionOf(
   flags: Filters & { readonly status?: string | undefined },
-): QuarantineSelection {
-  const statuses: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
+): QuarantineFilters {
   return {
-    projectId: idOf('--project-id', flags['project-id']),
     sourceId: idOf('--source-id', flags['source-id']),
     code: oneOf('--code', flags.code, Object.keys(rejectCodes)),
-    status: oneOf('--status', flags.status, statuses),
-    from:
+    status: oneOf('--status', flags.status, STATUSES),
+    startDate:
       flags.time === undefined
         ? undefined
-        : new Date(Date.now() - parseDuration('--time', flags.time)),
+        : new Date(Date.now() - parseDuration('--time', flags.time)).toISOString(),
   };
 }
 
+interface OfProject {
+  readonly projectId: string | undefined;
+}
 export type Chosen =
-  | { readonly ids: readonly string[] }
-  | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
+  | (OfProject & { readonly ids: readonly string[] })
+  | (OfProject & { readonly selection: QuarantineFilters; readonly filters: readonly string[] });
 
 /**
  * Returns the given ids, or the selection of `--all`. Throws `wrong_use` for both or neither,
@@ -77,104 +85,50 @@ export function chosenBy(
   given: string | readonly string[] | undefined,
 ): Chosen {
   const ids = [...new Set([given ?? []].flat().map((id) => idOf('the argument', id)))];
+  const projectId = projectIdOf(flags);
   const filters = Object.keys(filterFlags).flatMap((name) =>
     flags[name as keyof Filters] === undefined ? [] : [`--${name}`],
   );
+  const ofAll = filters.filter((it) => it !== '--project-id');
   if (flags.all && ids.length > 0)
     throw wrongUse('ids and --all cannot be combined', 'use one of them');
-  if (flags.all) return { selection: selectionOf(flags), filters };
-  if (filters.length > 0)
-    throw wrongUse(`${filters.join(', ')} only works with --all`, 'add --all, or omit the filter');
-  if (ids.length > 0) return { ids };
+  if (flags.all) return { projectId, selection: selectionOf(flags), filters };
+  if (ofAll.length > 0)
+    throw wrongUse(`${ofAll.join(', ')} only works with --all`, 'add --all, or omit the filter');
+  if (ids.length > 0) return { projectId, ids };
   throw wrongUse(
     'no message was given',
     'pass ids, or --all with filters such as --code and --time; `gateway utils quarantine list` lists messages',
   );
 }
 
-/** Messages of one shard. */
-export interface EntryPage {
-  readonly planes: ShardPlanes;
-  readonly entries: readonly QuarantineEntry[];
-}
-
-export type EntryPages = AsyncIterable<EntryPage> | Iterable<EntryPage>;
-
 /**
- * Returns the chosen messages in pages. Messages chosen by id form a single page per shard,
- * whatever their status. Throws before the first page if an id or the project is unknown.
+ * Returns the filters as the batches of the API take them. The range is as wide as possible, because
+ * the clock of a broker may be ahead.
  */
-export async function chosenPages(shards: Shards, chosen: Chosen): Promise<EntryPages> {
-  if ('ids' in chosen) return findEntries(shards.all, chosen.ids);
-  const { selection } = chosen;
-  return quarantinedPages(await shardsOf(shards, selection.projectId), selection);
+export function batchOf({ sourceId, code, startDate = '1970-01-01' }: QuarantineFilters) {
+  return { sourceId, code, startDate, endDate: '9999-12-31' };
 }
 
 /**
- * Returns the messages of each shard, in the order of `ids`. Throws `quarantined_unknown` if an id
- * is unknown.
- */
-export async function findEntries(
-  shards: readonly Shard[],
-  ids: readonly string[],
-): Promise<EntryPage[]> {
-  const { findQuarantine } = await import('@gateway/store/quarantine');
-  const pages: EntryPage[] = [];
-  const unknown = new Set(ids);
-  const all = await searchShards(shards, async ({ planes }) => {
-    const entries = await findQuarantine(planes, ids);
-    if (entries.length > 0) pages.push({ planes, entries });
-    for (const { id } of entries) unknown.delete(id);
-    return unknown.size === 0 ? pages : undefined;
-  });
-  if (!all) throw new GatewayError('quarantined_unknown', { unknown: [...unknown] });
-  return all;
-}
-
-/** Returns the message with this id, with its planes. Throws `quarantined_unknown`. */
-export async function findEntry(
-  shards: readonly Shard[],
-  id: string,
-): Promise<{ readonly planes: ShardPlanes; readonly entry: QuarantineEntry }> {
-  const [page] = await findEntries(shards, [id]);
-  return { planes: page!.planes, entry: page!.entries[0]! };
-}
-
-const PAGE_ENTRIES = 200;
-
-/**
- * Returns the quarantined messages of a selection in pages, oldest first on each shard. Messages
- * quarantined meanwhile are excluded, so that the iteration ends.
+ * Returns the messages with these ids, in their order.
  *
- * @throws GatewayError `shards_failed` after the last page if some shards cannot be used
+ * @throws GatewayError `quarantined_unknown`, before anything is changed
  */
-async function* quarantinedPages(
-  shards: readonly Shard[],
-  selection: QuarantineSelection,
-): AsyncGenerator<EntryPage> {
-  const [{ databaseTime }, { listQuarantine }] = await Promise.all([
-    import('@gateway/store/postgres'),
-    import('@gateway/store/quarantine'),
-  ]);
-  const failures = new ShardFailures();
-  for (const shard of shards) {
-    const { planes } = shard;
-    try {
-      const wanted = {
-        ...selection,
-        status: 'quarantined',
-        quarantinedUntil: await databaseTime(planes.data),
-      } as const;
-      for (let after: string | undefined, isMore = true; isMore;) {
-        const part = { order: 'asc', after, limit: PAGE_ENTRIES } as const;
-        const entries = await listQuarantine(planes, wanted, part);
-        if (entries.length > 0) yield { planes, entries };
-        isMore = entries.length === PAGE_ENTRIES;
-        after = entries.at(-1)?.id;
-      }
-    } catch (error) {
-      await failures.note(shard, error);
-    }
-  }
-  failures.end();
+export async function findMessages(
+  api: GatewayClient,
+  { ids, projectId }: OfProject & { readonly ids: readonly string[] },
+) {
+  const found: { api: GatewayClient; project: Project; found: WholeQuarantinedMessage }[] = [];
+  const unknown: string[] = [];
+  for (const id of ids)
+    await findIn(api, projectId, (it) => it.quarantine.get(id)).then(
+      (it) => found.push(it),
+      (error: { readonly code?: string }) => {
+        if (error.code !== 'not_found') throw error;
+        unknown.push(id);
+      },
+    );
+  if (unknown.length > 0) throw new GatewayError('quarantined_unknown', { unknown });
+  return found;
 }

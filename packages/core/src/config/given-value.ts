@@ -110,7 +110,7 @@ export function changedSecretFiles(): string[] {
 
 const PREFIX = /^GATEWAY_/;
 /** Variables of the docs and of developers, which set nothing. */
-const NO_SETTINGS = ['URL', 'KEY', 'API_KEY', 'IMAGE', 'CITUS', 'PROOF_SEED'];
+const NO_SETTINGS = ['API_KEY', 'IMAGE', 'CITUS', 'PROOF_SEED'];
 /** Service links of Kubernetes and Docker, as for a service called gateway or gateway-redis. */
 const SERVICE_LINK =
   /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$|_ENV_|_NAME$/;

@@ -139,6 +139,16 @@ export function flagsOf(setting: Setting, command: string): string[] {
 const ONE_POSTGRES =
   'name the address that follows the primary, such as a Service, a pooler or a virtual IP; database.replicas names replicas for reads';
 
+/** The commands that use the management API, of a server or within their process. */
+const API_COMMANDS = [
+  'retry',
+  ...['add', 'assign', 'drain', 'list', 'move', 'remove', 'set'].map((it) => `shards:${it}`),
+  ...['circuit-breakers', 'explain', 'transform', 'secrets:rotate'].map((it) => `utils:${it}`),
+  ...['list', 'mute', 'retry'].map((it) => `utils:issues:${it}`),
+  ...['discard', 'edit', 'list', 'replay', 'show'].map((it) => `utils:quarantine:${it}`),
+  ...['list', 'resume'].map((it) => `utils:sources:${it}`),
+];
+
 /** The settings, by their path in the configuration file. `discovery.ts` adds plugin settings. */
 // Two lines per row keep the table readable.
 // prettier-ignore
@@ -153,6 +163,10 @@ export const settings = {
     summary: 'Messages that the instance ingests per second, across all agents; 0 is unlimited.' },
   api_rate_limit: { type: 'integer', default: 1000, min: 0, flag: 'api-rate-limit',
     summary: 'Requests to the management API per second and credential, across all servers; 0 is unlimited.' },
+  'client.url': { type: 'string', format: 'url', env: 'GATEWAY_URL', flag: 'url', on: API_COMMANDS,
+    summary: 'Server on whose management API the command works. Without it, the command works on the database of the settings.' },
+  'client.key': { type: 'string', env: 'GATEWAY_KEY', flag: 'key', on: API_COMMANDS, secret: true,
+    summary: 'API key for the server at client.url.' },
   enable_feature_flag: { type: 'list', default: [], flag: 'enable-feature-flag', summary: 'Feature flags to enable.' },
   feature_flag: { type: 'string', flag: 'feature-flag', summary: 'Withdrawn.',
     withdrawn: 'flags are enabled by name: use --enable-feature-flag=<flag> or GATEWAY_ENABLE_FEATURE_FLAG=<flag>' },

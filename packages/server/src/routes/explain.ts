@@ -185,11 +185,26 @@ export const explainRoutes: readonly Route[] = [
 ];
 
 function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
-  const fix =
-    other?.thing === 'event delivery'
-      ? `this is the id of an event delivery; its event is ${other.detail}`
-      : other?.thing === 'quarantined message'
-        ? `this is the id of a message that is ${other.detail}; GET /quarantine/${id} shows why`
-        : undefined;
-  return new GatewayError('not_found', { thing: 'event', id, ...(fix && { fix }) });
+  if (!other) {
+    const fix =
+      'check the id and the project. A message with the idempotency key of another event creates no event, one that its function drops is not stored, and events are deleted after their retention';
+    return new GatewayError('not_found', { thing: 'event', id, fix });
+  }
+  const { thing, detail } = other;
+  const unknown = (sentence: string, fix: string) =>
+    new GatewayError('event_unknown', { sentence: `${id} is ${sentence}`, fix });
+  switch (thing) {
+    case 'event delivery':
+      return unknown(
+        `an event delivery of the event ${detail}`,
+        `run \`gateway utils explain ${detail}\`, or GET /events/${detail}/explain`,
+      );
+    case 'quarantined message':
+      return unknown(
+        `a quarantined message${detail === 'quarantined' ? '' : ` that is now ${detail}`}, not an event`,
+        `run \`gateway utils quarantine show ${id}\`, or GET /quarantine/${id}`,
+      );
+    default:
+      return unknown(`the ${thing} ${detail}, not an event`, 'give the id of an event');
+  }
 }

@@ -84,7 +84,12 @@ export const quarantineBatchRoutes: readonly Route[] = [
       const data = {
         uid: id,
         outcome: result.kind,
-        event_ids: 'ids' in result ? result.ids : [],
+        event_ids:
+          'ids' in result
+            ? result.ids
+            : result.kind === 'accepted'
+              ? result.events.map((it) => it.id)
+              : [],
         code,
         reason,
       };

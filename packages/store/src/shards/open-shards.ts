@@ -3,7 +3,9 @@ import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/cor
 import { oneAtATime } from '@gateway/core/process';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
+import { requireReady } from '../postgres/migrate.js';
 import type { Planes } from '../postgres/planes.js';
+import { requireSessions } from '../postgres/pooler.js';
 import { DEFAULT_SHARD, listShards, type ProjectShards, type ShardRow } from './shards.js';
 
 type ShardPlace = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
@@ -44,6 +46,31 @@ export function explainShardError(
   if (!isGatewayError(explained) || !/^(database_|tls_file$)/.test(explained.code))
     return explained;
   return new GatewayError('shard_unusable', { name, reason: explained.message }, { cause: error });
+}
+
+/**
+ * Returns the error of the first shard that cannot be used. Without any, returns `error`.
+ *
+ * @param isMigrated whether all migrations must have been applied
+ */
+export async function explainShards(
+  error: unknown,
+  shards: readonly Shard[],
+  isMigrated = true,
+): Promise<unknown> {
+  if (isGatewayError(error)) return error;
+  const quiet = { warn: () => undefined };
+  const failures = shards.map(async (shard) => {
+    const { database, settings } = shard;
+    try {
+      if (isMigrated) await requireReady(database, settings, quiet, migratedAs(shard));
+      else await requireSessions(database, settings);
+      return undefined;
+    } catch (failure) {
+      return explainShardError(failure, shard);
+    }
+  });
+  return (await Promise.all(failures)).find((it) => it !== undefined) ?? error;
 }
 
 interface OpenShardsOptions {

@@ -106,7 +106,7 @@ breakers(
     const cases: [args: string[], kv: object | undefined, code: number, sentence: string][] = [
       [['--reset'], undefined, 2, '--reset needs an endpoint'],
       [['--endpoint-id', newId()], undefined, 1, ' not found'],
-      [['--endpoint-id', 'nonsense'], undefined, 1, ' not found'],
+      [['--endpoint-id', 'nonsense'], undefined, 2, '--endpoint-id must be an id'],
       [[], { type: 'in-memory' }, 2, 'kv.type is in-memory'],
       [[], { host: '127.0.0.1', port: await freePort() }, 1, 'Redis at 127.0.0.1:'],
     ];

@@ -165,7 +165,7 @@ explain(
       /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
       /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
       'the event type order.paid does not match refund.*',
-      /not large orders: the filter requires the body's amount \$gte 100, but it is 50; changed since the event, 20/,
+      /not large orders: the filter requires the body's amount \$gte 100, but it is 50; changed since the event/,
       'not subscription: the subscription was deleted; changed since the event',
     ])
       assert.match(stdout, expected);
@@ -220,7 +220,7 @@ explain('an event that went nowhere says why, and where it would go now', async 
   await makeSubscription(db, projectId, { endpointId });
   assert.match(
     (await run(unheard)).stdout,
-    /with the current configuration, it would go to 1 endpoint: shop /,
+    `with the current configuration, it would go to 1 endpoint: ${endpointId}\n`,
   );
 });
 
@@ -247,12 +247,8 @@ explain('the id of something else says what it is and what to run', async () => 
       `run \`gateway utils quarantine show ${message.id}\``,
     ],
     [endpointId, 'is the endpoint shop, not an event', 'give the id of an event'],
-    [newId(), 'no event, event delivery or quarantined message has the id', 'idempotency key'],
-    [
-      'ffffffff-ffff-4fff-bfff-ffffffffffff',
-      'no event, event delivery or quarantined message has the id',
-      'check the id',
-    ],
+    [newId(), ' not found', 'idempotency key'],
+    ['ffffffff-ffff-4fff-bfff-ffffffffffff', ' not found', 'check the id'],
   ] as const;
   const told = await Promise.all(cases.map(([given]) => run(given)));
   for (const [at, { code, stderr }] of told.entries()) {

@@ -102,7 +102,7 @@ transform('null drops on purpose, and one bad result of several refuses the mess
   };
   assert.equal(
     [record.outcome, record.results.map(({ refusal }) => refusal === null)],
-    ['refused', [true, false]],
+    ['quarantined', [true, false]],
   );
   assert.match(record.refusal.reason, /^Result 2 of 2: /);
 });
@@ -140,10 +140,7 @@ transform(
 
       const routed = await run([plain, ...project, '--header', 'X-Tenant: a'], config);
       assert.is(routed.code, 0, routed.stderr);
-      assert.match(
-        routed.stdout,
-        'would go to 1 endpoint: shop (https://shop.example.com/hooks) by the subscription subscription',
-      );
+      assert.match(routed.stdout, 'would go to 1 endpoint: shop by the subscription subscription');
       assert.match(
         routed.stdout,
         "not by subscription: the filter requires the body's amount $gte 100, but it is 50",
@@ -164,7 +161,7 @@ transform(
       });
       const stored = await run(['--source-id', source.id, '--sample', sample], config);
       assert.match(stored.stdout, 'the function of orders topic: called');
-      assert.match(stored.stdout, /would go to 2 endpoints: shop .*archive/);
+      assert.match(stored.stdout, /would go to 2 endpoints: (shop, archive|archive, shop)\n/);
 
       for (const args of [
         ['--source-id', newId()],

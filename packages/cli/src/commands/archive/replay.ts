@@ -12,7 +12,7 @@ import {
   wrongUse,
 } from '../../app/gateway-command.js';
 import { noteInterruption } from '../../app/signals.js';
-import { withArchive } from '../../app/stores.js';
+import { openSignals, withArchive } from '../../app/stores.js';
 import { counted } from '../../output/table.js';
 
 const OUTCOMES = ['failure', 'success', 'discarded'] as const;
@@ -59,19 +59,13 @@ export default class ArchiveReplay extends GatewayCommand {
       outcome: oneOf('--outcome', flags.outcome, OUTCOMES),
     };
     const { config } = this.resolve(flags);
-    const [
-      { replayArchived },
-      { openSignals },
-      { findRetryProjects },
-      { idBound },
-      { bothPlanes },
-    ] = await Promise.all([
-      import('@gateway/ingest/once/replay-archived'),
-      import('../../quarantine/replay.js'),
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/pagination'),
-      import('@gateway/store/postgres'),
-    ]);
+    const [{ replayArchived }, { findRetryProjects }, { idBound }, { bothPlanes }] =
+      await Promise.all([
+        import('@gateway/ingest/once/replay-archived'),
+        import('@gateway/store/deliveries'),
+        import('@gateway/store/pagination'),
+        import('@gateway/store/postgres'),
+      ]);
     const [firstId, lastId] =
       'id' in range
         ? [range.id, range.id]

@@ -4,7 +4,6 @@ import {
   integerOf,
   readPassword,
   valueFlag,
-  withDatabase,
   wrongUse,
 } from '../../app/gateway-command.js';
 
@@ -39,7 +38,7 @@ export default class ShardsAdd extends GatewayCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ShardsAdd);
-    const { host, username, database: databaseName, schema = null, options = null } = flags;
+    const { host, username, database: databaseName, schema, options } = flags;
     const file = flags['password-file'];
     const ofAddress = {
       port: flags.port,
@@ -51,7 +50,7 @@ export default class ShardsAdd extends GatewayCommand {
       const given = Object.entries({ ...ofAddress, 'password-file': file });
       const [flag] = given.find(([, value]) => value !== undefined) ?? [];
       if (flag) throw wrongUse(`--${flag} needs --host`, 'set --host, or omit it');
-      if (schema === null)
+      if (schema === undefined)
         throw wrongUse(
           'gateway shards add needs a place',
           'set --host, or --schema for a schema in the database of the settings',
@@ -59,29 +58,18 @@ export default class ShardsAdd extends GatewayCommand {
     } else if (username === undefined || databaseName === undefined)
       throw wrongUse('--host needs --username and --database', 'set both');
     const port = integerOf('--port', flags.port, { max: 65_535, otherwise: PORT });
-    const password = file === undefined ? null : await readPassword('--password-file', file);
+    const password = file === undefined ? undefined : await readPassword('--password-file', file);
     const address =
       host === undefined
-        ? null
+        ? undefined
         : { host, port, username: username!, password, database: databaseName!, options };
-    const { config } = this.resolve(flags);
-    const [{ addShard }, { sealer }] = await Promise.all([
-      import('@gateway/store/shards'),
-      import('@gateway/core/crypto'),
-    ]);
     const { name } = args;
-    const added = await withDatabase(config, (database) =>
-      addShard(
-        database,
-        { name, address, schema },
-        {
-          settings: config.database,
-          ...sealer(config.encryption_key),
-          onWait: (why) => this.logToStderr(`waiting: ${why}`),
-        },
-      ),
-    );
-    if (added) this.log(`added the shard ${name}`);
-    else this.logToStderr(`there is already the shard ${name}; nothing was changed`);
+    const isKnown = await this.api(flags, async ({ shards }) => {
+      const known = (await shards.list()).content.some((it) => it.name === name);
+      await shards.create({ name, address, schema });
+      return known;
+    });
+    if (isKnown) this.logToStderr(`there is already the shard ${name}; nothing was changed`);
+    else this.log(`added the shard ${name}`);
   }
 }

@@ -15,8 +15,7 @@ export default class ShardsDrain extends GatewayCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ShardsDrain);
     const { name } = args;
-    const { drainShard } = await import('@gateway/store/shards');
-    await this.withDatabase(flags, (database) => drainShard(database, name, !flags.undo));
+    await this.api(flags, ({ shards }) => shards.update(name, { is_draining: !flags.undo }));
     this.log(`the shard ${name} gets ${flags.undo ? 'new projects again' : 'no new projects'}`);
   }
 }

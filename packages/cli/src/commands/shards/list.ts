@@ -1,4 +1,4 @@
-import { GatewayCommand, jsonFlag, withShards } from '../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 
 const MIB = 2 ** 20;
 
@@ -14,10 +14,7 @@ export default class ShardsList extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ShardsList);
-    const { readShardStates } = await import('@gateway/store/shards');
-    const states = await withShards(this.resolve(flags).config, (shards) =>
-      readShardStates(shards),
-    );
+    const { content: states } = await this.api(flags, ({ shards }) => shards.list());
     this.logTable(states, flags, [
       ['NAME', ({ name }) => name],
       ['DATABASE', ({ host, port, database }) => `${host}:${port}/${database}`],

@@ -1,4 +1,4 @@
-import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-command.js';
+import { Args, GatewayCommand, idOf } from '../../app/gateway-command.js';
 
 export default class ShardsMove extends GatewayCommand {
   static override description =
@@ -16,10 +16,11 @@ export default class ShardsMove extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsMove);
     const { project, shard: to } = args;
     const projectId = idOf('the project', project);
-    const { moveToShard } = await import('@gateway/store/shards');
-    const from = await withShards(this.resolve(flags).config, (shards) =>
-      moveToShard(shards, { projectId, to }),
-    );
+    const { shard: from } = await this.api(flags, async (api) => {
+      const before = await api.projects.get(projectId);
+      await api.project(projectId).shards.moveProject(to);
+      return before;
+    });
     if (from === to) this.logToStderr(`the project is on the shard ${to} and stays there`);
     else
       this.log(

@@ -1,4 +1,4 @@
-import { GatewayCommand, argument, withShards } from '../../app/gateway-command.js';
+import { GatewayCommand, argument } from '../../app/gateway-command.js';
 
 export default class ShardsRemove extends GatewayCommand {
   static override description =
@@ -9,8 +9,7 @@ export default class ShardsRemove extends GatewayCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ShardsRemove);
     const { name } = args;
-    const { removeShard } = await import('@gateway/store/shards');
-    await withShards(this.resolve(flags).config, (shards) => removeShard(shards, name));
+    await this.api(flags, ({ shards }) => shards.delete(name));
     this.log(`removed the shard ${name}`);
   }
 }

@@ -4,7 +4,6 @@ import {
   integerOf,
   readPassword,
   valueFlag,
-  withDatabase,
   wrongUse,
 } from '../../app/gateway-command.js';
 
@@ -37,11 +36,6 @@ export default class ShardsSet extends GatewayCommand {
         'gateway shards set needs something to change',
         'set --password-file, or a part of the address such as --host',
       );
-    const { config } = this.resolve(flags);
-    const [{ setShard }, { sealer }] = await Promise.all([
-      import('@gateway/store/shards'),
-      import('@gateway/core/crypto'),
-    ]);
     const { name } = args;
     const address = {
       ...changed,
@@ -50,12 +44,7 @@ export default class ShardsSet extends GatewayCommand {
       }),
       ...(file !== undefined && { password: await readPassword('--password-file', file) }),
     };
-    await withDatabase(config, (database) =>
-      setShard(database, name, address, {
-        settings: config.database,
-        ...sealer(config.encryption_key),
-      }),
-    );
+    await this.api(flags, ({ shards }) => shards.update(name, { address }));
     this.log(`changed the shard ${name}; agents and servers follow within seconds`);
   }
 }

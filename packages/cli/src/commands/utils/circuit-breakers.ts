@@ -1,11 +1,16 @@
-import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
+import type { Endpoint, Project } from '@gateway/client';
 import {
+  findIn,
   Flags,
   GatewayCommand,
+  idOf,
+  inEach,
   jsonFlag,
+  projectFlag,
+  projectIdOf,
+  projectsOf,
+  READS,
   valueFlag,
-  withShards,
   wrongUse,
 } from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
@@ -22,6 +27,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
   ];
   static override flags = {
     ...jsonFlag,
+    ...projectFlag,
     'endpoint-id': valueFlag('<id>', 'Show the breaker of this endpoint, even if it is closed.'),
     reset: Flags.boolean({
       summary: 'Close the breaker of --endpoint-id and send the waiting deliveries.',
@@ -31,59 +37,46 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsCircuitBreakers);
     const { reset } = flags;
-    const endpointId = flags['endpoint-id']?.toLowerCase();
+    const endpointId = idOf('--endpoint-id', flags['endpoint-id']);
+    const projectId = projectIdOf(flags);
     if (reset && endpointId === undefined)
       throw wrongUse(
         '--reset needs an endpoint',
         'add --endpoint-id; without --reset, the command lists the breakers that are not closed, with the ids of their endpoints',
       );
-    const { config } = this.resolve(flags);
-    if (config.kv.type === 'in-memory')
+    const { client, kv } = this.resolve(flags).config;
+    if (client.url === undefined && kv.type === 'in-memory')
       throw wrongUse(
         'kv.type is in-memory, so the breakers are only in the memory of the agent',
-        'ask the management API of that process, or set kv.type to redis',
+        'name the server of that process with --url, or set kv.type to redis',
       );
-    const [
-      { expediteDeliveries },
-      { readBreakerEndpoints },
-      { breakerView, readBreakers, resetBreaker },
-      { shardsOf, withKv },
-    ] = await Promise.all([
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/config'),
-      import('@gateway/store/kv'),
-      import('../../app/stores.js'),
-    ]);
-    const shown = await withShards(config, async (shards) => {
-      const { pool } = shards.control;
-      const named =
-        endpointId === undefined
-          ? undefined
-          : await readBreakerEndpoints(pool, isId(endpointId) ? [endpointId] : []);
-      if (named?.length === 0)
-        throw new GatewayError('not_found', { thing: 'endpoint', id: endpointId! });
-      if (reset) {
-        await withKv(config, (kv) => resetBreaker(kv, endpointId!));
-        const projectId = named![0]!.project_id;
-        for (const { planes } of await shardsOf(shards, projectId))
-          await expediteDeliveries(planes, { projectId, endpointId: endpointId! }, ['breaker']);
+    const shown = await this.api(flags, async (api) => {
+      const found: ReturnType<typeof recordOf>[] = [];
+      if (endpointId !== undefined) {
+        const it = await findIn(api, projectId, ({ endpoints }) => endpoints.get(endpointId));
+        const { endpoints } = it.api;
+        const endpoint = reset ? await endpoints.resetCircuitBreaker(endpointId) : it.found;
+        return [recordOf(endpoint, it.project)];
       }
-      const breakers = await withKv(config, (kv) => readBreakers(kv));
-      const open = [...breakers].flatMap(([id, { state }]) => (state === 'closed' ? [] : id));
-      return (named ?? (await readBreakerEndpoints(pool, open))).map(
-        ({ id, name, project_id, project_name }) => ({
-          ...{ endpoint_id: id, endpoint_name: name, project_id, project_name },
-          ...breakerView(breakers.get(id)),
-        }),
+      await inEach(
+        api,
+        await projectsOf(api, projectId),
+        async ({ endpoints }, project) => {
+          const states = ['open', 'half_open'] as const;
+          for await (const it of endpoints.list({ circuitBreaker: states, perPage: 200 }))
+            found.push(recordOf(it, project));
+        },
+        READS,
       );
+      return found;
     });
     this.logTable(shown, flags, [
       ['PROJECT', ({ project_name: name }) => escapeLine(name)],
       ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name)],
       ['ID', ({ endpoint_id: id }) => id],
       ['STATE', ({ state }) => state],
-      ['SINCE', ({ since }) => since?.toISOString() ?? '-'],
-      ['UNTIL', ({ until }) => until?.toISOString() ?? '-'],
+      ['SINCE', ({ since }) => since ?? '-'],
+      ['UNTIL', ({ until }) => until ?? '-'],
       ['FAILED', ({ failures, requests }) => `${failures} of ${requests}`],
     ]);
     if (reset)
@@ -93,3 +86,16 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     else if (shown.length === 0) this.logToStderr('The breakers of all endpoints are closed.');
   }
 }
+
+function recordOf(
+  { uid, name, circuit_breaker }: Pick<Endpoint, 'uid' | 'name' | 'circuit_breaker'>,
+  project: Project,
+) {
+  return {
+    ...{ endpoint_id: uid, endpoint_name: name },
+    ...{ project_id: project.uid, project_name: project.name },
+    ...(circuit_breaker ?? UNKNOWN),
+  };
+}
+
+const UNKNOWN = { state: 'unknown', since: null, until: null, requests: 0, failures: 0 };

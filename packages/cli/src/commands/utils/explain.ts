@@ -1,13 +1,13 @@
-import type { OtherRecord } from '@gateway/store/explain';
 import {
+  argument,
+  findIn,
   Flags,
   GatewayCommand,
-  argument,
   idOf,
-  withShards,
+  projectFlag,
+  projectIdOf,
   wrongUse,
 } from '../../app/gateway-command.js';
-import { searchShards } from '../../app/stores.js';
 
 export default class UtilsExplain extends GatewayCommand {
   static override description =
@@ -24,6 +24,7 @@ export default class UtilsExplain extends GatewayCommand {
     message: Flags.boolean({
       summary: 'Write only the message that the event was created from, as raw bytes.',
     }),
+    ...projectFlag,
   };
   static override args = {
     id: argument('Id of the event. The header webhook-id has the id of the delivery instead.'),
@@ -34,43 +35,13 @@ export default class UtilsExplain extends GatewayCommand {
     if (flags.json && flags.message)
       throw wrongUse('--message and --json cannot be combined', 'omit one of them');
     const id = idOf('the argument', args.id);
-    const [
-      { explainEvent, explanationRecord },
-      { explanationText, messageNotKept, unknownEvent },
-      { findEventMessage },
-    ] = await Promise.all([
-      import('@gateway/store/explain'),
-      import('../../inspect/explanation.js'),
-      import('@gateway/store/events'),
-    ]);
-    const { explanation, message } = await withShards(
-      this.resolve(flags).config,
-      async (shards) => {
-        const others: OtherRecord[] = [];
-        const found = await searchShards(shards.all, async ({ planes }) => {
-          const explained = await explainEvent(planes, id);
-          if ('explanation' in explained) return { planes, ...explained };
-          others.push(...explained.meanings);
-          return undefined;
-        });
-        if (!found) throw unknownEvent(id, others);
-        const { explanation, planes } = found;
-        return {
-          explanation,
-          message: flags.message
-            ? await findEventMessage(planes.data, explanation.event.project_id, id)
-            : undefined,
-        };
-      },
-    );
-    if (flags.message) {
-      if (!message?.raw) throw messageNotKept(id, message?.raw_bytes);
-      process.stdout.write(message.raw);
-    } else
-      this.log(
-        flags.json
-          ? JSON.stringify(explanationRecord(explanation), null, 2)
-          : explanationText(explanation),
-      );
+    const { explanation, message } = await this.api(flags, async (api) => {
+      const it = await findIn(api, projectIdOf(flags), ({ events }) => events.explain(id));
+      const message = flags.message ? await it.api.events.getMessage(id) : undefined;
+      return { explanation: it.found, message };
+    });
+    const { explanationText, messageBytes } = await import('../../inspect/explanation.js');
+    if (message) process.stdout.write(messageBytes(message));
+    else this.log(flags.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
   }
 }

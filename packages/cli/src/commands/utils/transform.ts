@@ -1,8 +1,11 @@
 import { unwatchFile, watchFile } from 'node:fs';
+import { basename } from 'node:path';
+import type { FlagValues } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue } from '@gateway/core/events';
 import {
   Args,
+  findIn,
   Flags,
   GatewayCommand,
   idOf,
@@ -53,7 +56,7 @@ export default class UtilsTransform extends GatewayCommand {
     const { file } = args;
     const { sample } = flags;
     const sourceId = idOf('--source-id', flags['source-id']);
-    const projectId = idOf('--project-id', flags['project-id']);
+    idOf('--project-id', flags['project-id']);
     if ((file === undefined) === (sourceId === undefined))
       throw wrongUse(
         file === undefined
@@ -70,28 +73,49 @@ export default class UtilsTransform extends GatewayCommand {
     if (flags.watch && watched.length === 0)
       throw wrongUse('--watch needs a file', 'name a file with --sample, or omit --watch');
     const headers = headersOf(flags.header ?? []);
-    const { config } = this.resolve(flags);
-
-    const [{ idleSandbox, sandboxLimits }, { previewOnce, previewRecord, previewText }] =
-      await Promise.all([
-        import('@gateway/ingest/transform/sandboxes'),
-        import('../../inspect/preview.js'),
-      ]);
-    const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
+    const { previewText } = await import('../../inspect/preview.js');
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
     const once = async () => {
-      const bytes = fromStdin ?? (await readInput('--sample', sample));
-      const options = { config, sandbox, file, sourceId, projectId, headers };
-      const preview = await previewOnce(bytes, options);
-      this.log(flags.json ? JSON.stringify(previewRecord(preview), null, 2) : previewText(preview));
-      return preview.kind;
+      const body = fromStdin ?? (await readInput('--sample', sample));
+      const own = file && (await readInput('the function', file)).toString('utf8');
+      const { text, ...ran } = await this.preview(flags, own, { body, headers });
+      const name = file === undefined ? ran.name : basename(file);
+      const record = { function: name, sample_bytes: body.byteLength, ...ran.result };
+      this.log(flags.json ? JSON.stringify(record, null, 2) : previewText(record, text));
+      return record.outcome;
     };
-    try {
-      if (flags.watch) await this.watch(once, watched);
-      else if ((await once()) === 'refused') this.exit(1);
-    } finally {
-      await sandbox.close();
+    if (flags.watch) await this.watch(once, watched);
+    else if ((await once()) === 'quarantined') this.exit(1);
+  }
+
+  /** Runs a function: without a project or source, in this process and without a database. */
+  private async preview(
+    flags: FlagValues,
+    own: string | undefined,
+    sample: { readonly body: Buffer; readonly headers: Readonly<Record<string, string>> },
+  ) {
+    const projectId = idOf('--project-id', flags['project-id'] as string | undefined);
+    const sourceId = idOf('--source-id', flags['source-id'] as string | undefined);
+    if (own !== undefined && projectId === undefined) {
+      const { previewHere } = await import('../../inspect/preview.js');
+      const result = await previewHere(own, sample, this.resolve(flags).config);
+      return { name: '', text: own, result };
     }
+    const { body, headers } = sample;
+    const given = { headers, raw: body.toString('base64'), raw_encoding: 'base64' } as const;
+    return this.api(flags, async (api) => {
+      if (own !== undefined) {
+        const { sources } = api.project(projectId!);
+        return {
+          name: '',
+          text: own,
+          result: await sources.testFunction({ ...given, function: own }),
+        };
+      }
+      const { found, api: of } = await findIn(api, projectId, (it) => it.sources.get(sourceId!));
+      const result = await of.sources.testFunction({ ...given, source_id: sourceId });
+      return { name: `the function of ${found.name}`, text: found.body_function ?? '', result };
+    });
   }
 
   /**

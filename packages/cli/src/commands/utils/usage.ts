@@ -1,6 +1,12 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { GatewayCommand, integerOf, jsonFlag, valueFlag } from '../../app/gateway-command.js';
+import {
+  GatewayCommand,
+  integerOf,
+  jsonFlag,
+  valueFlag,
+  withDatabase,
+} from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
 
 export default class UtilsUsage extends GatewayCommand {
@@ -26,7 +32,7 @@ export default class UtilsUsage extends GatewayCommand {
       import('@gateway/store/usage'),
       import('@gateway/store/people'),
     ]);
-    const records = await this.withDatabase(flags, async ({ knex, pool }) => {
+    const records = await withDatabase(this.resolve(flags).config, async ({ knex, pool }) => {
       if (
         organisationId !== null &&
         !(isId(organisationId) && (await findOrganisation(knex, organisationId)))

@@ -27,7 +27,7 @@ import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
 const RetryQuery = object({
   ...batchQuery,
   ...optional({
-    status: oneOf(['failure', 'discarded', 'success', 'retry', 'scheduled'], {
+    status: oneOf(['failure', 'discarded', 'success', 'retry', 'scheduled', 'processing'], {
       default: 'failure',
     }),
     endpointId: Id,

@@ -224,6 +224,9 @@ export const endpointRoutes: readonly Route[] = [
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
       assertValid(secretProblems(secret));
+      // Opening a stored secret proves that this is the encryption key of the agents.
+      for (const { value } of (await find(call)).secrets.slice(0, 1))
+        sealer.open(value, ['endpoints', id, 'secrets']);
       const record = sealSecret(secret, id, sealer);
       const row = found(
         await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000),

@@ -130,8 +130,9 @@ export const sourceRoutes: readonly Route[] = [
     'Resumes a paused source. A source that was paused because its function overran repeatedly can be resumed after transform.pause_seconds.',
     { data: Source },
     async (call) => {
-      const { database, project, id, config } = call;
-      const { pause_seconds: after } = config.transform;
+      const { database, project, id, config, caller } = call;
+      // The operator of the instance need not wait.
+      const after = caller.type === 'process' ? undefined : config.transform.pause_seconds;
       const row = found(await resumeSource(database.knex, project.id, id, after), 'source', id);
       const message = row.resumes_at
         ? `source resumes at ${row.resumes_at.toISOString()}`

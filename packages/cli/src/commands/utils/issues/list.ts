@@ -1,9 +1,11 @@
 import {
   Flags,
   GatewayCommand,
-  idOf,
   jsonFlag,
   oneOf,
+  projectFlag,
+  projectIdOf,
+  showNewest,
   valueFlag,
 } from '../../../app/gateway-command.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
@@ -22,34 +24,36 @@ export default class UtilsIssuesList extends GatewayCommand {
   ];
   static override flags = {
     state: valueFlag('<state>', `Only issues in this state: ${STATES.join(', ')}. [default: open]`),
-    'project-id': valueFlag('<id>', 'Only issues of this project. [default: all projects]'),
+    ...projectFlag,
     limit: Flags.integer({ summary: 'Maximum number of issues.', min: 1, max: 1000, default: 100 }),
     ...jsonFlag,
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsIssuesList);
-    const states = [oneOf('--state', flags.state ?? 'open', STATES)!];
-    const projectId = idOf('--project-id', flags['project-id']);
-    const { listIssues } = await import('@gateway/store/counts/issues');
-    const { content: issues, hasNextPage } = await this.withDatabase(flags, ({ pool }) =>
-      listIssues(
-        pool,
-        { projectId, states },
-        { perPage: flags.limit, direction: 'next', sort: 'DESC' },
+    const state = oneOf('--state', flags.state ?? 'open', STATES)!;
+    const options = { projectId: projectIdOf(flags), limit: flags.limit };
+    await this.api(flags, (api) =>
+      showNewest(
+        api,
+        options,
+        ({ issues }, perPage) => issues.list({ state: [state], perPage }),
+        (issues, hasMore) => {
+          if (issues.length === 0) this.logToStderr(`There are no ${state} issues.`);
+          if (issues.length > 0 || flags.json)
+            this.logTable(issues, flags, [
+              ['ID', ({ id }) => id],
+              ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name, NAME_CHARS)],
+              ['KIND', ({ kind }) => kind],
+              ['FAILURES', ({ failures }) => failures.toLocaleString('en-US')],
+              ['FIRST', ({ first_seen_at: first }) => first],
+              ['LAST', ({ last_seen_at: last }) => last],
+              ['ERROR', ({ error }) => escapeLine(error, ERROR_CHARS)],
+            ]);
+          if (hasMore)
+            this.logToStderr('There are more issues: raise --limit, or choose a project.');
+        },
       ),
     );
-    if (issues.length === 0) this.logToStderr(`There are no ${states[0]} issues.`);
-    if (issues.length > 0 || flags.json)
-      this.logTable(issues, flags, [
-        ['ID', ({ id }) => id],
-        ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name, NAME_CHARS)],
-        ['KIND', ({ kind }) => kind],
-        ['FAILURES', ({ failures }) => failures.toLocaleString('en-US')],
-        ['FIRST', ({ first_seen_at: first }) => first.toISOString()],
-        ['LAST', ({ last_seen_at: last }) => last.toISOString()],
-        ['ERROR', ({ error }) => escapeLine(error, ERROR_CHARS)],
-      ]);
-    if (hasNextPage) this.logToStderr('There are more issues: raise --limit, or choose a project.');
   }
 }

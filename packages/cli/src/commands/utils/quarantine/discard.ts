@@ -1,6 +1,18 @@
-import { Flags, GatewayCommand, withShards, wrongUse } from '../../../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  inEach,
+  projectsOf,
+  wrongUse,
+} from '../../../app/gateway-command.js';
 import { counted } from '../../../output/table.js';
-import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
+import {
+  batchOf,
+  chosenArgs,
+  chosenBy,
+  chosenFlags,
+  findMessages,
+} from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineDiscard extends GatewayCommand {
   static override description =
@@ -27,18 +39,24 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
         'add --yes to confirm, or a filter such as --project-id, --code or --time; --dry-run counts them',
       );
     }
-    const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const totals = { discarded: 0, others: 0 };
-    await withShards(this.resolve(flags).config, async (shards) => {
-      for await (const { planes, entries } of await chosenPages(shards, chosen)) {
-        const waiting = entries.filter(({ status }) => status === 'quarantined');
-        const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
-        const done = dryRun
-          ? refs.length
-          : (await discardQuarantinedMessages(planes.data, refs)).length;
-        totals.discarded += done;
-        totals.others += entries.length - done;
+    await this.api(flags, async (api) => {
+      if ('ids' in chosen) {
+        for (const { api: of, found } of await findMessages(api, chosen)) {
+          const isWaiting = found.status === 'quarantined';
+          if (isWaiting && !dryRun) await of.quarantine.discard(found.uid);
+          totals[isWaiting ? 'discarded' : 'others']++;
+        }
+        return;
       }
+      const query = { ...batchOf(chosen.selection), dry_run: dryRun };
+      await inEach(api, await projectsOf(api, chosen.projectId), async ({ quarantine }) => {
+        for (let after: string | null | undefined; after !== null;) {
+          const step = await quarantine.batchDiscard({ ...query, after });
+          totals.discarded += step.count;
+          after = step.next;
+        }
+      });
     });
     this.log(`${dryRun ? 'would discard' : 'discarded'} ${counted(totals.discarded, 'message')}`);
     if (totals.others > 0)

@@ -2,13 +2,14 @@ import { GatewayError } from '@gateway/core/errors';
 import {
   GatewayCommand,
   idOf,
+  projectFlag,
+  projectIdOf,
   readInput,
   valueFlag,
-  withShards,
 } from '../../../app/gateway-command.js';
 import { editInEditor } from '../../../quarantine/editor.js';
-import { resultLine } from '../../../quarantine/message-text.js';
-import { findEntry, messageArg } from '../../../quarantine/selection.js';
+import { contentOf, resultLine } from '../../../quarantine/message-text.js';
+import { findMessages, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineEdit extends GatewayCommand {
   static override description =
@@ -24,59 +25,48 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       '<path>',
       'File with the new content; - for standard input. [default: open an editor]',
     ),
+    ...projectFlag,
   };
   static override args = messageArg;
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
     const id = idOf('the argument', args.id);
-    const { config } = this.resolve(flags);
-    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] =
-      await Promise.all([
-        import('@gateway/store/quarantine'),
-        import('@gateway/ingest/once/replay'),
-        import('@gateway/ingest/transform/sandboxes'),
-      ]);
+    const wanted = { ids: [id], projectId: projectIdOf(flags) };
     // Closed before the editor opens, because editing can take an hour.
-    const message = await withShards(config, async (shards) => {
-      const { planes, entry } = await findEntry(shards.all, id);
-      const { project_id: projectId, status } = entry;
-      if (status !== 'quarantined')
-        throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
-      return (await readReplayable(planes, [{ projectId, id }]))[0]!;
-    });
+    const message = await this.api(
+      flags,
+      async (api) => (await findMessages(api, wanted))[0]!.found,
+    );
+    const { status, edited_at: editedAt, project_id: projectId } = message;
+    if (status !== 'quarantined')
+      throw new GatewayError('conflict', { sentence: `the message ${id} is already ${status}` });
 
     const { file } = flags;
-    const inEditor =
-      file === undefined ? await editInEditor(message.body, `${id}.json`) : undefined;
+    const before = contentOf(message);
+    const inEditor = file === undefined ? await editInEditor(before, `${id}.json`) : undefined;
     const body = inEditor?.bytes ?? (await readInput('--file', file!));
-    if (body.equals(message.body)) {
+    if (body.equals(before)) {
       await inEditor?.remove();
       this.log('unchanged; nothing was stored');
       return;
     }
-    const editedAt = await withShards(config, async (shards) => {
-      const { planes } = await findEntry(shards.all, id);
-      const at = await editQuarantinedMessage(planes.data, message, body);
-      if (at) return at;
-      throw new GatewayError('conflict', {
-        sentence: `someone replayed, discarded or edited the message ${id} meanwhile; nothing was stored`,
-        fix: `check it with \`gateway utils quarantine show ${id}\` and decide again`,
-      });
+    await this.api(flags, async (api) => {
+      const { quarantine } = api.project(projectId);
+      const now = await quarantine.get(id);
+      if (now.status !== status || now.edited_at !== editedAt)
+        throw new GatewayError('conflict', {
+          sentence: `someone replayed, discarded or edited the message ${id} meanwhile; nothing was stored`,
+          fix: `check it with \`gateway utils quarantine show ${id}\` and decide again`,
+        });
+      await quarantine.update(id, { raw: body.toString('base64'), raw_encoding: 'base64' });
+      this.log(`stored ${body.byteLength} bytes; the original is kept`);
+      this.log(`it ${resultLine(await quarantine.replay(id, { dry_run: true }), true)}`);
     }).catch((error: unknown) => {
       if (inEditor) this.logToStderr(`The edited content is in ${inEditor.path}.`);
       throw error;
     });
     await inEditor?.remove();
-    this.log(`stored ${body.byteLength} bytes; the original is kept`);
-    const sandbox = idleSandbox(sandboxLimits(config));
-    try {
-      this.log(
-        `it ${resultLine(await dryRun({ ...message, body, editedAt }, { sandbox, maxMessageBytes: config.ingest.max_message_bytes }), true)}`,
-      );
-    } finally {
-      await sandbox.close();
-    }
     this.log(`next: gateway utils quarantine replay ${id}`);
   }
 }

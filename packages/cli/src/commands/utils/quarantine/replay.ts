@@ -1,11 +1,16 @@
-import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { GatewayCommand, withShards } from '../../../app/gateway-command.js';
+import type { ReplayedMessages } from '@gateway/client';
+import { GatewayCommand, inEach, projectsOf } from '../../../app/gateway-command.js';
 import { resultLine } from '../../../quarantine/message-text.js';
-import type { ReplayResult } from '../../../quarantine/replay.js';
-import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
+import {
+  batchOf,
+  chosenArgs,
+  chosenBy,
+  chosenFlags,
+  findMessages,
+} from '../../../quarantine/selection.js';
 
 /** Results that require action. The command fails if any message has one of them. */
-const UNDONE: readonly (ReplayResult['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
+const UNDONE = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
   static override description =
@@ -24,44 +29,57 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineReplay);
     const chosen = chosenBy(flags, args.id);
     const dryRun = flags['dry-run'];
-    const { config } = this.resolve(flags);
-    const { CONCURRENT_MESSAGES, replayAll } = await import('../../../quarantine/replay.js');
     const counts = new Map<string, number>();
-    const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    const onKvAway = () =>
-      this.logToStderr('warning: KV is unavailable; agents find the events a few seconds later.');
-    const onResult = (id: string, result: ReplayResult) => {
-      count(result.kind);
-      this.log(`${id}  ${resultLine(result, dryRun)}`);
-    };
-    const onSkipped = ({ id, status }: QuarantineEntry) => {
-      count(status === 'replayed' ? 'done' : status);
-      this.log(
-        `${id}  ${status === 'replayed' ? 'was already replayed' : 'is discarded; nothing was changed'}`,
-      );
-    };
-    await withShards(
-      config,
-      async (shards) => {
-        const pages = await chosenPages(shards, chosen);
-        const database = shards.control;
-        await replayAll(pages, { config, database, dryRun, onKvAway, onSkipped, onResult });
-      },
-      { poolSize: CONCURRENT_MESSAGES },
-    );
+    const count = (kind: string, n = 1) => counts.set(kind, (counts.get(kind) ?? 0) + n);
+    await this.api(flags, async (api) => {
+      if ('ids' in chosen) {
+        for (const { api: of, found } of await findMessages(api, chosen)) {
+          const { uid: id, status } = found;
+          if (status !== 'quarantined') {
+            count(status === 'replayed' ? 'done' : status);
+            this.log(
+              `${id}  ${status === 'replayed' ? 'was already replayed' : 'is discarded; nothing was changed'}`,
+            );
+            continue;
+          }
+          const result = await of.quarantine.replay(id, { dry_run: dryRun });
+          count(result.outcome);
+          this.log(`${id}  ${resultLine(result, dryRun)}`);
+        }
+        return;
+      }
+      const query = { ...batchOf(chosen.selection), dry_run: dryRun };
+      await inEach(api, await projectsOf(api, chosen.projectId), async ({ quarantine }) => {
+        for (let after: string | null | undefined; after !== null;) {
+          const { next, ...step } = await quarantine.batchReplay({ ...query, after });
+          for (const kind of COUNTED)
+            count(dryRun && kind === 'replayed' ? 'accepted' : kind, step[kind]);
+          after = next;
+        }
+      });
+    });
     const parts = Object.entries(WORDS).flatMap(([kind, words]) =>
-      counts.has(kind) ? [`${counts.get(kind)} ${words}`] : [],
+      counts.get(kind) ? [`${counts.get(kind)!.toLocaleString('en-US')} ${words}`] : [],
     );
     this.logToStderr(
       `${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no quarantined message matches'}`,
     );
-    if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
+    if (UNDONE.some((kind) => counts.get(kind))) this.exit(1);
   }
 }
+
+const COUNTED = [
+  'replayed',
+  'duplicates',
+  'dropped',
+  'refused',
+  'changed',
+] as const satisfies readonly (keyof ReplayedMessages)[];
 
 const WORDS: Readonly<Record<string, string>> = {
   replayed: 'replayed',
   duplicate: 'duplicates',
+  duplicates: 'duplicates',
   done: 'replayed already',
   accepted: 'would be accepted',
   dropped: 'dropped by the function',

@@ -3,11 +3,12 @@ import {
   GatewayCommand,
   idOf,
   jsonFlag,
-  withShards,
+  projectFlag,
+  projectIdOf,
   wrongUse,
 } from '../../../app/gateway-command.js';
-import { entryRecord, messageText } from '../../../quarantine/message-text.js';
-import { findEntry, messageArg } from '../../../quarantine/selection.js';
+import { contentOf, messageText } from '../../../quarantine/message-text.js';
+import { findMessages, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
   static override description =
@@ -20,6 +21,7 @@ export default class UtilsQuarantineShow extends GatewayCommand {
   static override flags = {
     raw: Flags.boolean({ summary: 'Write only the content, as raw bytes.' }),
     original: Flags.boolean({ summary: 'Show the original content of an edited message.' }),
+    ...projectFlag,
     ...jsonFlag,
   };
   static override args = messageArg;
@@ -28,16 +30,18 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineShow);
     const { raw: asBytes, json, original } = flags;
     if (asBytes && json) throw wrongUse('--raw and --json cannot be combined', 'omit one of them');
-    const id = idOf('the argument', args.id);
-    const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
-    const { entry, whole } = await withShards(this.resolve(flags).config, async (shards) => {
-      const { planes, entry } = await findEntry(shards.all, id);
-      const whole = await findQuarantinedMessage(planes.data, entry.project_id, id);
-      return { entry, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
+    const wanted = { ids: [idOf('the argument', args.id)], projectId: projectIdOf(flags) };
+    const { message, sourceName, projectName } = await this.api(flags, async (api) => {
+      const [it] = await findMessages(api, wanted);
+      const { found: message, project } = it!;
+      const source = await it!.api.sources.get(message.source_id).catch(() => undefined);
+      return { message, sourceName: source?.name ?? 'deleted', projectName: project.name };
     });
-    if (asBytes) process.stdout.write(whole.edited_raw ?? whole.raw);
-    else if (json)
-      this.log(JSON.stringify({ ...entryRecord(entry), ...quarantinedBytes(whole) }, null, 2));
-    else this.log(messageText(entry, whole));
+    const bytes = contentOf(message, original);
+    if (asBytes) process.stdout.write(bytes);
+    else if (json) {
+      const { uid: id, ...record } = message;
+      this.log(JSON.stringify({ id, ...record }, null, 2));
+    } else this.log(messageText(message, { bytes, projectName, sourceName }));
   }
 }

@@ -1,8 +1,10 @@
-import type { Config } from '@gateway/core/config';
+import type { Endpoint } from '@gateway/client';
+import type { Config, FlagValues } from '@gateway/core/config';
 import type { Open, Sealer } from '@gateway/core/crypto';
-import { GatewayError, isGatewayError } from '@gateway/core/errors';
+import { isGatewayError } from '@gateway/core/errors';
 import type { Shards } from '@gateway/store/shards';
 import {
+  findIn,
   Flags,
   GatewayCommand,
   idOf,
@@ -10,11 +12,12 @@ import {
   parseDuration,
   readInput,
   valueFlag,
-  withDatabase,
   withShards,
   wrongUse,
 } from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
+
+type Secret = Endpoint['secrets'][number];
 
 const OVERLAP = '24h';
 /** The longest overlap, as in the management API. */
@@ -70,40 +73,18 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     if (dryRun) throw wrongUse('--dry-run has no effect with --endpoint-id', 'omit it');
     const overlapMs = overlapOf(overlap ?? OVERLAP);
     const id = idOf('--endpoint-id', endpointId!);
-    await this.rotateSecret(id, overlapMs, this.resolve(flags).config, { json });
+    await this.rotateSecret(id, overlapMs, flags);
   }
 
-  private async rotateSecret(
-    id: string,
-    overlapMs: number,
-    config: Config,
-    { json }: { json: boolean },
-  ): Promise<void> {
-    const [{ sealer }, secrets] = await Promise.all([
-      import('@gateway/core/crypto'),
-      import('@gateway/store/config'),
-    ]);
-    const secret = secrets.generateSecret();
-    const { seal, open } = sealer(config.encryption_key);
-    const record = secrets.sealSecret(secret, id, { seal });
-    const { name, secrets: live } = await withDatabase(config, async ({ knex }) => {
-      const endpoint = await secrets.findEndpointAnywhere(knex, id);
-      // Opening a stored secret proves that the agents use this key. With another key, they could
-      // not open the new secret.
-      for (const { value } of endpoint?.secrets.slice(0, 1) ?? [])
-        open(value, ['endpoints', id, 'secrets']);
-      const row =
-        endpoint && (await secrets.rotateSecret(knex, endpoint.project_id, id, record, overlapMs));
-      if (!row) throw new GatewayError('not_found', { thing: 'endpoint', id });
-      return row;
+  private async rotateSecret(id: string, overlapMs: number, flags: FlagValues): Promise<void> {
+    const { name, secrets } = await this.api(flags, async (api) => {
+      const { endpoints } = (await findIn(api, undefined, (it) => it.endpoints.get(id))).api;
+      return endpoints.expireSecret(id, { expiration: overlapMs / 3_600_000 });
     });
-    const others = live
-      .filter((it) => it.id !== record.id)
-      .map(({ id: uid, expires_at }) => ({ uid, expires_at }));
+    const [{ uid, value }, ...live] = secrets as [Secret, ...Secret[]];
+    const others = live.map(({ uid, expires_at }) => ({ uid, expires_at }));
     this.log(
-      json
-        ? JSON.stringify({ endpoint_id: id, uid: record.id, value: secret, others }, null, 2)
-        : secret,
+      flags['json'] ? JSON.stringify({ endpoint_id: id, uid, value, others }, null, 2) : value,
     );
     this.logToStderr(
       `This is the new secret of the endpoint ${name}. It is not shown again. Deliveries are signed with it from now on.`,

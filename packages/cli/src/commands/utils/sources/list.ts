@@ -1,8 +1,14 @@
-import type { Config } from '@gateway/core/config';
-import type { SourceOfProject } from '@gateway/store/config';
-import type { Readers } from '@gateway/store/deliveries';
-import type { Absence, ReportedState, SourceCondition } from '@gateway/store/kv';
-import { Flags, GatewayCommand, jsonFlag, withDatabase } from '../../../app/gateway-command.js';
+import type { Source } from '@gateway/client';
+import {
+  Flags,
+  GatewayCommand,
+  inEach,
+  jsonFlag,
+  projectFlag,
+  projectIdOf,
+  projectsOf,
+  READS,
+} from '../../../app/gateway-command.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
 
 const NAME_CHARS = 24;
@@ -18,25 +24,43 @@ export default class UtilsSourcesList extends GatewayCommand {
   static override flags = {
     ...jsonFlag,
     paused: Flags.boolean({ summary: 'Only paused sources.' }),
+    ...projectFlag,
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsSourcesList);
-    const [{ listSourcesOfProjects }, { findReaders }, { sourceCondition }] = await Promise.all([
-      import('@gateway/store/config'),
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/kv'),
-    ]);
-    const { config } = this.resolve(flags);
-    const [all, readers] = await withDatabase(config, ({ pool }) =>
-      Promise.all([listSourcesOfProjects(pool), findReaders(pool)]),
-    );
-    const { states, absence } = await reportedStates(config, all, readers);
+    const all = await this.api(flags, async (api) => {
+      const found: ListedSource[] = [];
+      await inEach(
+        api,
+        await projectsOf(api, projectIdOf(flags)),
+        async ({ sources }, project) => {
+          const states = new Map((await sources.listStates()).content.map((it) => [it.uid, it]));
+          for await (const source of sources.list({ perPage: 200 })) {
+            const { state = 'unknown', reason = null, since = null } = states.get(source.uid) ?? {};
+            found.push({
+              source_id: source.uid,
+              source_name: source.name,
+              project_id: project.uid,
+              project_name: project.name,
+              type: source.pub_sub?.type ?? source.type,
+              ...{ state, reason, since },
+              paused_at: source.paused_at,
+              resumes_at: source.resumes_at,
+              pause_reason: source.pause_reason,
+              paused_by: source.paused_by,
+              pauses: source.pauses,
+            });
+          }
+        },
+        READS,
+      );
+      return found;
+    });
+    const nameOf = (it: ListedSource) => `${it.project_name} ${it.source_name} ${it.source_id}`;
     const shown = all
-      .map((source) =>
-        sourceRecord(source, sourceCondition(source, states.get(source.id), absence)),
-      )
-      .filter(({ state }) => !flags.paused || state === 'paused');
+      .filter(({ state }) => !flags.paused || state === 'paused')
+      .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
     if (shown.length === 0)
       this.logToStderr(flags.paused ? 'No source is paused.' : 'There are no sources.');
     if (shown.length === 0 && !flags.json) return;
@@ -46,67 +70,22 @@ export default class UtilsSourcesList extends GatewayCommand {
       ['ID', ({ source_id: id }) => id],
       ['TYPE', ({ type }) => escapeLine(type)],
       ['STATE', ({ state }) => state],
-      ['SINCE', ({ since }) => since?.toISOString() ?? '-'],
-      ['UNTIL', ({ resumes_at: until }) => until?.toISOString() ?? '-'],
+      ['SINCE', ({ since }) => since ?? '-'],
+      ['UNTIL', ({ resumes_at: until }) => until ?? '-'],
       ['REASON', ({ reason }) => escapeLine(reason ?? '-')],
     ]);
   }
 }
 
-/** Returns the states that agents have reported to KV, and why others are unknown. */
-async function reportedStates(
-  config: Config,
-  sources: readonly SourceOfProject[],
-  readers: Readers,
-): Promise<{ states: ReadonlyMap<string, ReportedState>; absence: Absence }> {
-  const [{ readSourceStates, TAKERS, whyUnreported }, { withKv }] = await Promise.all([
-    import('@gateway/store/kv'),
-    import('../../../app/stores.js'),
-  ]);
-  const states = new Map<string, ReportedState>();
-  const absence = (isAway: boolean) => ({
-    states,
-    absence: whyUnreported(readers, { isAway, since: null }),
-  });
-  if (readers.ids.length === 0 || sources.length === 0) return absence(false);
-  if (config.kv.type === 'in-memory')
-    return {
-      states,
-      absence: { reason: 'kv.type is in-memory: only the agent knows the states.', since: null },
-    };
-  try {
-    await withKv(config, async (kv) => {
-      for (const projectId of new Set(sources.map(({ project_id }) => project_id))) {
-        const sourceIds = sources.flatMap((it) => (it.project_id === projectId ? it.id : []));
-        const agentIds = [TAKERS, ...readers.ids];
-        const found = await readSourceStates(kv, { projectId, sourceIds, agentIds });
-        for (const [id, state] of found) states.set(id, state);
-      }
-    });
-    return absence(false);
-  } catch {
-    return absence(true);
-  }
-}
-
-/**
- * Returns a source's fields as in the management API, without its connection and function. `unread`
- * marks a source that agents do not read: in an incoming project, they read only HTTP sources.
- */
-function sourceRecord(
-  { id, name, project_id, project_name, project_type, type, pub_sub, ...row }: SourceOfProject,
-  condition: SourceCondition,
-) {
-  const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;
-  const isRead = row.is_disabled || project_type === 'outgoing' || type === 'http';
-  return {
-    source_id: id,
-    source_name: name,
-    project_id,
-    project_name,
-    type: pub_sub.type,
-    ...condition,
-    ...(isRead ? {} : { state: 'unread' }),
-    ...{ paused_at, resumes_at, pause_reason, paused_by, pauses },
-  };
+interface ListedSource extends Pick<
+  Source,
+  'project_id' | 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'
+> {
+  readonly source_id: string;
+  readonly source_name: string;
+  readonly project_name: string;
+  readonly type: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly since: string | null;
 }

@@ -1,0 +1,61 @@
+// deadline: 120 s
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runGateway } from '../support/gateway.js';
+import { freePort } from '../support/ports.js';
+import { production } from '../support/production.js';
+
+const clientUrl = suite('e2e/client-url');
+
+const gateway = await production({ agents: 0 });
+clientUrl.after(() => gateway.close());
+
+const GATEWAY_URL = `http://127.0.0.1:${gateway.serverPort}`;
+const from = (env: Record<string, string>, ...args: string[]) => runGateway(args, { env });
+
+clientUrl('a command prints the same from afar as beside the database', async () => {
+  const endpoint = await gateway.api('POST', '/endpoints', { name: 'shop', url: GATEWAY_URL });
+  const event = await gateway.api('POST', '/events', {
+    event_type: 'order.paid',
+    data: { n: 1 },
+    endpoint_id: endpoint.uid,
+  });
+  await gateway.api('POST', '/sources', { name: 'hooks', type: 'http' });
+  for (const [words, ...args] of [
+    ['utils explain', event.uid, '--json'],
+    ['utils sources list', '--json'],
+    ['utils quarantine list', '--json'],
+    ['utils circuit-breakers', '--endpoint-id', endpoint.uid],
+    ['retry', '--status', 'failure', '--time', '1h'],
+    ['shards list'],
+  ] as [string, ...string[]][]) {
+    const command = [...words.split(' '), ...args];
+    const here = await runGateway(command, gateway.run);
+    const afar = await from({ GATEWAY_URL, GATEWAY_KEY: gateway.apiKey }, ...command);
+    assert.is(here.code, 0, here.stderr);
+    const stable = (text: string) => text.replaceAll(/"(since|updated_at)": .*/g, '');
+    assert.equal(
+      [afar.code, stable(afar.stdout), afar.stderr],
+      [0, stable(here.stdout), here.stderr],
+      words,
+    );
+  }
+});
+
+clientUrl('a wrong key, a wrong URL and none of a gateway say what to fix', async () => {
+  const GATEWAY_KEY = `${gateway.apiKey.slice(0, -4)}xxxx`;
+  const away = `http://127.0.0.1:${await freePort()}`;
+  for (const [env, ...sentences] of [
+    [{ GATEWAY_URL }, 'refuses the request: client.key is not set', 'GATEWAY_KEY or --key'],
+    [{ GATEWAY_URL, GATEWAY_KEY }, 'refuses the request: the API key', 'GATEWAY_KEY or --key'],
+    [{ GATEWAY_URL: away, GATEWAY_KEY }, `${away} cannot be used: nothing listens`, '--url'],
+    [{ GATEWAY_URL: `${GATEWAY_URL}/docs`, GATEWAY_KEY }, 'cannot be used', '--url'],
+  ] as [Record<string, string>, ...string[]][]) {
+    const { code, stdout, stderr } = await from(env, 'utils', 'sources', 'list');
+    assert.equal([code, stdout], [1, ''], stderr);
+    for (const sentence of sentences) assert.match(stderr, sentence);
+    assert.not.match(stderr, GATEWAY_KEY);
+  }
+});
+
+clientUrl.run();
