@@ -1,4 +1,4 @@
--- Lists filter deliveries by event type, quarantined messages by source, code and status, and endpoints by owner, each by an index (decision 0033).
+-- Lists filter deliveries by event type, quarantined messages by source, code and status, and endpoints by owner, each by an index.
 -- blocks: writes of event_deliveries, 1.8 s per million rows
 -- blocks: writes of quarantined_messages, 5.2 s per million rows
 -- blocks: writes of endpoints, 1.6 s per million rows

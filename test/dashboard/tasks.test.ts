@@ -8,9 +8,9 @@ import { panel } from './browser.js';
 import { dashboardScene, failures, ONCE, quarantined, subscribed, type Scene } from './scene.js';
 
 // The most frequent tasks of operators, starting at the overview, with the mouse only:
-// docs/internals/dashboard.md lists the numbers of clicks. Choosing in a select is one click.
+// docs/guides/dashboard.md lists the numbers of clicks. Choosing in a select is one click.
 const tasks = suite('dashboard/tasks');
-const page = readFileSync(new URL('../../docs/internals/dashboard.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../docs/guides/dashboard.md', import.meta.url), 'utf8');
 
 let scene: Scene;
 let billing: Endpoint;
@@ -60,7 +60,7 @@ function task(name: string, run: (shown: Page) => Promise<void>): void {
       countClick();
     }, true)`);
     await run(shown);
-    assert.is(clicks, Number(documented), 'clicks, compared with docs/internals/dashboard.md');
+    assert.is(clicks, Number(documented), 'clicks, compared with docs/guides/dashboard.md');
     await close();
   });
 }

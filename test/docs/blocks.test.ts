@@ -52,8 +52,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
 const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md': 'commands of a clone, which take minutes',
   'docs/compare.md': 'benchmarks, which take minutes',
-  'docs/internals/benchmarks.md': 'benchmarks, which take minutes',
-  'docs/internals/testing.md': 'commands of a clone, which take minutes',
+  'docs/internals/testing.md': 'commands of a clone and benchmarks, which take minutes',
   'docs/guides/client.md': 'the package is not in a registry yet',
   'docs/guides/logs.md': 'an agent that runs until it is stopped',
   'docs/guides/tracing.md': 'needs Docker',

@@ -140,7 +140,7 @@ async function readShard(
 
 /**
  * A single statement, for a consistent snapshot of rows and counts. Changes not yet folded into the
- * counts are in count_changes (decision 0017).
+ * counts are in count_changes.
  */
 async function readMiscounted(rows: Database['rows']): Promise<string[]> {
   const found = await rows<{ what: string; counted: string; there: string }>(`

@@ -1,3 +1,7 @@
+// Every attempt and every resend must send the same bytes, so the first output stays with the
+// delivery. It is a column there, null without a function: a table beside it would need a look-up
+// in each claim, and partitions and retention of its own. The agent caches versions of functions
+// and reads their texts when needed, because all texts of a project can exceed its configuration.
 import { createHash } from 'node:crypto';
 import { readFunction } from '@gateway/store/config';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';

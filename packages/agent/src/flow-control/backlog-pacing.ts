@@ -1,3 +1,7 @@
+// Postponing by a constant delay rewrites a large backlog thousands of times per second, and
+// leaves some of it always due, for every claim to skip. Here the delay grows with the number
+// postponed, so a backlog of any size settles at one pace. An index by endpoint would cost a write
+// per attempt.
 import type { Log } from '@gateway/core/logging';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 

@@ -65,7 +65,8 @@ export interface Addressed {
 }
 
 /**
- * Returns the rule that routes an event (docs/decisions/0004-endpoint-id-wins-over-owner-id.md).
+ * Returns the rule that routes an event. The narrower name wins: a producer that always sets an
+ * owner and sometimes an endpoint means that endpoint. The reverse would send to others.
  */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
   if (messageType === 'broadcast') return 'broadcast';

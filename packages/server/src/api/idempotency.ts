@@ -1,3 +1,7 @@
+// One mechanism serves all routes that create something, instead of a column in each table. Only
+// successes are stored: a refused request creates nothing, so the next one with its key runs. The
+// claim is not in the transaction of the create. If a server dies in between, the outcome is
+// unknown, and the key is not run again.
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';

@@ -1,3 +1,5 @@
+// Convoy's clients read answers strictly, and send no header to tell them by, so they have a base
+// path. Their rules in the API itself would make it less strict for everyone.
 import type { TSchema } from '@sinclair/typebox';
 import type { Context, Next } from 'koa';
 import type { ApiAnswer } from '../http/response.js';

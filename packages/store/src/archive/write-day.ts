@@ -1,3 +1,6 @@
+// Parquet, because every analytic engine reads it. The manifest of a day is written last, so parts
+// that a killed process left never count. Row groups are encoded in this process with pauses: a
+// worker thread would copy every value.
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventFileWriter, type ArchivedEvent } from './event-file.js';

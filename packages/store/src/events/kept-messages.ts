@@ -1,3 +1,6 @@
+// A message is stored once, under the id of its first event, because a function may make many
+// events of it. A message above the limit is not cut: a part of one is no sample for a function,
+// and often no JSON. A constant limit bounds the disk that a project takes for each message.
 import { isUtf8 } from 'node:buffer';
 import type pg from 'pg';
 import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
