@@ -39,7 +39,7 @@ export async function follow(
     broker?: Broker;
   },
 ): Promise<readonly ReceivedRequest[]> {
-  installed('curl', ['curl'], 'for the guides');
+  for (const program of ['curl', 'jq']) installed(program, [program], 'for the guides');
   const [db, kv, inbox] = await Promise.all([database(), redis(), endpoint()]);
   const name = `guide_${randomBytes(6).toString('hex')}`;
   const [server, agent, second] = [await freePort(), await freePort(), await freePort()];
