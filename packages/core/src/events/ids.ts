@@ -4,7 +4,7 @@ import { hash, randomFillSync } from 'node:crypto';
  * Builds a UUID (RFC 9562) from 48 bits of epoch milliseconds and 74 bits of SHA-256 (version 8) or
  * random bits (version 7).
  * Event and delivery ids are derived from their unique attributes, so the primary key rejects
- * duplicates (docs/decisions/0003-event-ids-from-coordinates.md).
+ * duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md).
  */
 function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   const time = Math.trunc(timeMs).toString(16).padStart(12, '0');

@@ -1,7 +1,3 @@
-// An endpoint that has answered with a 2xx status line has accepted the event, even if the rest of
-// its answer is odd: sending it again until no retry is left helps no one. undici's parser is
-// strict and has no lenient mode, so heads that it cannot read are parsed as curl does and written
-// again.
 /** The maximum size of a response head in bytes, as in curl. */
 export const HEAD_MAX = 300 * 1024;
 /**
