@@ -5,7 +5,7 @@ import { pathOf } from '#server/api/route';
 import { ownedBy } from '#server/auth/owned';
 import { routes } from '@gateway/server/routes';
 import { insertSubscription } from '#store/config/subscriptions';
-import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
+import { makeDelivery, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 
 /* Access of a portal link to existing ids: of its owner, and of another owner in the same
@@ -48,10 +48,12 @@ async function tokenOf(owner: string, managing: boolean): Promise<string> {
 }
 
 async function makeThings(projectId: string, owner: string): Promise<Things> {
-  const { id: endpointId } = await makeEndpoint(api.db, projectId, {
+  const { body: made } = await api.call('POST', `${path}/endpoints`, {
     name: owner,
     owner_id: owner,
+    url: 'https://example.com/hooks',
   });
+  const endpointId: string = made.data.uid;
   const subscription = await insertSubscription(api.db.knex, projectId, {
     name: owner,
     endpoint_id: endpointId,
