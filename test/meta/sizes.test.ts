@@ -1,0 +1,69 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { files, root, workspaces } from './house.js';
+
+const sizes = suite('meta/sizes');
+
+/**
+ * Budgets in kB (1,000 bytes) of `src`, `bin` and `templates`. A change that raises one says in its
+ * commit why.
+ */
+const BUDGETS: Readonly<Record<string, number>> = {
+  'packages/agent': 389,
+  'packages/cli': 431,
+  'packages/client': 15,
+  'packages/core': 508,
+  'packages/dashboard': 628,
+  'packages/docs': 1,
+  'packages/ingest': 169,
+  'packages/plugin': 33,
+  'packages/plugin-conformance': 114,
+  'packages/sandbox': 90,
+  'packages/server': 621,
+  'packages/store': 681,
+  'plugins/metrics-pullmetrics': 10,
+  'plugins/source-kafka': 106,
+  'plugins/source-sqs': 31,
+  'plugins/tracer-apm': 6,
+  'plugins/tracer-errtrack': 9,
+  'plugins/tracer-otel': 13,
+};
+
+/** By how many kB a package is below its budget before the test asks to lower it. */
+const SLACK = 5;
+
+const present = files();
+
+function sizeOf(folder: string): number {
+  const parts = ['src', 'bin', 'templates'].map((part) => `${folder}/${part}/`);
+  return present
+    .filter((name) => parts.some((part) => name.startsWith(part)))
+    .reduce((sum, name) => sum + fs.statSync(path.join(root, name)).size, 0);
+}
+
+sizes('each package has a budget', () => {
+  const folders = workspaces().map(({ folder }) => folder);
+  assert.equal(Object.keys(BUDGETS).sort(), folders.sort());
+});
+
+sizes('no package is larger than its budget', () => {
+  const measured = Object.entries(BUDGETS).map(([folder, budget]) => {
+    const kilobytes = Math.ceil(sizeOf(folder) / 1000);
+    return { folder, budget, kilobytes };
+  });
+  for (const { folder, budget, kilobytes } of measured)
+    if (kilobytes <= budget - SLACK)
+      console.log(`  Lower the budget of ${folder} from ${budget} to ${kilobytes} kB.`);
+  const above = measured.filter(({ budget, kilobytes }) => kilobytes > budget);
+  assert.equal(
+    above.map(
+      ({ folder, budget, kilobytes }) =>
+        `${folder} has ${kilobytes} kB, its budget is ${budget}. Make it smaller, or raise the budget in test/meta/sizes.test.ts and say why.`,
+    ),
+    [],
+  );
+});
+
+sizes.run();
