@@ -3,12 +3,12 @@
 // from the modules that enforce them.
 import fs from 'node:fs';
 import path from 'node:path';
-import { attacks } from '#core/config/attacks';
-import { effects, limits, mechanisms } from '#core/config/limits';
 import { settings } from '#core/config/settings';
+import { attacks } from './attacks.mjs';
+import { effects, limits, mechanisms } from './limits.mjs';
 import { code, MADE, table, withBlock } from './markdown.mjs';
 
-/** @typedef {import('#core/config/limits').LimitRow} Limit */
+/** @typedef {import('./limits.mjs').LimitRow} Limit */
 
 const INTRODUCTION = `Whatever one tenant can make large has a limit of its own. Each limit is one of four mechanisms, and belongs to whoever it is counted for (its scope). Settings
 are explained in [Configuration](configuration.md), and are followed by their default; limits without a setting are fixed. The [threat model](../internals/threat-model.md#bounds-of-memory-and-time) says

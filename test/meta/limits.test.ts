@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { attacks } from '#core/config/attacks';
-import { limits } from '#core/config/limits';
 import { settings, type SettingsTable } from '#core/config/settings';
+import { attacks } from '../../scripts/docs/attacks.mjs';
+import { limits } from '../../scripts/docs/limits.mjs';
 import { files } from './house.js';
 
 const meta = suite('meta/limits');

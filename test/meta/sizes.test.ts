@@ -14,7 +14,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/agent': 389,
   'packages/cli': 431,
   'packages/client': 15,
-  'packages/core': 508,
+  'packages/core': 478,
   'packages/dashboard': 628,
   'packages/docs': 1,
   'packages/ingest': 169,

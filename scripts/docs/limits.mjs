@@ -1,5 +1,5 @@
-import type { Attack } from './attacks.js';
-import type { settings } from './settings.js';
+// @ts-check
+// Data of the page of limits and of the threat model.
 
 /** The four kinds of limit, as described in the docs. */
 export const mechanisms = {
@@ -8,7 +8,7 @@ export const mechanisms = {
     'A part of something common: memory, processor time, connections. The more others use, the smaller it is.',
   window: 'So many at a time. The next one begins when one ends.',
   cap: 'So large, so long or so many at most.',
-} as const;
+};
 
 export const effects = {
   waits: 'It waits for its turn in the process.',
@@ -22,59 +22,43 @@ export const effects = {
   paused: 'Nothing is sent to the endpoint, or read from the source, for a while.',
   closed: 'The connection is closed, and opened again later.',
   skipped: 'What was loaded before stays in use, and the log says so.',
-  '408': 'The request is answered with 408.',
-  '409': 'It is refused with 409 when it is saved.',
-  '413': 'The request is answered with 413.',
-  '422': 'It is refused with 422 when it is saved.',
-  '429': 'The request is answered with 429 and `Retry-After`.',
-} as const;
+  408: 'The request is answered with 408.',
+  409: 'It is refused with 409 when it is saved.',
+  413: 'The request is answered with 413.',
+  422: 'It is refused with 422 when it is saved.',
+  429: 'The request is answered with 429 and `Retry-After`.',
+};
 
-/** Names what each instance of a limit applies to. `process` means each agent or server. */
-type LimitScope =
-  | 'instance'
-  | 'process'
-  | 'organisation'
-  | 'project'
-  | 'owner'
-  | 'link'
-  | 'user'
-  | 'credential'
-  | 'address'
-  | 'stranger'
-  | 'connection'
-  | 'source'
-  | 'endpoint'
-  | 'subscription'
-  | 'function'
-  | 'message';
+/**
+ * Names what each instance of a limit applies to. `process` means each agent or server.
+ * @typedef {'instance' | 'process' | 'organisation' | 'project' | 'owner' | 'link' | 'user' | 'credential' | 'address' | 'stranger' | 'connection' | 'source' | 'endpoint' | 'subscription' | 'function' | 'message'} LimitScope
+ */
 
-interface LimitEffect {
-  /** The module that applies the limit, such as `agent/delivery/scheduler`. */
-  readonly stage: string;
-  readonly scope: LimitScope;
-  readonly mechanism: keyof typeof mechanisms;
-  readonly beyond: readonly (keyof typeof effects)[];
-  readonly against?: readonly Attack[];
-}
+/**
+ * `stage` is the module that applies the limit, such as `agent/delivery/scheduler`.
+ * @typedef {object} LimitEffect
+ * @property {string} stage
+ * @property {LimitScope} scope
+ * @property {keyof typeof mechanisms} mechanism
+ * @property {readonly `${keyof typeof effects}`[]} beyond
+ * @property {readonly import('./attacks.mjs').Attack[]} [against]
+ */
 
 /**
  * A limit is a setting, a constant in the stage's source, or an API field. A constant's name
  * includes its unit, if it has one (`BYTES`, `MS`, `SECONDS`, `CHARS`), because `npm run docs`
  * reads constants from the source.
+ * @typedef {LimitEffect & ({ readonly setting: keyof typeof import('#core/config/settings').settings } | { readonly what: string, readonly constant: string } | { readonly what: string, readonly field: string })} LimitRow
  */
-export type LimitRow = LimitEffect &
-  (
-    | { readonly setting: keyof typeof settings }
-    | ({ readonly what: string } & ({ readonly constant: string } | { readonly field: string }))
-  );
 
 /**
  * The limits, in the order in which a message or request reaches them. `docs/reference/limits.md`
  * and the threat model are generated from them.
+ * @type {Readonly<Record<string, readonly LimitRow[]>>}
  */
 // Two lines per row keep the table readable.
 // prettier-ignore
-export const limits: Readonly<Record<string, readonly LimitRow[]>> = {
+export const limits = {
   'Configuration': [
     { setting: 'limits.endpoints_per_project', stage: 'server/routes/endpoints/endpoints',
       scope: 'project', mechanism: 'cap', beyond: ['422'], against: ['filters', 'fanout'] },

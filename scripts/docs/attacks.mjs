@@ -1,18 +1,20 @@
-interface AttackRow {
-  readonly on: 'memory' | 'time';
-  readonly attack: string;
-  /** Protection other than the limits that list this attack in `against`. */
-  readonly also?: string;
-  /**
-   * The tests of the protection against this attack, as paths relative to `test`, without the file
-   * suffix.
-   */
-  readonly tests: readonly string[];
-}
+// @ts-check
+/**
+ * `also` is protection other than the limits that list this attack in `against`. `tests` prove the
+ * protection; they are paths relative to `test`, without the file suffix.
+ * @typedef {object} AttackRow
+ * @property {'memory' | 'time'} on
+ * @property {string} attack
+ * @property {string} [also]
+ * @property {readonly string[]} tests
+ */
+
+/** @typedef {keyof typeof attacks} Attack */
 
 /**
- * Attacks on a process's memory and CPU time. `limits.ts` lists the limits that guard against each,
- * and the threat model in the docs is generated from both files.
+ * Attacks on a process's memory and CPU time. `limits.mjs` lists the limits that guard against
+ * each, and the threat model in the docs is generated from both files.
+ * @satisfies {Readonly<Record<string, AttackRow>>}
  */
 // Two lines per row keep the table readable.
 // prettier-ignore
@@ -78,6 +80,4 @@ export const attacks = {
     tests: ['server/ingest/ingest'] },
   'requests': { on: 'time', attack: 'requests without end', also: 'half a second until an answer of 429',
     tests: ['server/auth/request-limit', 'server/auth/login-guard', 'server/routes/people/password', 'server/server'] },
-} as const satisfies Readonly<Record<string, AttackRow>>;
-
-export type Attack = keyof typeof attacks;
+};
