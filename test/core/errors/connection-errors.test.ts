@@ -199,6 +199,15 @@ failures('the reason is found in what an error is made of', () => {
     networkReason(new Error('outer', { cause: failed({ code: 'ETIMEDOUT' }) })),
     'no answer in time',
   );
+  assert.is(
+    networkReason(failed({ code: 'EINVAL', syscall: 'getaddrinfo' })),
+    'the host name is not valid',
+  );
+  assert.is(
+    networkReason(failed({ code: 'EADDRNOTAVAIL', syscall: 'connect' })),
+    'the system answers EADDRNOTAVAIL',
+  );
+  assert.is(networkReason(failed({ code: 'EACCES', syscall: 'open' })), undefined);
   assert.is(networkReason(new Error('other')), undefined);
   assert.is(networkReason(undefined), undefined);
 });

@@ -52,6 +52,8 @@ shards('a shard is added, and wrong places are refused', async () => {
   assert.is((await api.call('POST', '/shards', { name: 'Odd', schema: 'odd' })).status, 422);
   const away = { ...big, name: 'away', address: { ...big.address, port: 1 } };
   assert.is((await api.call('POST', '/shards', away)).body.code, 'shard_unusable');
+  const unreadable = { ...away, address: { ...big.address, host: '\u0095\u00cb' } };
+  assert.is((await api.call('POST', '/shards', unreadable)).body.code, 'shard_unusable');
   assert.equal(
     (await listed()).map((it) => it.name),
     ['default', 'big'],

@@ -5,6 +5,7 @@ export interface NetworkError {
   readonly code?: string;
   readonly name?: string;
   readonly message?: string;
+  readonly syscall?: string;
   readonly errors?: readonly unknown[];
   readonly cause?: unknown;
 }
@@ -98,7 +99,16 @@ export function tlsReason(error: unknown): string | undefined {
 
 /** Explains a network error or a failed TLS handshake. Returns undefined for any other error. */
 export function networkReason(error: unknown): string | undefined {
-  return reasonIn(error, ({ code = '' }) => NETWORK[code]) ?? tlsReason(error);
+  return (
+    reasonIn(error, ({ code = '' }) => NETWORK[code]) ??
+    tlsReason(error) ??
+    reasonIn(error, ({ code, syscall }) => {
+      if (!code || (syscall !== 'connect' && syscall !== 'getaddrinfo')) return undefined;
+      return code === 'EINVAL' && syscall === 'getaddrinfo'
+        ? 'the host name is not valid'
+        : `the system answers ${code}`;
+    })
+  );
 }
 
 function reasonIn(
