@@ -2,6 +2,7 @@ import { lookup, type LookupAddress } from 'node:dns';
 import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import { watchedConnector } from './connection-use.js';
+import { shortageOf } from './shortage.js';
 
 /** The delay before the next address is tried: https://www.rfc-editor.org/rfc/rfc8305#section-5 */
 const NEXT_MS = 250;
@@ -53,7 +54,13 @@ export function connectToAny(
     if (errors.at(-1)!.code === 'UND_ERR_CONNECT_TIMEOUT') return settle(error, null);
     if (rest.length > 0) next();
     else if (open === 0)
-      settle(errors.find(({ code = '' }) => !UNROUTED.test(code)) ?? errors[0]!, null);
+      settle(
+        // An address that was not tried, for want of a port or descriptor, might have answered.
+        errors.find((it) => shortageOf(it) !== undefined) ??
+          errors.find(({ code = '' }) => !UNROUTED.test(code)) ??
+          errors[0]!,
+        null,
+      );
   };
   next();
 }
