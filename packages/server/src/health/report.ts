@@ -1,4 +1,5 @@
 import { withTimeout } from '@gateway/core/process';
+import { endpointIds } from '@gateway/store/config';
 import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
 import { readArchiveFailure } from '@gateway/store/retention/archive-first';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
@@ -97,14 +98,14 @@ function verdict(
 
 /** Returns the breakers of a project that are not closed, by endpoint. Undefined without KV. */
 async function openBreakers({
+  database,
   kv,
   project,
 }: Parts): Promise<ReadonlyMap<string, BreakerView> | undefined> {
-  const records =
-    kv &&
-    (await withTimeout(readBreakers(kv, { projectId: project.id }), READ_MS).catch(
-      () => undefined,
-    ));
+  if (!kv) return undefined;
+  // Without Postgres, the read of none still tells whether KV answers.
+  const ids = await withTimeout(endpointIds(database.knex, project.id), READ_MS).catch(() => []);
+  const records = await withTimeout(readBreakers(kv, ids), READ_MS).catch(() => undefined);
   if (!records) return undefined;
   return new Map(
     [...records].flatMap(([id, record]) =>

@@ -129,16 +129,21 @@ export async function listEndpoints(
 ): Promise<PageResult<EndpointRow>> {
   const activity = ACTIVITY_SORTS[page.by as keyof typeof ACTIVITY_SORTS] as string | undefined;
   if (activity === undefined) return table.list(knex, projectId, where, page, search, among);
-  const ids = await knex('endpoints')
-    .where({ project_id: projectId })
-    .whereNull('deleted_at')
-    .pluck<string[]>('id');
+  const ids = await endpointIds(knex, projectId);
   const { rows: found } = await data.query<{ id: string; n: number | null }>(
     `select u.id, l.n from unnest($2::uuid[]) u(id) cross join lateral (${activity}) l where l.n is not null`,
     [projectId, ids],
   );
   const numbers = Object.fromEntries(found.map(({ id, n }) => [id, n!]));
   return table.list(knex, projectId, where, page, search, among, numbers);
+}
+
+/** Returns the ids of a project's endpoints, at most `limits.endpoints_per_project`. */
+export function endpointIds(knex: Knex, projectId: string): Promise<string[]> {
+  return knex('endpoints')
+    .where({ project_id: projectId })
+    .whereNull('deleted_at')
+    .pluck<string[]>('id');
 }
 
 /** An endpoint as logs show it. */

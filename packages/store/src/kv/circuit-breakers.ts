@@ -24,28 +24,19 @@ export interface BreakerRecord {
   readonly by?: string;
 }
 
-/** Selects breakers: those of some endpoints, of a project, or all. */
-export type BreakersOf =
-  | { readonly endpointIds: readonly string[] }
-  | { readonly projectId: string }
-  | Record<never, never>;
-
 /**
- * Returns circuit breaker records, keyed by endpoint id. Without a record, a breaker is closed.
- * Those of a project or all cost as much as there are breakers in all projects. Rejects if KV is
- * down.
+ * Returns the circuit breaker records of some endpoints, by endpoint id, or of all tenants. Without
+ * a record, a breaker is closed. Rejects if KV is down.
  */
 export async function readBreakers(
   kv: Kv,
-  of: BreakersOf = {},
+  endpointIds?: readonly string[],
 ): Promise<ReadonlyMap<string, BreakerRecord>> {
   const map = kv.map('breakers');
-  const { entries } = await ('endpointIds' in of ? map.some(of.endpointIds) : map.all());
+  const { entries } = await (endpointIds ? map.some(endpointIds) : map.all());
   return new Map(
     [...entries].flatMap(([endpointId, text]) => {
-      if ('projectId' in of && !text.includes(of.projectId)) return [];
       const record = decodeValue<BreakerRecord>('breaker', text);
-      if ('projectId' in of && record?.project_id !== of.projectId) return [];
       return record ? [[endpointId, record]] : [];
     }),
   );

@@ -670,6 +670,8 @@ endpoints('of the breakers of all tenants, only those asked for are read', async
       ['POST', `${at}/activate`, undefined],
       ['POST', `${at}/reset_circuit_breaker`, undefined],
       ['GET', `${project.path}/endpoints?perPage=1`, undefined],
+      ['GET', `${project.path}/endpoints?circuitBreaker=open`, undefined],
+      ['GET', `${project.path}/health`, undefined],
     ] as const) {
       const { status } = await api.call(method, path, body);
       assert.equal([status, read.includes('all')], [200, false], `${method} ${path}`);

@@ -10,7 +10,6 @@ import {
   resetBreaker,
   type BehindBreaker,
   type BreakerRecord,
-  type BreakersOf,
   type BreakerView,
   type Kv,
 } from '@gateway/store/kv';
@@ -30,11 +29,11 @@ export interface Breakers {
   among(states: readonly BreakerView['state'][]): Among;
 }
 
-/** Reads the circuit breakers of some endpoints, or of those of a project that failed recently. */
-export async function readBreakersNow(kv: Kv, wanted: BreakersOf): Promise<Breakers> {
+/** Reads the circuit breakers of some endpoints. */
+export async function readBreakersNow(kv: Kv, endpointIds: readonly string[]): Promise<Breakers> {
   let records: ReadonlyMap<string, BreakerRecord>;
   try {
-    records = await withTimeout(readBreakers(kv, wanted), READ_MS);
+    records = await withTimeout(readBreakers(kv, endpointIds), READ_MS);
   } catch (cause) {
     const outcome =
       'the list cannot be filtered by circuit breaker, because the states are unknown';
@@ -68,7 +67,7 @@ export async function behindBreakersOf(
   due: Parameters<typeof behindBreakers>[0],
 ): Promise<BehindBreaker[]> {
   const endpointIds = [...new Set(due.map(({ endpointId }) => endpointId))];
-  return behindBreakers(due, (await readBreakersNow(kv, { endpointIds })).of);
+  return behindBreakers(due, (await readBreakersNow(kv, endpointIds)).of);
 }
 
 /**

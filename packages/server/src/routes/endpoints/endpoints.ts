@@ -4,6 +4,7 @@ import { newId } from '@gateway/core/events';
 import {
   countClientCertificates,
   deleteEndpoint,
+  endpointIds,
   ENDPOINT_SORTS,
   findEndpoint,
   generateSecret,
@@ -76,7 +77,7 @@ function view(
 }
 
 async function viewNow(call: ProjectCall, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
-  const breakers = await readBreakersNow(call.kv, { endpointIds: [row.id] });
+  const breakers = await readBreakersNow(call.kv, [row.id]);
   return view(row, breakers.of(row.id), call, shown);
 }
 
@@ -117,7 +118,10 @@ export const endpointRoutes: readonly Route[] = [
     async (call, request) => {
       const { database, planes, kv, project, query, ownerId = query.ownerId } = call;
       const { status, q, circuitBreaker: states } = query;
-      const among = states && (await readBreakersNow(kv, { projectId: project.id })).among(states);
+      // Only the project's own, because a tenant may have thousands of open breakers.
+      const among =
+        states &&
+        (await readBreakersNow(kv, await endpointIds(database.knex, project.id))).among(states);
       const page = await listEndpoints(
         { knex: database.knex, data: planes.data },
         project.id,
@@ -126,8 +130,10 @@ export const endpointRoutes: readonly Route[] = [
         q,
         among,
       );
-      const endpointIds = page.content.map(({ id }) => id);
-      const breakers = await readBreakersNow(kv, { endpointIds });
+      const breakers = await readBreakersNow(
+        kv,
+        page.content.map(({ id }) => id),
+      );
       return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id), call)) };
     },
     (shown) => shown,
