@@ -114,6 +114,29 @@ strict(
   },
 );
 
+strict('a source that cannot be imported ends the start, and fails doctor', async () => {
+  const packages = installation({
+    'gateway-cut': {
+      gateway: manifestOf({ kind: 'source', name: 'cut', connection: './c.json' }),
+      files: { 'c.json': '{}', 'index.js': `import 'a-package-that-is-gone';` },
+    },
+  });
+  const config = { ...base, plugins: { dir: packages.root, strict: true } };
+  try {
+    const refused = await runGateway(['agent', '--port', '0'], { config });
+    assert.is(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /cut: importing gateway-cut\/index\.js failed: .*a-package-that-is-gone/,
+    );
+    const doctor = await runGateway(['utils', 'doctor'], { config });
+    assert.is(doctor.code, 1);
+    assert.match(doctor.stdout, /cut.*importing gateway-cut\/index\.js failed/);
+  } finally {
+    packages.close();
+  }
+});
+
 /** Tracers that never settle: their code and the expected sentence. */
 const stuck = {
   import: [
