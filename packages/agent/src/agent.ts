@@ -7,12 +7,10 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle, LoopShares, ProjectPace } from '@gateway/core/process';
 import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import type { OpenIntake } from '@gateway/ingest/intake';
+import { openStores, watchStores } from '@gateway/ingest/stores';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
-import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
-import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
-import { Shards } from '@gateway/store/shards';
 import { WRITERS } from './delivery/wiring.js';
 import { showGauges } from './gauges.js';
 import { serveHttp } from './liveness/http-server.js';
@@ -59,25 +57,16 @@ export async function startAgent({
       config.database.max_open_connections,
       COMMITTERS + WRITERS + OTHER_CONNECTIONS,
     );
-    const database = openDatabase(config.database, { poolSize, name: 'gateway-agent' });
-    lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
-    await requireReady(database, config.database, log);
+    const name = 'gateway-agent';
+    const stores = await openStores(config, { name, poolSize, log, open });
+    lifecycle.add('stores', () => stores.close());
+    const { database, shards } = stores;
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
+    await watchStores(stores, { config, plugins, log, kv, name, poolSize: 1 }, lifecycle);
     const sandbox = new Sandbox(sandboxLimits(config));
     lifecycle.add('sandbox', () => sandbox.close());
-    const shards = new Shards(database, {
-      settings: config.database,
-      open,
-      poolSize,
-      name: 'gateway-agent',
-    });
-    lifecycle.add('shards', () => shards.close());
-    lifecycle.add(
-      'pool series',
-      exportPoolMetrics(plugins.meter, () => shards.all),
-    );
     const pace = new ProjectPace(config.limits.events_per_second);
     const planes = new AgentPlanes({
       shards,
@@ -126,19 +115,6 @@ export async function startAgent({
           );
     const http = await serveHttp(planes, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
-    const replicas = new Replicas(database, {
-      settings: config.database,
-      poolSize: 1,
-      name: 'gateway-agent',
-      log,
-      meter: plugins.meter,
-    });
-    lifecycle.add('replicas', () => replicas.close());
-    await replicas.start();
-    lifecycle.add(
-      'sampler',
-      startSampler({ config, plugins, database, shards, replicas, kv, log }),
-    );
     lifecycle.add('upkeep', startControlUpkeep(config, { pool: database.sessions, log }));
     lifecycle.add('pipeline', () => planes.drain());
     lifecycle.add('intake', () => http.drain());

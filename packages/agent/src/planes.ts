@@ -7,8 +7,6 @@ import { finishMoves, type Shard, type Shards } from '@gateway/store/shards';
 import { openPlane, type Plane } from './plane.js';
 import type { AgentParts } from './wiring.js';
 
-/** The interval at which added, changed and removed shards are noticed. */
-const REFRESH_MS = 5_000;
 /** The time that a shard which does not answer can keep a starting agent from being ready. */
 const OPEN_WITHIN_MS = 5_000;
 const RETRY_AFTER_SECONDS = 1;
@@ -39,7 +37,7 @@ interface Slot {
 export class AgentPlanes {
   readonly #slots = new Map<string, Slot>();
   readonly #closing = new Set<Promise<void>>();
-  #timer: NodeJS.Timeout | undefined;
+  #unfollow: (() => void) | undefined;
   #isOpening = true;
   #isClosed = false;
 
@@ -106,7 +104,6 @@ export class AgentPlanes {
    */
   async open(): Promise<Plane> {
     const { shards, only } = this.options;
-    await shards.refresh();
     let failure: unknown;
     for (const shard of only?.map((name) => shards.of(name)) ?? shards.all.slice(0, 1)) {
       try {
@@ -124,13 +121,13 @@ export class AgentPlanes {
   start(): void {
     for (const plane of this.running) plane.start();
     void this.#openOthers();
-    this.#timer = setInterval(() => void this.#reconcile(), REFRESH_MS);
+    this.#unfollow = this.options.shards.onRead(() => this.#reconcile());
   }
 
   /** Stops all planes: they finish what they have begun and give back the rest. */
   async drain(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#unfollow?.();
     await Promise.all([...this.#slots.values()].flatMap(({ opening }) => opening ?? []));
     await Promise.all(this.running.map(({ wiring }) => wiring.drain()));
   }
@@ -143,7 +140,7 @@ export class AgentPlanes {
   /** Waits for them: an agent that is ready takes posts to projects of all shards. */
   async #openOthers(): Promise<void> {
     const bound = setTimeout(() => (this.#isOpening = false), OPEN_WITHIN_MS);
-    await this.#reconcile();
+    this.#reconcile();
     await Promise.all([...this.#slots.values()].flatMap(({ opening }) => opening ?? []));
     clearTimeout(bound);
     this.#isOpening = false;
@@ -162,14 +159,8 @@ export class AgentPlanes {
   }
 
   /** Opens planes of new shards, and closes those of removed or changed ones. */
-  async #reconcile(): Promise<void> {
-    const { shards, only, parts } = this.options;
-    try {
-      await shards.refresh();
-    } catch (error) {
-      parts.log.debug({ error }, 'The shards could not be read; the known ones go on.');
-    }
-    if (this.#isClosed) return;
+  #reconcile(): void {
+    const { shards, only } = this.options;
     const wanted = shards.all.filter(({ name }) => only?.includes(name) ?? true);
     for (const [name, slot] of this.#slots) if (!wanted.includes(slot.shard)) this.#end(name, slot);
     for (const shard of wanted) {

@@ -11,12 +11,11 @@ import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { unclaimedRouter } from '@gateway/ingest/routing/unclaimed-router';
-import { startSampler } from '@gateway/store/counts/sampler';
+import { openStores, watchStores } from '@gateway/ingest/stores';
 import { notifyDue } from '@gateway/store/deliveries';
 import { encodeSignal } from '@gateway/store/events';
 import { openKv, queueOf, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
-import { openDatabase, requireReady, exportPoolMetrics, Replicas } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
 import type { ServerContext } from './api/route.js';
 import { openOidc } from './auth/oidc/provider.js';
@@ -28,7 +27,6 @@ import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
-import { openShards } from './shards.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
 /** The time limit for closing, ten seconds of which are for running requests. */
@@ -70,29 +68,16 @@ export async function startServer({
   try {
     if (oidc) lifecycle.add('oidc', () => oidc.close());
     const pools = { poolSize: config.database.max_open_connections, name: 'gateway-server' };
-    const database = openDatabase(config.database, pools);
-    lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
     // The server starts and works without KV.
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
-    await requireReady(database, config.database, log);
-    const replicas = new Replicas(database, {
-      settings: config.database,
-      ...pools,
-      log,
-      meter: plugins.meter,
-    });
-    lifecycle.add('replicas', () => replicas.close());
-    await replicas.start();
-    const { open } = seals;
-    const shards = await openShards(database, { settings: config.database, open, ...pools }, log);
-    lifecycle.add('shards', () => shards.close());
-    lifecycle.add(
-      'pool series',
-      exportPoolMetrics(plugins.meter, () => shards.all.all),
-    );
+    const stores = await openStores(config, { ...pools, log, open: seals.open });
+    lifecycle.add('stores', () => stores.close());
+    const { database, shards } = stores;
+    await shards.requireUsable(log);
+    const replicas = await watchStores(stores, { config, plugins, log, kv, ...pools }, lifecycle);
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
@@ -105,24 +90,20 @@ export async function startServer({
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
-    lifecycle.add(
-      'sampler',
-      startSampler({ config, plugins, database, shards: shards.all, replicas, kv, log }),
-    );
     const pace = new ProjectPace(config.limits.events_per_second);
     const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
-    const former = new FormerShards({ shards: shards.all, configCache, config });
+    const former = new FormerShards({ shards, configCache, config });
     const writer = new ShardedWriter({
       shardOf: shardFinder(configCache, database),
       writerOf: async (shard) => {
-        await shards.all.find(shard);
+        await shards.find(shard);
         return new EventWriter({
           config,
           shard,
           // Read for each commit, because a shard can get another address.
           database: {
             get pool() {
-              return shards.all.of(shard).database.pool;
+              return shards.of(shard).database.pool;
             },
           },
           kv,
@@ -146,7 +127,7 @@ export async function startServer({
         config,
         database,
         replicas,
-        shards: shards.all,
+        shards,
         kv,
         plugins,
         log,

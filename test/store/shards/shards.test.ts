@@ -170,4 +170,27 @@ shards('shards are opened, kept while their address stays, and closed when remov
   }
 });
 
+shards('listeners hear of each read of the shards until they leave', async () => {
+  const control = await migratedDatabase();
+  const opened = new Shards(control, {
+    settings: settingsOf(control.url),
+    open,
+    poolSize: 1,
+    name: 'test',
+  });
+  try {
+    const seen: number[] = [];
+    const leave = opened.onRead(() => seen.push(opened.all.length));
+    await opened.refresh();
+    await insertShard(control.pool, { name: 'big', address: null, schema: 's', isCitus: false });
+    await opened.refresh();
+    leave();
+    await opened.refresh();
+    assert.equal(seen, [1, 2]);
+  } finally {
+    await opened.close();
+    await control.close();
+  }
+});
+
 shards.run();

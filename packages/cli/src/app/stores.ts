@@ -58,46 +58,22 @@ export async function withShards<T>(
   work: (shards: OpenShards) => Promise<T>,
   { poolSize = 2, migrated = true, open }: DatabaseWork & { readonly open?: Open } = {},
 ): Promise<T> {
-  const [{ explainShards, Shards, hasShards }, { sealer }] = await Promise.all([
+  const [{ openStores }, { explainShards }] = await Promise.all([
+    import('@gateway/ingest/stores'),
     import('@gateway/store/shards'),
-    import('@gateway/core/crypto'),
   ]);
-  const run = async (database: Database) => {
-    const shards = new Shards(database, {
-      settings: config.database,
-      // Only a shard with a password needs the encryption key.
-      open: open ?? ((sealed, place) => sealer(config.encryption_key).open(sealed, place)),
-      poolSize,
-      name: 'gateway',
-    });
-    try {
-      if (await hasShards(database.pool)) await shards.refresh();
-      return await work(shards);
-    } catch (error) {
-      throw shards.all.length === 1 ? error : await explainShards(error, shards.all, migrated);
-    } finally {
-      await shards.close();
-    }
-  };
-  return withDatabase(config, run, { poolSize, migrated });
-}
-
-/** Collects the failures of shards, so that one does not stop the work on the others. */
-export class ShardFailures {
-  readonly #problems: { readonly sentence: string }[] = [];
-
-  /** Notes a failure. Throws that of the default shard, whose database is the control plane's. */
-  async note({ name, settings }: Shard, error: unknown): Promise<void> {
-    const { DEFAULT_SHARD } = await import('@gateway/store/shards');
-    if (name === DEFAULT_SHARD) throw error;
-    const { message } = explainDatabaseError(error, settings);
-    this.#problems.push({ sentence: `${name}: ${message}` });
-  }
-
-  /** @throws GatewayError `shards_failed`, which names the shards and their failures */
-  end(): void {
-    if (this.#problems.length > 0)
-      throw new GatewayError('shards_failed', { problems: this.#problems });
+  const { shards, close } = await openStores(config, {
+    name: 'gateway',
+    poolSize,
+    open,
+    migrated,
+  });
+  try {
+    return await work(shards);
+  } catch (error) {
+    throw explainDatabaseError(await explainShards(error, shards.all, migrated), config.database);
+  } finally {
+    await close();
   }
 }
 
@@ -117,16 +93,19 @@ export async function onEachShard(
     import('@gateway/store/postgres'),
     import('@gateway/store/shards'),
   ]);
-  const failures = new ShardFailures();
+  const problems: { readonly sentence: string }[] = [];
   for (const shard of all) {
+    const { name, database, settings } = shard;
+    const as = migratedAs(shard);
     try {
-      await requireSessions(shard.database, shard.settings);
-      await work(shard, migratedAs(shard), all.length > 1 ? `${shard.name}: ` : '');
+      await requireSessions(database, settings);
+      await work(shard, as, all.length > 1 ? `${name}: ` : '');
     } catch (error) {
-      await failures.note(shard, error);
+      if (as === undefined) throw error;
+      problems.push({ sentence: `${name}: ${explainDatabaseError(error, settings).message}` });
     }
   }
-  failures.end();
+  if (problems.length > 0) throw new GatewayError('shards_failed', { problems });
 }
 
 /**

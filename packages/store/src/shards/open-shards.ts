@@ -1,6 +1,7 @@
 import type { Open } from '@gateway/core/crypto';
 import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/core/errors';
-import { oneAtATime } from '@gateway/core/process';
+import type { Log } from '@gateway/core/logging';
+import { oneAtATime, repeat } from '@gateway/core/process';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
@@ -82,6 +83,11 @@ interface OpenShardsOptions {
   readonly name: string;
 }
 
+/** The interval at which added, changed and removed shards are noticed. */
+const FOLLOW_MS = 5_000;
+/** The errors of a shard that no wait repairs. */
+const UNUSABLE = ['migration_pending', 'database_newer', 'shard_schema'] as const;
+
 /**
  * The open shards of a process. The default shard shares the pools of the control plane, so that a
  * gateway with one Postgres has no more connections than without shards.
@@ -93,6 +99,8 @@ export class Shards {
   /** Read for each connection, so that a new password needs no new pools. */
   readonly #passwords = new Map<string, string>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #listeners = new Set<() => void>();
+  #stopFollowing: (() => Promise<void>) | undefined;
 
   /** @param control the database of the control plane, which the caller closes */
   constructor(
@@ -137,7 +145,49 @@ export class Shards {
       this.#shards.set(name, this.#open(row, settings));
       this.#places.set(name, places.get(name)!);
     }
+    for (const listener of this.#listeners) listener();
   });
+
+  /** Reads the shards every few seconds until `close`. A failed read keeps the known ones. */
+  follow(log: Pick<Log, 'warn'>): void {
+    this.#stopFollowing = repeat(() => this.refresh().then(() => FOLLOW_MS), {
+      afterMs: FOLLOW_MS,
+      retryMs: FOLLOW_MS,
+      failed(error, isFirst) {
+        if (isFirst)
+          log.warn({ error }, 'The shards could not be read; the known ones stay in use.');
+      },
+    });
+  }
+
+  /** Calls the listener after each read. Returns a function that removes it. */
+  onRead(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /**
+   * Checks the shards other than the control plane's. One that is away is only logged.
+   *
+   * @throws GatewayError if a shard lacks a migration, or is newer than this version
+   */
+  async requireUsable(log: Pick<Log, 'warn'>): Promise<void> {
+    const checks = this.all.map(async (shard) => {
+      const { name, database, settings } = shard;
+      const as = migratedAs(shard);
+      if (as === undefined) return;
+      try {
+        await requireReady(database, settings, log, as);
+      } catch (error) {
+        if (UNUSABLE.some((code) => isGatewayError(error, code))) throw error;
+        log.warn(
+          { shard: name, error },
+          'A shard is away; requests for its projects fail until then.',
+        );
+      }
+    });
+    await Promise.all(checks);
+  }
 
   /**
    * Returns a shard.
@@ -172,8 +222,9 @@ export class Shards {
     return found;
   }
 
-  /** Closes the pools of all shards but the default one. */
+  /** Stops following, and closes the pools of all shards but the default one. */
   async close(): Promise<void> {
+    await this.#stopFollowing?.();
     const open = [...this.#places.keys()].map((name) => this.#shards.get(name)!.database.close());
     await Promise.all([...open, ...this.#closing]);
   }
