@@ -21,7 +21,6 @@ await subscribed(gateway, receiver.url);
 licence.after(async () => {
   await gateway.close();
   await receiver.close();
-  distribution.close();
 });
 
 /** Runs a test with one agent under this licence, which delivers whatever the licence. */

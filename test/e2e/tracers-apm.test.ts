@@ -22,7 +22,6 @@ const scene = await tracerScene({
 apm.after(async () => {
   await scene.close();
   await ofServer.close();
-  issuer.close();
 });
 
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"apm"'));

@@ -16,7 +16,6 @@ const strict = { encryption_key, plugins: { strict: true } };
 const issuer = licensing();
 const folder = tempFolder('tracers-refused');
 refused.after(() => {
-  issuer.close();
   discard(folder);
 });
 

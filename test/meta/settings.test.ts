@@ -58,7 +58,6 @@ const TESTED: Record<string, readonly string[]> = {
     'notifications.endpoint_failures',
     'notifications.source_seconds',
     'notifications.quiet_seconds',
-    'smtp.to',
   ],
   'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.no_proxy', 'delivery.ca_file'],
   'test/core/process/loop-shares.test.ts': ['limits.event_loop_ms'],

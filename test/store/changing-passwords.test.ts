@@ -167,7 +167,6 @@ passwords('mails are sent with the password of the file', async () => {
       password_file: file,
       ssl: false,
       insecure_skip_verify: false,
-      to: [],
     },
   });
   const mail = { to: ['ada@example.com'], subject: 'a', text: 'b' };

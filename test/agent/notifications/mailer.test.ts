@@ -94,19 +94,11 @@ mail(
     }),
 );
 
-mail(
-  'without STARTTLS on offer the email goes unencrypted; recipients in bcc are in no header',
-  () =>
-    on({ tls: 'none' }, async (server) => {
-      await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send({
-        bcc: ['reader@example.com', 'other@example.com'],
-        subject: 's',
-        text: 't',
-      });
-      const [sent] = server.mails;
-      assert.equal([sent?.secure, sent?.to], [false, ['reader@example.com', 'other@example.com']]);
-      assert.not.match(JSON.stringify(sent?.headers), 'reader@example.com');
-    }),
+mail('without STARTTLS on offer the email goes unencrypted', () =>
+  on({ tls: 'none' }, async (server) => {
+    await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send(MAIL);
+    assert.is(server.mails[0]?.secure, false);
+  }),
 );
 
 mail('a provider gives server and ways of its own', () =>
@@ -318,7 +310,7 @@ mail('a sender and recipients that are refused are told apart', () =>
     const nobody = await from.send({ ...MAIL, to: ['gone@EXAMPLE.com'] });
     assert.equal([nobody.accepted, nobody.refused], [0, ['gone@EXAMPLE.com']]);
     assert.match(nobody.error!.message, 'refused the recipient gone@example.com: 550');
-    assert.match(nobody.error!.fix, /^correct the addresses of the users and smtp\.to/);
+    assert.match(nobody.error!.fix, /^correct the addresses of the users, or allow/);
     const one = await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] });
     assert.equal([one.accepted, one.refused, one.deferred], [1, ['gone@example.com'], []]);
     assert.equal(server.mails[0]?.to, ['here@example.com']);

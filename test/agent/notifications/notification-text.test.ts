@@ -65,7 +65,7 @@ text('an endpoint that is failing: what, where, since when, why, and what to do'
   assert.not.match(body, 'hunter2');
 });
 
-text('a disabled endpoint, a source, a licence each say what to do', () => {
+text('a disabled endpoint and a source each say what to do', () => {
   const disabled = notificationText(claimed({ kind: 'endpoint_disabled' }), CONFIG);
   assert.is(disabled.subject, '[gateway] Endpoint warehouse of project orders is disabled');
   assert.match(disabled.text, 'PUT /api/v1/projects/p-1/endpoints/e-1/activate');
@@ -90,18 +90,6 @@ text('a disabled endpoint, a source, a licence each say what to do', () => {
     'Reason:       It overran.\nSince:        2025-03-31 14:05:09 UTC\nTried again:  2025-03-31 14:06:09 UTC\n',
   );
   assert.match(paused.text, 'POST /api/v1/projects/p-1/sources/e-1/resume');
-  const instance = { projectId: null, project: null, organisation: null, name: null, url: null };
-  const facts = { licensee: 'Shop Ltd', expires_at: '2025-04-30T00:00:00.000Z' };
-  const expiring = notificationText(
-    claimed({ ...instance, kind: 'licence_expiring', facts }),
-    CONFIG,
-  );
-  assert.is(expiring.subject, '[gateway] The licence of Shop Ltd expires on 2025-04-30');
-  assert.match(expiring.text, 'gateway license show');
-  assert.is(
-    notificationText(claimed({ ...instance, kind: 'licence_expired', facts }), CONFIG).subject,
-    '[gateway] The licence of Shop Ltd expired on 2025-04-30',
-  );
 });
 
 text('without a public name there is no link; a name cannot break a line', () => {

@@ -1,4 +1,3 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
 import net from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -292,40 +291,6 @@ notify('an SMTP server that hangs does not hold up the end of an agent', () =>
       mute.close();
     }
   }),
-);
-
-notify(
-  'a licence that is about to expire is told once to whom the settings name, by the shortest time that is left',
-  () =>
-    scene(async ({ server, start }) => {
-      const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-      const expires = new Date(Date.now() + 5 * 86_400_000).toISOString();
-      const body = Buffer.from(
-        JSON.stringify({ organisation: 'Shop Ltd', entitlements: [], expires_at: expires }),
-      ).toString('base64url');
-      const settings = {
-        license_key: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`,
-        license_public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
-        smtp: {
-          url: `127.0.0.1:${server.port}`,
-          from: 'gateway@example.com',
-          to: ['ops@example.com'],
-        },
-      };
-      const [first] = await Promise.all([start(settings), start(settings)]);
-      const [mail] = await server.received(1);
-      assert.equal(
-        [mail?.to, mail?.headers['subject']],
-        [
-          ['ops@example.com'],
-          `[gateway] The licence of Shop Ltd expires on ${expires.slice(0, 10)}`,
-        ],
-      );
-      assert.ok(first.lines.some(({ sentence }) => sentence === 'The licence is about to expire.'));
-      await first.close();
-      await start(settings);
-      assert.is(subjects(server).length, 1);
-    }),
 );
 
 notify('a user who forgot the password gets a link, whose token is hashed in the database', () =>

@@ -1,34 +1,25 @@
-import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   COMMUNITY_ENTITLEMENTS,
-  knownEntitlements,
-  publicKeyId,
   readLicence,
   unknownEntitlements,
   type Licence,
 } from '#core/plugins/licence';
 import type { InstalledPlugin } from '#core/plugins/manifest';
+import { licensing } from '../../support/licensing.js';
 
 const licence = suite('core/plugins/licence');
-const ours = generateKeyPairSync('ed25519');
-const theirs = generateKeyPairSync('ed25519');
-const publicKey = ours.publicKey
-  .export({ format: 'der', type: 'spki' })
-  .subarray(-32)
-  .toString('base64');
+const ours = licensing();
+const theirs = licensing();
+const { publicKey, token } = ours;
 const now = new Date('2026-11-20T00:00:00Z');
 const fields = {
   organisation: 'Acme',
   entitlements: ['apm', 'otel'],
   expires_at: '2027-01-01T00:00:00Z',
 };
-
-function token(content: unknown, key: KeyObject = ours.privateKey): string {
-  const body = Buffer.from(JSON.stringify(content)).toString('base64url');
-  return `${body}.${sign(null, Buffer.from(body), key).toString('base64url')}`;
-}
 
 const read = (text: string | undefined, key: string | undefined = publicKey) =>
   readLicence({ token: text, publicKey: key, now });
@@ -58,10 +49,9 @@ licence('a signed token entitles to exactly what it lists', () => {
 });
 
 licence('the public key may be PEM or the bare bytes', () => {
-  assert.is(
-    read(token(fields), String(ours.publicKey.export({ format: 'pem', type: 'spki' }))).kind,
-    'licensed',
-  );
+  const der = `MCowBQYDK2VwAyEA${publicKey}`;
+  const pem = `-----BEGIN PUBLIC KEY-----\n${der}\n-----END PUBLIC KEY-----\n`;
+  assert.is(read(token(fields), pem).kind, 'licensed');
 });
 
 licence('an expired token runs as community and says when it ended', () => {
@@ -73,10 +63,7 @@ licence('an expired token runs as community and says when it ended', () => {
 });
 
 const forged: Readonly<Record<string, [() => Licence, string]>> = {
-  'signed with another key': [
-    () => read(token(fields, theirs.privateKey)),
-    'its signature is wrong',
-  ],
+  'signed with another key': [() => read(theirs.token(fields)), 'its signature is wrong'],
   'whose text was changed': [
     () =>
       read(
@@ -103,11 +90,11 @@ const forged: Readonly<Record<string, [() => Licence, string]>> = {
   ],
   'of three parts': [() => read(`${token(fields)}.x`), 'it is not a token of two parts'],
   'that names another key than ours': [
-    () => read(token({ ...fields, key_id: publicKeyId(theirs.publicKey) }, theirs.privateKey)),
-    `it is signed with the key ${publicKeyId(theirs.publicKey)}, and license_public_key is the key ${publicKeyId(ours.publicKey)}`,
+    () => read(theirs.token({ ...fields, key_id: theirs.keyId })),
+    `it is signed with the key ${theirs.keyId}, and license_public_key is the key ${ours.keyId}`,
   ],
   'that names our key and is signed with another': [
-    () => read(token({ ...fields, key_id: publicKeyId(ours.publicKey) }, theirs.privateKey)),
+    () => read(theirs.token({ ...fields, key_id: ours.keyId })),
     'its signature is wrong',
   ],
   'whose time of issue is nonsense': [
@@ -177,31 +164,27 @@ licence('a clock that is a few minutes behind the issuer is no reason', () => {
 licence('what is to be done about a wrong key names the setting of the key', () => {
   for (const it of [
     read(token(fields), 'abc'),
-    read(token({ ...fields, key_id: '00000000' }, theirs.privateKey)),
+    read(theirs.token({ ...fields, key_id: '00000000' })),
   ]) {
     assert.match(it.problem?.fix ?? '', 'GATEWAY_LICENSE_PUBLIC_KEY');
   }
-  assert.match(read(token(fields, theirs.privateKey)).problem?.fix ?? '', 'GATEWAY_LICENSE_KEY');
+  assert.match(read(theirs.token(fields)).problem?.fix ?? '', 'GATEWAY_LICENSE_KEY');
   assert.match(
     read(token({ ...fields, expires_at: '2026-11-19' })).problem?.fix ?? '',
     'which says 2026-11-20T00:00:00.000Z',
   );
 });
 
-licence(
-  'the known entitlements are those that plugins declare, and others of a token are unknown',
-  () => {
-    const plugin = (entitlement?: string) =>
-      ({ manifest: { entitlement } }) as unknown as InstalledPlugin;
-    const plugins = [plugin('otel'), plugin('b'), plugin(), plugin('otel')];
-    assert.equal(knownEntitlements(plugins), ['b', 'otel']);
-    assert.equal(unknownEntitlements(read(token(fields)), plugins), ['apm']);
-    assert.equal(
-      unknownEntitlements(read(undefined), []),
-      [],
-      'what a plugin that is not installed would need is no mistake of the community licence',
-    );
-  },
-);
+licence('entitlements of a token that no plugin declares are unknown', () => {
+  const plugin = (entitlement?: string) =>
+    ({ manifest: { entitlement } }) as unknown as InstalledPlugin;
+  const plugins = [plugin('otel'), plugin('b'), plugin(), plugin('otel')];
+  assert.equal(unknownEntitlements(read(token(fields)), plugins), ['apm']);
+  assert.equal(
+    unknownEntitlements(read(undefined), []),
+    [],
+    'what a plugin that is not installed would need is no mistake of the community licence',
+  );
+});
 
 licence.run();

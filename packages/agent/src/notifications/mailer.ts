@@ -12,8 +12,7 @@ import wellKnown from 'nodemailer/lib/well-known';
 import { services } from 'nodemailer/lib/well-known/services.js';
 
 export interface Mail {
-  readonly to?: readonly string[];
-  readonly bcc?: readonly string[];
+  readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;
   /** The message id shared by all copies of an email, by which mailboxes detect duplicates. */
@@ -80,16 +79,12 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
      * Resolves with the addresses that the server refused, permanently or temporarily, the error of
      * the first, and how many it accepted. Rejects if the server refused something else.
      */
-    async send({ to, bcc = [], subject, text, id }: Mail) {
-      const recipients = [...(to ?? []), ...bcc];
-      if (recipients.length === 0) return { accepted: 0, refused: [], deferred: [] };
+    async send({ to, subject, text, id }: Mail) {
+      if (to.length === 0) return { accepted: 0, refused: [], deferred: [] };
       const mail = {
         from,
         ...(smtp.reply_to !== undefined && { replyTo: smtp.reply_to }),
-        // Without recipients other than Bcc, the To field is an empty group:
-        // https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
-        to: to ? [...to] : 'undisclosed-recipients:;',
-        bcc: [...bcc],
+        to: [...to],
         subject,
         text,
         ...(id !== undefined && {
@@ -110,13 +105,13 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
           (it) => (it.responseCode ?? 500) < 500 === isTemporary,
         );
         const known = new Set(errors.map((it) => mailbox(it.recipient ?? '')));
-        const addresses = recipients.filter((it) => known.has(mailbox(it)));
+        const addresses = to.filter((it) => known.has(mailbox(it)));
         return { addresses, errors };
       };
       const [refused, deferred] = [refusedWith(false), refusedWith(true)];
       const [first] = [...refused.errors, ...deferred.errors];
       return {
-        accepted: recipients.length - refused.addresses.length - deferred.addresses.length,
+        accepted: to.length - refused.addresses.length - deferred.addresses.length,
         refused: refused.addresses,
         deferred: deferred.addresses,
         error: first && explainMailError(first, { host, port }, { username, from }),
@@ -159,7 +154,7 @@ function explainMailError(
   if (code === 'EENVELOPE' && command !== 'DATA')
     return refused(
       recipient === undefined ? 'the recipients' : `the recipient ${recipient}`,
-      'correct the addresses of the users and smtp.to (GATEWAY_SMTP_TO), or allow these recipients on that server',
+      'correct the addresses of the users, or allow these recipients on that server',
     );
   if (responseCode !== undefined && code !== 'ETLS')
     return refused(

@@ -37,8 +37,6 @@ const SEVERAL: Readonly<
     'The brokers deleted messages before the gateway read them. It continues with the oldest remaining message.',
   ],
   channel_test: ['tests of channels', 'These channels receive notifications.'],
-  licence_expiring: ['licences are about to expire', 'The community licence applies after that.'],
-  licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
 type TextConfig = Pick<Config, 'host' | 'root_path' | 'server' | 'env'>;
@@ -98,13 +96,13 @@ function contentOf(
   const { facts, kind, projectId } = it;
   const [id = ''] = it.subject.split(' ');
   const name = oneLine(it.name ?? id);
-  const project = oneLine(it.project ?? projectId ?? '');
+  const project = oneLine(it.project ?? projectId);
   const since: Fact = ['Since', time(facts.since ?? it.createdAt.toISOString())];
   const error: Fact[] = facts.error === undefined ? [] : [['Last error', maskUrls(facts.error)]];
   const path = `/api/v1/projects/${projectId}`;
   const where = (label: string, collection: string, url: Fact[] = []): Fact[] => [
     ['Organisation', it.organisation ?? ''],
-    ['Project', `${project} (${projectId ?? ''})`],
+    ['Project', `${project} (${projectId})`],
     [label, `${name} (${id})`],
     ...url,
     ...linkTo(config, `${path}/${collection}/${id}`),
@@ -144,7 +142,7 @@ function contentOf(
         opening: 'This is a test. Notifications of the project arrive here.',
         facts: [
           ['Organisation', it.organisation ?? ''],
-          ['Project', `${project} (${projectId ?? ''})`],
+          ['Project', `${project} (${projectId})`],
           ['Channel', `${name} (${id})`],
         ],
         advice: ['No action is needed.'],
@@ -237,25 +235,6 @@ function contentOf(
           'You get the next email about this partition after an hour at the earliest.',
         ],
       };
-    case 'licence_expiring':
-    case 'licence_expired': {
-      const { licensee = '', expires_at: expires = '' } = facts;
-      const isOver = kind === 'licence_expired';
-      return {
-        subject: `The licence of ${licensee} ${isOver ? 'expired' : 'expires'} on ${expires.slice(0, 10)}`,
-        opening: isOver
-          ? 'The licence has expired and the community licence applies: deliveries go on, licensed plugins no longer start.'
-          : 'The licence is about to expire. The community licence applies after that: deliveries go on, licensed plugins no longer start after a restart.',
-        facts: [
-          ['Licence of', licensee],
-          [isOver ? 'Expired' : 'Expires', time(expires)],
-        ],
-        advice: [
-          'Renew it, set license_key (--license-key, GATEWAY_LICENSE_KEY) to the new token for every server and agent, and restart them. Show the licence in force with',
-          '  gateway license show',
-        ],
-      };
-    }
   }
 }
 

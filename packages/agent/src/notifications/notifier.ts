@@ -13,7 +13,6 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 import { Failures, type FailingResource } from './failures.js';
-import { licenceNotification } from './licence-notification.js';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
 import { Tallies } from './tallies.js';
@@ -29,7 +28,6 @@ interface NotifierOptions extends Pick<
 const TICK_MS = 500;
 /** The number of ticks per database read. */
 const TICKS_PER_READ = 20;
-const LICENCE_MS = 3_600_000;
 const GIVE_UP_HOURS = 72;
 const KEEP_DAYS = 90;
 const CLEAN_UP_MS = 3_600_000;
@@ -46,7 +44,7 @@ const CLOSE_MS = 2_000;
 
 /**
  * Notifies people by email and channels of disabled and failing endpoints, their circuit breakers
- * and exhausted deliveries, failing sources, lost messages, and the end of the licence.
+ * and exhausted deliveries, failing sources and lost messages.
  *
  * 1. Attempts and source states are counted in memory.
  * 2. A failure that is due for a notification is logged and raised in the Postgres outbox, once for
@@ -71,9 +69,7 @@ export class Notifier {
   #urgent = false;
   #failing = false;
   #closed = false;
-  #licenceAtMs = 0;
   #cleanUpAtMs = 0;
-  #loggedLicence = '';
 
   constructor(private readonly options: NotifierOptions) {
     const { mailer } = options;
@@ -199,7 +195,6 @@ export class Notifier {
     const { log, config, configCache } = this.options;
     const [endpoints, breakers, sources] = [this.#endpoints, this.#breakers, this.#sources];
     try {
-      const licence = this.#licence();
       if (this.#ticks++ % TICKS_PER_READ === 0) {
         this.#urgent = true;
         for (const tracked of [endpoints, breakers])
@@ -216,13 +211,12 @@ export class Notifier {
         this.#urgent = true;
       }
       const hasRecovered = [endpoints, breakers, sources].some((it) => it.recovered.size > 0);
-      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox?.isRetryDue) return;
+      if (!this.#urgent && !hasRecovered && !this.#outbox?.isRetryDue) return;
       this.#urgent = false;
       await this.#cleanUp();
       await this.#end('endpoint_failing', endpoints);
       await this.#end('endpoint_breaker', breakers);
       await this.#end('source_failing', sources);
-      if (licence) await this.#raise([licence], 0);
       await this.#raiseDue('endpoint_failing', endpoints);
       await this.#raiseDue('endpoint_breaker', breakers);
       await this.#raiseDue('source_failing', sources);
@@ -237,7 +231,6 @@ export class Notifier {
       if (!this.#failing)
         log.warn({ error }, 'Notifications could not be processed; trying again.');
       this.#failing = true;
-      this.#licenceAtMs = 0;
     }
   }
 
@@ -321,20 +314,5 @@ export class Notifier {
         tracked.recovered.add(subject);
       if (!tracked.recovered.has(subject)) tracked.open.add(subject);
     }
-  }
-
-  #licence(): NewNotification | undefined {
-    if (performance.now() < this.#licenceAtMs) return undefined;
-    this.#licenceAtMs = performance.now() + LICENCE_MS;
-    const notification = licenceNotification(this.options.config);
-    if (notification?.kind === 'licence_expiring' && notification.subject !== this.#loggedLicence) {
-      const { licensee, expires_at: expiresAt } = notification.facts;
-      this.options.log.warn(
-        { organisation: licensee, expires_at: expiresAt },
-        'The licence is about to expire.',
-      );
-      this.#loggedLicence = notification.subject;
-    }
-    return notification;
   }
 }

@@ -2,11 +2,9 @@ import type { OperationalType } from '@gateway/core/events';
 import { maskUrls } from '@gateway/core/logging';
 import type { ChannelNotification, NotificationKind } from '@gateway/store/config';
 
-type ProjectKind = Exclude<NotificationKind, `licence_${string}`>;
-
 /** The event types of each kind of notification: when it is raised, and when its cause has ended. */
 const TYPES: Readonly<
-  Record<ProjectKind, readonly [raised: OperationalType, ended?: OperationalType]>
+  Record<NotificationKind, readonly [raised: OperationalType, ended?: OperationalType]>
 > = {
   endpoint_disabled: ['gateway.endpoint.disabled', 'gateway.endpoint.activated'],
   endpoint_disabling: ['gateway.endpoint.disabling'],
@@ -23,8 +21,7 @@ export function operationalEvent(notification: ChannelNotification): {
   eventType: OperationalType;
   data: string;
 } {
-  const { id, projectId, project, subject, name, url, createdAt, isRecovery } = notification;
-  const kind = notification.kind as ProjectKind;
+  const { id, kind, projectId, project, subject, name, url, createdAt, isRecovery } = notification;
   const { error, resumes_at: resumesAt, mail: _, ...facts } = notification.facts;
   const [raised, ended] = TYPES[kind];
   const eventType =

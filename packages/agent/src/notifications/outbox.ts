@@ -1,13 +1,7 @@
-import type { Config } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
 import { backoffMs } from '@gateway/core/process';
 import { claimPasswordResetMail, markPasswordResetMailed } from '@gateway/store/people';
-import {
-  claimNotifications,
-  markSent,
-  postponeNotifications,
-  type ClaimedNotification,
-} from '@gateway/store/config';
+import { claimNotifications, markSent, postponeNotifications } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
@@ -102,7 +96,7 @@ export class Outbox {
     );
     const [first] = notifications;
     if (!first) return false;
-    const { id, kind } = first;
+    const { id, kind, admins } = first;
     const ids = notifications.map((it) => it.id);
     const fields = {
       notification_id: id,
@@ -111,12 +105,11 @@ export class Outbox {
       project_id: first.projectId,
       notifications: ids.length,
     };
-    const recipients = recipientsOf(first, config);
     // The fewest attempts determine the backoff, so that a new notification does not wait as long
     // as old ones.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
     const waitMs = backoffMs(attempts, BACKOFF);
-    if (!recipients) {
+    if (admins.length === 0) {
       if (attempts === 1)
         log.warn(
           fields,
@@ -126,18 +119,17 @@ export class Outbox {
       await postponeNotifications(database.pool, ids, { reason, waitMs });
       return true;
     }
-    const { header, addresses } = recipients;
-    const { left = addresses, reached = false } = notifications.at(-1)!.facts.mail ?? {};
-    const current = new Set(addresses);
+    const { left = admins, reached = false } = notifications.at(-1)!.facts.mail ?? {};
+    const current = new Set(admins);
     const kept = left.filter((it) => current.has(it));
-    const waiting = kept.length > 0 || reached ? kept : addresses;
+    const waiting = kept.length > 0 || reached ? kept : admins;
     const [some, rest] = [waiting.slice(0, RECIPIENTS_MAX), waiting.slice(RECIPIENTS_MAX)];
     // An email with the same first notification but a different number of them is not a copy.
     const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
     let sent;
     try {
       sent = await mailer.send({
-        [header]: some,
+        to: some,
         ...notificationText(notifications, config),
         id: mailId,
       });
@@ -179,17 +171,4 @@ export class Outbox {
     await markSent(database.pool, ids);
     return true;
   }
-}
-
-/**
- * Returns the recipients of a notification, or undefined if there are none. Admins of one
- * organisation see each other's addresses; admins of several organisations do not.
- */
-function recipientsOf(
-  { projectId, admins }: ClaimedNotification,
-  { smtp }: Config,
-): { readonly header: 'to' | 'bcc'; readonly addresses: readonly string[] } | undefined {
-  if (projectId === null && smtp.to.length > 0) return { header: 'to', addresses: smtp.to };
-  if (admins.length === 0) return undefined;
-  return { header: projectId === null ? 'bcc' : 'to', addresses: admins };
 }

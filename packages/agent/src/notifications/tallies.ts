@@ -9,7 +9,7 @@ const SUBJECTS_MAX = 4_000;
 const PROJECT_SUBJECTS_MAX = 1_000;
 
 interface Tally {
-  readonly projectId: string | null;
+  readonly projectId: string;
   readonly facts: NotificationFacts;
   count: number;
 }
@@ -17,7 +17,7 @@ interface Tally {
 /** Counts what happened to each subject since its last notification. */
 export class Tallies {
   readonly #tallies = new Map<string, Tally>();
-  readonly #subjectsOf = new Map<string | null, number>();
+  readonly #subjectsOf = new Map<string, number>();
 
   constructor(
     private readonly kind: NewNotification['kind'],

@@ -18,7 +18,6 @@ export const summaries = {
   'feature-flags': 'Print the list of feature flags.',
   help: 'Help about any command.',
   init: 'Set up a gateway: its configuration file, tables and first user.',
-  'license:issue': 'Sign a licence token.',
   'license:show': 'Print the licence in force.',
   'migrate:create': 'Generate a new migration file (development workflow).',
   'migrate:down': 'Roll back migrations, the newest first.',

@@ -26,7 +26,6 @@ export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
 const indifferent: readonly string[] = [
   'completion',
   'config:schema',
-  'license:issue',
   'migrate:create',
   'plugins:create',
   'plugins:test',

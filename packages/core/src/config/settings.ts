@@ -434,8 +434,6 @@ export const settings = {
     summary: 'STARTTLS with the SMTP server: required; opportunistic, which goes on unencrypted and without a login if the server refuses it; or off. Default: if the server offers it, and then required.' },
   'smtp.ca_file': { type: 'string', summary: 'PEM file with the certificate of the SMTP server, or with its certificate authority.' },
   'smtp.insecure_skip_verify': { type: 'boolean', default: false, summary: 'Do not verify the certificate of the SMTP server.' },
-  'smtp.to': { type: 'list', default: [], format: 'email',
-    summary: 'Addresses that receive notifications about the whole instance, such as an expiring licence. Default: the admins of every organisation.' },
 
   'notifications.endpoint_failures': { type: 'integer', default: 10, min: 1,
     summary: 'Consecutive failed delivery attempts in one agent after which an endpoint is reported as failing.' },

@@ -94,8 +94,6 @@ export const errors = {
   licence_not_yet: row(403,
     'the licence of {organisation} was issued at {issuedAt}, but the clock of this machine says {now}; the community licence applies',
     'correct the clock of this machine and synchronise it with NTP'),
-  licence_key_file: row(500, 'the key file {path} {reason}',
-    ({ fix = 'name the file with the private key of the distribution; create one with `gateway license issue --generate-key <file>`' }: { fix?: string }) => fix),
 
   // Errors of Postgres, KV, the SMTP server and listening ports.
   database_unreachable: row(503, 'Postgres at {host}:{port} cannot be reached: {reason}',

@@ -2,17 +2,7 @@ export { activate, type ActivatedPlugins, type ActiveSource } from './activation
 export { canonicalConnection } from './connection-fields.js';
 export { discover, type Discovery } from './discovery.js';
 export { importDefault, importPlugin } from './import-plugin.js';
-export {
-  COMMUNITY_ENTITLEMENTS,
-  knownEntitlements,
-  type Licence,
-  type LicenceFields,
-  licenceRecord,
-  publicKeyId,
-  publicKeyText,
-  readLicence,
-  unknownEntitlements,
-} from './licence.js';
+export { type Licence, licenceRecord, readLicence, unknownEntitlements } from './licence.js';
 export {
   API_VERSION,
   BrokenManifest,

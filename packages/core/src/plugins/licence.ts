@@ -18,19 +18,6 @@ export interface Licence {
   readonly problem?: GatewayError;
 }
 
-export interface LicenceFields {
-  readonly organisation: string;
-  readonly entitlements: readonly string[];
-  /** When the token was issued, which reveals a slow clock on this machine. */
-  readonly issued_at?: string;
-  readonly expires_at: string;
-  /**
-   * The id of the signing key (`publicKeyId`). Distinguishes a token signed with another key from a
-   * forged one.
-   */
-  readonly key_id?: string;
-}
-
 /** The maximum time that this machine's clock may be behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
@@ -38,9 +25,9 @@ const PUBLIC_KEY_FIX =
   'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
 
 /**
- * Reads a token offline: the base64url of `LicenceFields` as JSON, a dot, and the base64url of its
- * Ed25519 signature. Never throws: without a valid token, returns the community licence, with the
- * problem if there is one.
+ * Reads a token offline: the base64url of its fields as JSON, a dot, and the base64url of its
+ * Ed25519 signature. docs/guides/licence.md describes the fields. Never throws: without a
+ * valid token, returns the community licence, with the problem if there is one.
  */
 export function readLicence(given: {
   token: string | undefined;
@@ -62,18 +49,14 @@ export function readLicence(given: {
 
 type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
 
-/** Returns the entitlements that the plugins require, sorted. */
-export function knownEntitlements(plugins: Plugins): readonly string[] {
-  return [...new Set(plugins.flatMap(({ manifest }) => manifest.entitlement ?? []))].sort();
-}
-
 /** Returns the licence's entitlements that no installed plugin requires, sorted. */
 export function unknownEntitlements(
   { kind, entitlements }: Licence,
   plugins: Plugins,
 ): readonly string[] {
-  const known = knownEntitlements(plugins);
-  return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
+  if (kind === 'community') return [];
+  const known = new Set(plugins.map(({ manifest }) => manifest.entitlement));
+  return [...entitlements].filter((it) => !known.has(it)).sort();
 }
 
 const DAY_MS = 86_400_000;
@@ -94,14 +77,10 @@ export function licenceRecord(licence: Licence, plugins: Plugins) {
   };
 }
 
-/** Returns an Ed25519 public key as its 32 bytes in base64, as in `license_public_key`. */
-export function publicKeyText(key: KeyObject): string {
-  return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
-}
-
-/** Returns a short id of a public key: the first 8 hex digits of a SHA-256 hash. */
-export function publicKeyId(key: KeyObject): string {
-  return createHash('sha256').update(publicKeyText(key)).digest('hex').slice(0, 8);
+/** Returns the id of an Ed25519 public key in tokens: the start of the hash of its 32 bytes in base64. */
+function publicKeyId(key: KeyObject): string {
+  const text = key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
 function community(problem?: GatewayError): Licence {

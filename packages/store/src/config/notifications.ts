@@ -7,8 +7,7 @@ import { shardsOf } from '../shards/shards.js';
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
  * a pause notification is closed as soon as it is raised. `endpoint_disabled` stays open until the
- * endpoint is activated. `licence_*` are never closed, so there is only one per subject. The other kinds are
- * closed as soon as they are raised. Channels receive the end of an open notification too.
+ * endpoint is activated. The other kinds are closed as soon as they are raised. Channels receive the end of an open notification too.
  */
 const KINDS = [
   'endpoint_disabled',
@@ -19,15 +18,11 @@ const KINDS = [
   'source_failing',
   'source_lost',
   'channel_test',
-  'licence_expiring',
-  'licence_expired',
 ] as const;
 export type NotificationKind = (typeof KINDS)[number];
 
 /** The kinds that a project's channels can select: those about a project. */
-export const CHANNEL_KINDS = KINDS.filter(
-  (kind) => kind !== 'channel_test' && !kind.startsWith('licence_'),
-);
+export const CHANNEL_KINDS = KINDS.filter((kind) => kind !== 'channel_test');
 
 /**
  * Facts that only the agent knows. Names and addresses are read when the notification is sent.
@@ -55,8 +50,6 @@ export interface NotificationFacts {
   /** When an endpoint is disabled, in ISO 8601. */
   readonly disabled_at?: string;
   readonly licensee?: string;
-  /** When the licence expires, in ISO 8601. */
-  readonly expires_at?: string;
   /** The outbox keeps here whom an email has not reached. It is no part of messages. */
   readonly mail?: MailProgress;
 }
@@ -70,11 +63,8 @@ export interface MailProgress {
 
 export interface NewNotification {
   readonly kind: NotificationKind;
-  readonly projectId: string | null;
-  /**
-   * The endpoint or source id, or a key that identifies the licence. For `source_lost`, the source
-   * id, a space and the partition.
-   */
+  readonly projectId: string;
+  /** The endpoint or source id; for `source_lost`, the source id, a space and the partition. */
   readonly subject: string;
   readonly facts: NotificationFacts;
 }
@@ -202,10 +192,7 @@ export interface ClaimedNotification extends NewNotification {
   readonly organisation: string | null;
   readonly name: string | null;
   readonly url: string | null;
-  /**
-   * The email addresses of the organisation's admins and owners or, for a notification about the
-   * instance, those of all organisations.
-   */
+  /** The email addresses of the organisation's admins and owners. */
   readonly admins: readonly string[];
 }
 
@@ -258,7 +245,7 @@ export async function claimNotifications(
              'n',
              `array(
                 select distinct u.email from first f, organisation_members m join users u on u.id = m.user_id
-                where m.role in ('admin', 'owner') and (f.organisation_id is null or m.organisation_id = f.organisation_id) order by u.email
+                where m.role in ('admin', 'owner') and m.organisation_id = f.organisation_id order by u.email
               )`,
            )}
            order by n.created_at, n.id`,
