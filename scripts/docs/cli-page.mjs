@@ -16,8 +16,8 @@ Ctrl-C. Colours are for terminals only, and never with \`NO_COLOR\`. Tables fit 
 A flag wins over its environment variable, which wins over the configuration file. \`--[no-]x\` is a pair of flags: \`--x\` and \`--no-x\`. Separate the
 values of a list with commas, or repeat the flag.
 
-\`gateway completion bash|zsh|fish|powershell\` prints a script that completes commands, flags and known values. The scripts for bash, zsh and fish are
-tested in these shells; for PowerShell only the structure of the script is tested.`;
+\`gateway completion bash|zsh|powershell\` prints the script of oclif's autocomplete plugin. The scripts for bash and zsh are tested in these shells; for PowerShell
+only the structure of the script is tested.`;
 
 /**
  * Generates the page of all commands, including the flags of installed plugins.

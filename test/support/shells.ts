@@ -8,7 +8,7 @@ import { Unavailable } from './start/unavailable.js';
  *
  * @throws if the script fails or runs longer than 30 s
  */
-export function runShell(shell: 'bash' | 'zsh' | 'fish', script: string): string {
+export function runShell(shell: 'bash' | 'zsh', script: string): string {
   try {
     installed(shell, [shell], `for the tests of its completion`);
   } catch (error) {
@@ -19,7 +19,6 @@ export function runShell(shell: 'bash' | 'zsh' | 'fish', script: string): string
   const plain = {
     bash: ['--norc', '--noprofile', '-c'],
     zsh: ['-f', '-c'],
-    fish: ['--no-config', '-c'],
   }[shell];
   const { status, stdout, stderr, error } = spawnSync(shell, [...plain, script], {
     encoding: 'utf8',
