@@ -42,7 +42,7 @@ guide(
       );
       await db.close();
       await gateway.startAgent();
-      const manifest = path.join(url, `project=${projectId}/day=${day}/manifest.json`);
+      const manifest = path.join(url, `project=${projectId}/day=${day}/_manifest.json`);
       await until('the day to be archived', () => fs.existsSync(manifest));
       const left = `select from pg_class where relname ~ 'events_.*${day.replaceAll('-', '')}'`;
       await until('it to be dropped', async () => (await database.rows(left)).length === 0);

@@ -502,9 +502,9 @@ report('the API answers with the report of one project', async () => {
 
 report('an object of the archive that cannot be read is told to its project alone', async () => {
   const [place, other] = [await inUse(), await inUse()];
-  const key = `project=${place.id}/day=2026-01-31/manifest.json`;
+  const key = `project=${place.id}/day=2026-01-31/_manifest.json`;
   await rows('insert into archive_failure (reason) values ($1)', [
-    `project=${other.id}/day=2026-01-31/manifest.json in the archive /srv cannot be read\n${key} in the archive /srv cannot be read`,
+    `project=${other.id}/day=2026-01-31/_manifest.json in the archive /srv cannot be read\n${key} in the archive /srv cannot be read`,
   ]);
   try {
     const [finding] = (await reported(place)).findings;

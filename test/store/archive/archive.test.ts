@@ -167,7 +167,7 @@ for (const [name, open] of Object.entries(STORES)) {
       folders: (folder) => store.folders(folder),
       close: () => undefined,
       put: (key, body) =>
-        key.endsWith('manifest.json') ? Promise.reject(new Error('killed')) : store.put(key, body),
+        key.endsWith('_manifest.json') ? Promise.reject(new Error('killed')) : store.put(key, body),
     };
     const events = [archivedEvent(1), archivedEvent(2)];
     const ended = await write({ store: dying, projectId }, [events]).catch(String);
@@ -186,14 +186,14 @@ for (const [name, open] of Object.entries(STORES)) {
     await day.store.put(key('events-0001.parquet'), Buffer.from('PAR1'));
     assert.match(await refusal(read(day)), /^archive_broken: .*its SHA-256 is not the one/);
     const change = (fields: object) =>
-      day.store.put(key('manifest.json'), Buffer.from(JSON.stringify({ ...manifest, ...fields })));
+      day.store.put(key('_manifest.json'), Buffer.from(JSON.stringify({ ...manifest, ...fields })));
     await change({ parts: [{ ...manifest!.parts[0], file: '../../secret.parquet' }] });
     assert.match(await refusal(read(day)), /^archive_broken: .*not the manifest of this day/);
     await change({ project_id: newId() });
     assert.match(await refusal(read(day)), /^archive_broken/);
     await change({ version: 2 });
     assert.match(await refusal(read(day)), /^archive_broken: .*newer version/);
-    await day.store.put(key('manifest.json'), Buffer.from('{'));
+    await day.store.put(key('_manifest.json'), Buffer.from('{'));
     assert.match(await refusal(read(day)), /^archive_broken/);
     day.store.close();
   });
@@ -207,7 +207,7 @@ archive('files are only for this user, and nothing is left of a write that fails
   };
   await write(day, [[archivedEvent(1)]]);
   const below = path.join(folder, path.dirname(keyOf({ ...day, day: DAY }, 'x')));
-  assert.equal(fs.readdirSync(below).sort(), ['events-0001.parquet', 'manifest.json']);
+  assert.equal(fs.readdirSync(below).sort(), ['_manifest.json', 'events-0001.parquet']);
   for (const name of fs.readdirSync(below))
     assert.is(fs.statSync(path.join(below, name)).mode & 0o777, 0o600);
   assert.is(fs.statSync(below).mode & 0o777, 0o700);
@@ -216,7 +216,7 @@ archive('files are only for this user, and nothing is left of a write that fails
     await refusal(day.store.put(keyOf({ ...day, day: DAY }, 'taken'), Buffer.from('x'))),
     /^archive_unavailable/,
   );
-  assert.equal(fs.readdirSync(below).sort(), ['events-0001.parquet', 'manifest.json', 'taken']);
+  assert.equal(fs.readdirSync(below).sort(), ['_manifest.json', 'events-0001.parquet', 'taken']);
 });
 
 archive('what a killed process left is removed by the next write of the day', async () => {
@@ -228,7 +228,7 @@ archive('what a killed process left is removed by the next write of the day', as
   for (const name of ['events-0001.parquet.1.tmp', 'events-0009.parquet.2.tmp'])
     fs.writeFileSync(path.join(below, name), 'half');
   await write(day, [[archivedEvent(1)]]);
-  assert.equal(fs.readdirSync(below).sort(), ['events-0001.parquet', 'manifest.json']);
+  assert.equal(fs.readdirSync(below).sort(), ['_manifest.json', 'events-0001.parquet']);
 });
 
 archive('a read-only folder is told with its fix, also where folders are missing', () => {

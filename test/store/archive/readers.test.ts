@@ -69,6 +69,13 @@ print(json.dumps(duckdb.sql("select id, source_id, data from '${file}'").fetchal
 for (const [name, script] of Object.entries(SCRIPTS))
   readers(`${name} reads ids as strings`, () => assert.equal(run(script), EXPECTED));
 
+readers('a reader that takes a folder as a table leaves the manifest out, as Spark does', () => {
+  const rows = run(`import pyarrow.dataset as ds
+table = ds.dataset('${place}/shard=eu/project=${projectId}', format='parquet')
+print(json.dumps(table.to_table(columns=['id', 'source_id', 'data']).to_pylist()))`) as object[];
+  assert.is(rows.length, 2);
+});
+
 readers('the line of the guide for DuckDB finds events of all shards', () => {
   const { text } = blocksOf('docs/guides/archive.md').find((it) =>
     it.text.includes('read_parquet'),

@@ -28,7 +28,7 @@ function memoryArchive() {
       if (projectId === broken)
         throw new GatewayError('archive_broken', {
           place: '/archive',
-          key: `project=${projectId}/day=${day}/manifest.json`,
+          key: `project=${projectId}/day=${day}/_manifest.json`,
           reason: 'it is not the manifest of this day',
         });
       if (found.length > 0) {

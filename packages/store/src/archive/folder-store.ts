@@ -17,7 +17,11 @@ export class FolderStore implements ObjectStore {
 
   async put(key: string, body: Uint8Array): Promise<void> {
     const target = path.join(this.place, key);
-    const temporary = `${target}.${process.pid}.tmp`;
+    // Readers of the folder leave out names that begin with a dot.
+    const temporary = path.join(
+      path.dirname(target),
+      `.${path.basename(target)}.${process.pid}.tmp`,
+    );
     await this.#explained(async () => {
       await makeFolder(path.dirname(target));
       // A folder of a day has one writer, so what else is there was left by a killed one.

@@ -105,8 +105,9 @@ export async function readManifest(
   store: ObjectStore,
   of: ProjectDay,
 ): Promise<ArchivedDay | undefined> {
-  const key = keyOf(of, 'manifest.json');
-  const bytes = await store.get(key);
+  const key = keyOf(of, '_manifest.json');
+  // Versions before wrote no underscore, so that Spark and Hive took the manifest for a part.
+  const bytes = (await store.get(key)) ?? (await store.get(keyOf(of, 'manifest.json')));
   if (!bytes) return undefined;
   const manifest = parsed(Buffer.from(bytes).toString());
   if (manifest?.version !== undefined && manifest.version > VERSION)
@@ -149,7 +150,7 @@ export async function writeManifest(
     parts,
   };
   await store.put(
-    keyOf(of, 'manifest.json'),
+    keyOf(of, '_manifest.json'),
     Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`),
   );
 }
