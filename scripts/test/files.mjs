@@ -92,8 +92,7 @@ function describe(name, file) {
     env: {},
     isLong: long !== undefined,
     sharesProcess:
-      declared === undefined &&
-      !/^(e2e|reliability|conformance|plugins|dashboard|hostile)\//.test(name),
+      declared === undefined && !/^(e2e|reliability|conformance|plugins|hostile)\//.test(name),
     hasProjects: used.some((place) => place.endsWith('/support/shard.ts')),
     isUnit:
       services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),

@@ -33,12 +33,30 @@ export interface Visit {
   close(): Promise<void>;
 }
 
-export async function openBrowser(): Promise<Browser> {
+let running: Promise<Browser> | undefined;
+let closing: NodeJS.Timeout | undefined;
+
+/** Returns the browser of this process, whose test files run one after the other. */
+export function openBrowser(): Promise<Browser> {
+  clearTimeout(closing);
+  return (running ??= launch());
+}
+
+async function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: await chromiumPath(),
     args: FLAGS,
     headless: true,
   });
+}
+
+/** Closes the pages of a test file and, unless another file opens it within a second, the browser. */
+export async function closeBrowser(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+  closing = setTimeout(() => {
+    running = undefined;
+    void browser.close();
+  }, 1_000);
 }
 
 /** Returns the path of the installed Chromium. */

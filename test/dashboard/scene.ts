@@ -11,7 +11,7 @@ import { activated, configOf, startApi, type Api } from '../server/api.js';
 import { quarantinedMessage } from '../store/batches.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
 import { until } from '../support/until.js';
-import { openBrowser, visit, type Visit } from './browser.js';
+import { closeBrowser, openBrowser, visit, type Visit } from './browser.js';
 
 /**
  * A server with its dashboard, an agent, a project with one endpoint subscribed to everything, and
@@ -89,7 +89,7 @@ async function instance<Prepared>(
       await sleep(1_000);
     },
     async close() {
-      await browser.close();
+      await closeBrowser(browser);
       await agent.close();
       await api.close();
     },

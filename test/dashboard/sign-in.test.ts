@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { oidcProvider, type TestProvider } from '../support/oidc-provider.js';
 import { freePort } from '../support/ports.js';
 import { insertPasswordReset } from '#store/people/password-resets';
-import { inspect, openBrowser, visit } from './browser.js';
+import { closeBrowser, inspect, openBrowser, visit } from './browser.js';
 import { startApi, makeProject, type Api } from '../server/api.js';
 
 const signIn = suite('dashboard/sign-in');
@@ -34,7 +34,7 @@ signIn.before(async () => {
   ({ path: project } = await makeProject(api));
 });
 signIn.after(async () => {
-  await browser.close();
+  await closeBrowser(browser);
   await api.close();
   await provider.close();
 });

@@ -10,7 +10,7 @@ import { isText } from '@gateway/docs';
 import { serveDocs } from '#server/docs';
 import { buildDocs } from '../../scripts/release/docs.mjs';
 import { filesIn, problemsOf } from '../../scripts/site/links.mjs';
-import { openBrowser, SIZES, visit } from '../dashboard/browser.js';
+import { closeBrowser, openBrowser, SIZES, visit } from '../dashboard/browser.js';
 import { loopback } from '../support/ports.js';
 import { tempFolder } from '../support/start/keep.js';
 
@@ -112,7 +112,7 @@ for (const rootPath of ['', '/gateway'])
           await close();
         }
       } finally {
-        await browser.close();
+        await closeBrowser(browser);
         server.close();
       }
     },
@@ -141,7 +141,7 @@ docs('on a plain file server a result of the search can be loaded again', async 
     await page.locator('h1', { hasText: 'Quarantine' }).waitFor();
     await close();
   } finally {
-    await browser.close();
+    await closeBrowser(browser);
     server.close();
   }
 });
@@ -169,7 +169,7 @@ docs('drawings follow the theme of the page', async () => {
       await close();
     }
   } finally {
-    await browser.close();
+    await closeBrowser(browser);
     server.close();
   }
 });
