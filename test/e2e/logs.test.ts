@@ -256,13 +256,13 @@ waiting(
       assert.is(
         serverLines.filter(
           ({ message, level }) =>
-            message === 'A request failed with an internal error.' && level === 'error',
+            message === 'Request failed with an internal error.' && level === 'error',
         ).length,
         1,
       );
       assert.is(
         serverLines.filter(
-          ({ message, level }) => message.startsWith('Postgres is away') && level === 'warn',
+          ({ message, level }) => message.startsWith('Postgres is unavailable') && level === 'warn',
         ).length,
         1,
       );

@@ -215,11 +215,9 @@ billing('a receiver that is away is one warning and a degraded component; reques
     });
     assert.equal(
       [found.status, found.reason],
-      [200, `Usage waits to be posted to ${at.url}/usage: it answered 503.`],
+      [200, `Usage is waiting to be posted to ${at.url}/usage: it answered 503.`],
     );
-    assert.equal(warnings, [
-      'Usage could not be posted to billing.url and is posted later: it answered 503.',
-    ]);
+    assert.equal(warnings, ['Could not post usage to billing.url; will retry: it answered 503.']);
     at.answer({ status: 200 });
     await until('the record', async () => (await posted()).length === 1);
     await until('the component to be well', async () => (await component()).state === 'ok');
@@ -250,7 +248,7 @@ billing('a proxy that is away is what the reason names, and not billing.url', ()
     const log: Log = { ...silentLog, warn: (_, sentence) => void warnings.push(sentence) };
     const port = await freePort();
     await serve({ delivery: { proxy: `http://127.0.0.1:${port}` } }, log);
-    const warning = await until('the warning', () => warnings.find((it) => it.includes('Usage')));
+    const warning = await until('the warning', () => warnings.find((it) => it.includes('usage')));
     assert.match(warning, `The proxy 127.0.0.1:${port} cannot be reached: nothing listens there.`);
   }),
 );
@@ -291,7 +289,7 @@ billing('when Postgres is what fails, the reason names Postgres', () =>
         return { status: 200 };
       });
       await serve({ database: { ...connectionOf(db.url), port: between.port } }, log);
-      const warning = await until('the warning', () => warnings.find((it) => it.includes('Usage')));
+      const warning = await until('the warning', () => warnings.find((it) => it.includes('usage')));
       assert.match(warning, `Postgres at 127.0.0.1:${between.port}`);
       between.restore();
     } finally {

@@ -174,14 +174,14 @@ tlsFilesSuite(
       assert.is(await fingerprint(port), fingerprintOf(one));
       fs.copyFileSync(two.certificate, files.certificate);
       await until('the mismatch to be told', () => lines.length > 0);
-      assert.match(lines[0] ?? '', /The certificate in use stays: .*not the key/);
+      assert.match(lines[0] ?? '', /Keeping the current TLS certificate: .*not the key/);
       assert.is(await fingerprint(port), fingerprintOf(one));
       fs.copyFileSync(two.key, files.key);
       await until(
         'the renewed certificate',
         async () => (await fingerprint(port)) === fingerprintOf(two),
       );
-      assert.match(lines.at(-1) ?? '', 'The renewed certificate is in use.');
+      assert.match(lines.at(-1) ?? '', 'Loaded the renewed TLS certificate.');
       assert.is(lines.length, 2, 'each is told once');
     } finally {
       stopReloading();

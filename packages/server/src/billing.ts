@@ -19,9 +19,9 @@ import {
 } from '@gateway/store/usage';
 
 export interface Billing {
-  /** Why records are not posted, or null. */
+  /** Why records are not posted. */
   readonly problem: string | null;
-  /** Stops posting. A running post is aborted and repeated by the next server. */
+  /** A running post is aborted and repeated by the next server. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
 const PAGE_RECORDS = 500;
 
-/** Thrown if a record could not be posted. If `isOwnFault`, only this record was rejected. */
+/** If `isOwnFault`, only this record was rejected. */
 class NotPosted extends Error {
   constructor(
     sentence: string,
@@ -42,9 +42,9 @@ class NotPosted extends Error {
 }
 
 /**
- * Posts the usage of each closed day to billing.url, one record per organisation, oldest first.
- * Only one server posts at a time. If a server dies before recording a post, the post is repeated
- * with the same Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
+ * Posts closed days to billing.url, one record per organisation, oldest first. Only one server
+ * posts at a time. If a server dies before recording a post, the post is repeated with the same
+ * Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
  */
 export function startBilling({
   config,
@@ -68,9 +68,9 @@ export function startBilling({
   const run = async (signal: AbortSignal): Promise<number> => {
     try {
       const { posted, rejected } = await postUnposted({ database, dispatcher, url, apiKey });
-      if (posted > 0) log.info({ records: posted }, 'Usage was posted to billing.url.');
+      if (posted > 0) log.info({ records: posted }, 'Posted usage to billing.url.');
       if (rejected) throw rejected;
-      if (problem !== null) log.info({}, 'Billing is well again.');
+      if (problem !== null) log.info({}, 'Billing has recovered.');
       problem = null;
       failures = 0;
       return INTERVAL_MS;
@@ -83,9 +83,9 @@ export function startBilling({
       if (problem === null)
         log.warn(
           { url: maskUrls(url) },
-          `Usage could not be posted to billing.url and is posted later: ${reason}.`,
+          `Could not post usage to billing.url; will retry: ${reason}.`,
         );
-      problem = `Usage waits to be posted to ${maskUrls(url)}: ${reason}.`;
+      problem = `Usage is waiting to be posted to ${maskUrls(url)}: ${reason}.`;
       return backoffMs(++failures, BACKOFF);
     }
   };
@@ -111,8 +111,8 @@ interface Posting {
 }
 
 /**
- * Posts due records, unless another server is posting. Records rejected individually are skipped,
- * and the first such error is returned. Errors that affect all records are thrown.
+ * Does nothing while another server posts. Records rejected individually are skipped, and the first
+ * such error is returned. Errors that affect all records are thrown.
  */
 async function postUnposted(posting: Posting): Promise<{ posted: number; rejected?: Error }> {
   const { database } = posting;

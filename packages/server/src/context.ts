@@ -38,7 +38,7 @@ export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'o
   readonly replicas: Pick<Replicas, 'read' | 'states'> | undefined;
 }
 
-/** Creates the routes' services, and adds those that must be closed to `lifecycle`. */
+/** Services that must be closed are added to `lifecycle`. */
 export function openContext(
   { seals, configCache, pace, writer, former, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
@@ -97,10 +97,10 @@ export function openContext(
   };
 }
 
-/** The burst of tests allowed per project, such as when an application sets up its sources. */
+/** Per project, such as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
 const PORTAL_BURST_SECONDS = 5;
-/** The links for a new password that an address can request, at once and per second. */
+/** Per address, at once and per second. */
 const RESETS_AT_ONCE = 5;
 const RESETS_PER_SECOND = 1 / 60;
 
@@ -134,7 +134,7 @@ function kvUsers(
 > {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
-    ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
+    ...(cache === 'kv' ? ['each request looks up its credentials in Postgres'] : []),
     ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
   ];
   const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });

@@ -18,7 +18,6 @@ function policyOf(ancestors: readonly string[]): string {
   return `${POLICY}; frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`;
 }
 
-/** The contents of assets, kept once they were read. */
 const read = new Map<string, Buffer>();
 
 /** Asset names contain a hash of the content, so assets can be cached forever. */
@@ -29,10 +28,7 @@ const ENCODINGS = [
   ['gzip', '.gz'],
 ] as const;
 
-/**
- * Returns the style sheet of the operator as an asset. Throws an error that names the setting if
- * the file cannot be read.
- */
+/** The operator's style sheet. If the file cannot be read, the error names the setting. */
 function brandOf(file: string): { readonly name: string; readonly css: Buffer } {
   try {
     const css = readFileSync(file);
@@ -47,11 +43,11 @@ function brandOf(file: string): { readonly name: string; readonly css: Buffer } 
 }
 
 /**
- * Serves the files in `<rootPath>/assets`, and the dashboard page for every other path outside the
- * API if the client names HTML in `Accept`; the start page also without `Accept`. A style sheet of
- * the operator is loaded after the others. Other requests, and all if the dashboard is not built, go
- * to the next middleware. Only portal pages can be framed, and only by the origins in
- * `frameAncestors`. The page links to the documentation if the server has it.
+ * Serves the files in `<rootPath>/assets`, and the page for every other path outside the API if the
+ * client names HTML in `Accept`; the start page also without `Accept`. A style sheet of the
+ * operator is loaded after the others. Other requests, and all if the dashboard is not built, go to
+ * the next middleware. Only portal pages can be framed, and only by the origins in
+ * `frameAncestors`.
  */
 export function serveDashboard(
   rootPath: string,
@@ -103,8 +99,8 @@ export function serveDashboard(
 }
 
 /**
- * Returns whether the client accepts HTML. Only the start page is also for clients that accept
- * anything: other paths belong to routes that are not pages.
+ * Only the start page is also for clients that accept anything: other paths belong to routes that
+ * are not pages.
  */
 function wantsPage(ctx: Context, rootPath: string): boolean {
   const isStart = ctx.path === rootPath || ctx.path === `${rootPath}/`;

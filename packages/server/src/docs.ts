@@ -8,11 +8,10 @@ import { gunzip, gzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import { isText, placeAt, site } from '@gateway/docs';
 
-/** Styles are inline because code is coloured by them, and by the viewer of the API. */
+/** Highlighted code and the viewer of the API have inline styles. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A name with a hash of the content. */
 const HASHED = /^static\/.*\.[0-9a-f]{8,}\.\w+$/;
 
 const NOT_BUILT = `<!doctype html>
@@ -31,14 +30,14 @@ interface PlacedFile {
   readonly etag: string;
 }
 
-/** True if the documentation is built. A clone needs `npm run docs:site` for that. */
+/** In a clone, `npm run docs:site` builds it. */
 export function hasDocs(): boolean {
   return existsSync(new URL('index.html', site));
 }
 
 /**
- * Serves the documentation at `<rootPath>/docs`, without a key: it is public. Files are read when
- * they are first asked for; texts are kept compressed.
+ * Without a key: the documentation is public. Files are read when they are first requested; texts
+ * are kept compressed.
  */
 export function serveDocs(rootPath: string, folder: URL = site): Middleware {
   const base = `${rootPath}/docs`;

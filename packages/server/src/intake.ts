@@ -7,9 +7,7 @@ import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, listenerOptions } from './listener.js';
 import { routes } from './routes/index.js';
 
-/**
- * Serves event creation and HTTP sources in an agent, with the server's authentication and limits.
- */
+/** With the server's authentication and limits. */
 export const openIntake: OpenIntake = (parts, lifecycle) => {
   const { config } = parts;
   const seals = sealer(config.encryption_key);

@@ -8,14 +8,11 @@ import { PROVIDER_BYTES_MAX } from './ingest/providers.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
 import { reloadCertificates } from './tls.js';
 
-/** The time limit for receiving a request without its body. */
+/** For a request without its body. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const TIMEOUTS_CHECKED_MS = 5_000;
 
-/**
- * Returns a listener that handles a connection's requests in sequence: a response gets its socket
- * once the previous ones have ended.
- */
+/** A response gets its socket once the previous ones have ended. */
 export function inTurn(app: RequestListener): RequestListener {
   return (request, response) => {
     if (response.socket) app(request, response);
@@ -23,7 +20,7 @@ export function inTurn(app: RequestListener): RequestListener {
   };
 }
 
-/** Returns listener options that allow bodies as large as the settings permit. */
+/** Allows bodies as large as the settings permit. */
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds =
     config.server.http.body_timeout_seconds +
@@ -36,7 +33,7 @@ export function listenerOptions(config: Config): ServerOptions {
   };
 }
 
-/** Listens for requests, with TLS if `tls` is given. Changed certificate files are reloaded. */
+/** Changed certificate files are reloaded. */
 export async function serve(
   app: RequestListener,
   {

@@ -26,11 +26,11 @@ import { openContext } from './context.js';
 import { routes } from './routes/index.js';
 
 const CLOSE_MS = 5_000;
-/** How long the first request waits for KV. Without it, only what needs it fails. */
+/** The first request waits this long. Without KV, only what needs it fails. */
 const KV_PATIENCE_MS = 500;
 const POOL_SIZE = 4;
 
-/** Shown as the actor in audit logs. */
+/** The actor in audit logs. */
 const CALLER = { type: 'process', id: 'command line' } as const;
 
 export interface LocalApi {
@@ -40,15 +40,14 @@ export interface LocalApi {
 
 interface LocalApiOptions {
   readonly config: Config;
-  /** The control plane, which the caller closes. */
   readonly database: Database;
   readonly log: Log;
 }
 
 /**
- * Answers the requests of a client in this process by the routes of the management API, without a
- * port. Any key is that of the operator of the instance. Errors name hosts, as those of commands do.
- * Routes that create events are missing: only agents and servers commit them.
+ * Serves a client in this process with the routes of the management API, without a port. Any key is
+ * that of the operator of the instance. Errors name hosts, as those of commands do. Routes that
+ * create events are missing: only agents and servers commit them.
  */
 export async function openLocalApi({ config, database, log }: LocalApiOptions): Promise<LocalApi> {
   const lifecycle = new Lifecycle(log);
@@ -119,7 +118,7 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
   }
 }
 
-/** Returns the settings without limits that protect a server from its clients. */
+/** Drops limits that protect a server from its clients. */
 function localSettings(config: Config): Config {
   const { server } = config;
   return {
@@ -155,11 +154,11 @@ function lazySealer(encryptionKey: string | undefined): Sealer {
   };
 }
 
-/** Opens KV. The memory of another process counts as unavailable. */
+/** The memory of another process counts as unavailable. */
 async function kvOf({ kv: settings }: Config, lifecycle: Lifecycle): Promise<Kv> {
   if (settings.type === 'in-memory')
     return new Proxy({} as Kv, {
-      // A promise of it must not take it for another promise.
+      // Awaiting the proxy must not treat it as a promise.
       get: (_, name) => (name === 'then' ? undefined : unsupported),
     });
   const kv = openKv(settings, () => undefined);
@@ -169,10 +168,10 @@ async function kvOf({ kv: settings }: Config, lifecycle: Lifecycle): Promise<Kv>
 }
 
 function unsupported(): never {
-  throw new Error('this needs the memory of an agent or a server');
+  throw new Error('this needs a running agent or server');
 }
 
-/** Returns the error with its message in the response: other internal errors are only logged. */
+/** Puts the message in the response: other internal errors are only logged. */
 function shown(error: unknown, config: Config): Error {
   const explained = isGatewayError(error, 'kv_away')
     ? explainKvError(error.cause, config.kv)
@@ -182,7 +181,7 @@ function shown(error: unknown, config: Config): Error {
   return new GatewayError('conflict', { sentence, fix }, { cause: explained });
 }
 
-/** Returns a `fetch` whose connections are pipes in memory to `handle`. */
+/** Connections are pipes in memory. */
 function fetchBy(handle: RequestListener): typeof fetch {
   const server = createServer(handle);
   return async (target, { method, headers, body, signal } = {}) => {

@@ -29,28 +29,26 @@ import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
-/** The time limit for closing, ten seconds of which are for running requests. */
+/** Running requests get ten seconds of it. */
 const CLOSE_MS = 30_000;
-/** The maximum number of concurrent event commits. */
 const COMMITTERS = 2;
-/** The interval at which the configuration version is read, to keep routing current. */
+/** Keeps routing current. */
 const VERIFY_MS = 1_000;
-/** The interval at which dependencies are probed for health. */
 const PROBE_MS = 2_000;
-/** The maximum time that startup waits for KV, so that the first requests can use it. */
+/** The first requests can then use KV. */
 const KV_PATIENCE_MS = 500;
 
 export interface ServerOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  /** Replaces the configured KV: in `gateway dev`, server and agent share one. */
+  /** In `gateway dev`, server and agent share one KV. */
   readonly kv?: Kv;
 }
 
 /**
- * Starts the management API, /healthz and /metrics. Throws if a setting is wrong, Postgres is
- * unreachable, a migration is pending or the port is in use.
+ * Throws if a setting is wrong, Postgres is unreachable, a migration is pending or the port is in
+ * use.
  */
 export async function startServer({
   config,
@@ -142,7 +140,7 @@ export async function startServer({
       },
       lifecycle,
     );
-    // In the background too, so that health knows an outage before it is asked.
+    // Health then knows of an outage before it is asked.
     const probing = repeat(() => context.probeHealth().then(() => PROBE_MS), {
       retryMs: PROBE_MS,
       failed: () => undefined,
@@ -195,8 +193,8 @@ export async function startServer({
 }
 
 /**
- * Notifies an agent that the events have due deliveries, without waiting. If KV is unavailable,
- * Postgres notifies all agents.
+ * Wakes an agent for due deliveries, without waiting. If KV is unavailable, Postgres notifies all
+ * agents.
  */
 function signalDue(
   {
@@ -210,13 +208,13 @@ function signalDue(
   kv.queue(queueOf('first-attempts', shard))
     .push(events.map(({ projectId, eventId }) => encodeSignal({ projectId, id: eventId })))
     .catch((error: unknown) => {
-      log.debug({ error }, 'KV is away: agents are notified by Postgres.');
+      log.debug({ error }, 'KV is unavailable: notifying agents through Postgres.');
       return notifyDue(database.pool, [...new Set(events.map(({ projectId }) => projectId))]);
     })
     .catch((error: unknown) =>
       log.debug(
         { error },
-        'Agents could not be notified; they find what is due a few seconds later.',
+        'Could not notify agents; they will find due deliveries within seconds.',
       ),
     );
 }

@@ -25,8 +25,7 @@ const FLAGS = {
 } as const;
 
 /**
- * Returns the certificate and key files if `server.http.ssl` is on. Throws `tls_incomplete` if only
- * some of the three are set.
+ * Undefined if `server.http.ssl` is off. Throws `tls_incomplete` if only some of the three are set.
  */
 export function tlsFiles({
   ssl,
@@ -52,7 +51,7 @@ export function tlsFiles({
   });
 }
 
-/** Reads a certificate chain and key. Throws `tls_file` if they are unusable or do not match. */
+/** Throws `tls_file` if certificate chain and key are unusable or do not match. */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const { cert, key } = readClientCertificate(
     { path: files.certificate, ...FLAGS.certificate },
@@ -73,14 +72,14 @@ export function readTlsPair(files: TlsFiles): TlsPair {
 }
 
 /**
- * The polling interval. Reading two small files costs less than watching them, which does not work
- * for network file systems and Kubernetes secret volumes.
+ * Reading two small files costs less than watching them, which does not work for network file
+ * systems and Kubernetes secret volumes.
  */
 const POLL_MS = 5_000;
 
 /**
- * Applies renewed certificates to new connections. Unusable files are logged once. Returns a
- * function that stops reloading.
+ * Renewed certificates apply to new connections. Unusable files are logged once. The returned
+ * function stops reloading.
  */
 export function reloadCertificates(
   server: Server,
@@ -98,21 +97,24 @@ export function reloadCertificates(
     logged = '';
     const expiredAt = pair.expiresAt.toISOString();
     if (pair.expiresAt <= new Date())
-      log.warn({ expired_at: expiredAt }, 'The certificate has expired: clients refuse it.');
+      log.warn(
+        { expired_at: expiredAt },
+        'The TLS certificate has expired: clients will reject it.',
+      );
   };
   const reload = () => {
     try {
       const pair = readTlsPair(files);
       if (pair.options.cert + pair.options.key === present) return;
       server.setSecureContext(pair.options);
-      log.info({ expires_at: pair.expiresAt.toISOString() }, 'The renewed certificate is in use.');
+      log.info({ expires_at: pair.expiresAt.toISOString() }, 'Loaded the renewed TLS certificate.');
       use(pair);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       if (error.message !== logged)
         log.warn(
           { code: error.code, fix: error.fix },
-          `The certificate in use stays: ${error.message}.`,
+          `Keeping the current TLS certificate: ${error.message}.`,
         );
       logged = error.message;
     }

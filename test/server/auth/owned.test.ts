@@ -282,7 +282,7 @@ owned(
   () => {
     assert.throws(
       () => ownedBy({ path: '/sources/:id', portal: 'any' }),
-      'whose its things are is not known',
+      'the owner of its resources is unknown',
     );
     ownedBy({ path: '/sources/:id' });
   },

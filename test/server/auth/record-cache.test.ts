@@ -396,12 +396,12 @@ lookups(
         await updateProject(db.knex, id, { name: 'after' });
         await it.forget({ project: id });
         assert.is((await it.project(id))?.name, 'after');
-        assert.equal(lines, ['KV is away: Postgres is asked.']);
+        assert.equal(lines, ['KV is unavailable: Postgres is asked.']);
         away.restore();
         const other = await project();
         await until('KV to be used again', async () => {
           await it.project(other.id);
-          return lines.includes('KV is back.');
+          return lines.includes('KV is available again.');
         });
         assert.is((await it.project(id))?.name, 'after');
       }, away.port);

@@ -203,7 +203,7 @@ limit('without KV each server counts on its own, and says so once', async () => 
     assert.is((await gets[0]!('/api/v1/organisations')).status, 200);
     assert.ok((await burst(gets, 5)).refused.length > 0);
     await until('the warning', () => lines.length > 0);
-    assert.is(lines.filter((line) => line.includes('KV is away')).length, 1);
+    assert.is(lines.filter((line) => line.includes('KV is unavailable')).length, 1);
     assert.match(lines[0] ?? '', 'this server counts requests and failed logins on its own');
   });
 });
@@ -253,7 +253,7 @@ limit(
       const seconds = Number(refused.headers.get('retry-after'));
       assert.ok(seconds > 30 && seconds <= 60, `${seconds} s`);
     });
-    const line = lines.filter((it) => it.includes('Too many logins'));
+    const line = lines.filter((it) => it.includes('locked out after'));
     assert.is(line.length, 1);
     assert.match(line[0] ?? '', '"address":"127.0.0.1"');
     assert.not.match(lines.join(), /wrong \d|password of ops|b3Bz/);

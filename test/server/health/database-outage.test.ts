@@ -257,7 +257,7 @@ outage('while Postgres is stopped every route answers 503, and the log tells why
       const lines = it.told();
       assert.equal(
         lines.map(({ level, message }) => `${level} ${message}`),
-        ['warn Postgres is away: requests are answered with 503.'],
+        ['warn Postgres is unavailable: requests get 503.'],
       );
       assert.match(
         lines[0]!.reason ?? '',
@@ -272,7 +272,7 @@ outage('while Postgres is stopped every route answers 503, and the log tells why
     });
     assert.equal(
       it.told().map(({ level, message }) => `${level} ${message}`),
-      ['warn Postgres is away: requests are answered with 503.', 'info Postgres is back.'],
+      ['warn Postgres is unavailable: requests get 503.', 'info Postgres is available again.'],
     );
   }),
 );
@@ -387,8 +387,8 @@ outage('Postgres that is read-only answers what is asked, and 503 to what change
     assert.equal(
       it.told().map(({ message }) => message),
       [
-        'Postgres takes no writes: requests that change something are answered with 503.',
-        'Postgres takes writes again.',
+        'Postgres accepts no writes: requests that change something get 503.',
+        'Postgres accepts writes again.',
       ],
     );
   }),

@@ -188,7 +188,7 @@ ingest(
       });
       assert.match(
         mistakes(tested).join(),
-        `event_id names an event whose message of ${raw_bytes} bytes was too large to be kept`,
+        `event_id names an event whose message of ${raw_bytes} bytes was too large to keep`,
       );
     } finally {
       await large.close();

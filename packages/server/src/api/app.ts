@@ -43,10 +43,7 @@ import {
 import { apiRouters, methodsByPath } from './routers.js';
 import { LARGE_BYTES, type ReleaseShare } from './shares.js';
 
-/**
- * Returns the HTTP application of the control plane. The routers in `pages` need no API key.
- * Middleware runs in the order below.
- */
+/** Middleware runs in the order below. The routers in `pages` need no API key. */
 export function createApp(
   routes: readonly Route[],
   pages: {
@@ -62,7 +59,7 @@ export function createApp(
   const app = new Koa();
   // `sendErrors` responds to failed requests. Koa emits this event for connection errors, after
   // which no response can be sent.
-  app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
+  app.on('error', (error: unknown) => log.debug({ error }, 'Could not send a response.'));
   app.use(identifyRequests(log));
   app.use(requireOneHost);
   // Requests for pages are not API requests. The dashboard answers any path outside the API.
@@ -114,11 +111,7 @@ function identifyRequests(log: Log) {
   };
 }
 
-/**
- * Responds to `OPTIONS` with the path's methods. Throws `method_not_allowed` for other methods, or
- * `not_found` if the path is unknown.
- * @param ofApi the API's methods at the path
- */
+/** @param ofApi the API's methods at the path */
 function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string): void {
   const matched =
     (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] })
@@ -151,13 +144,11 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
 }
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
-/** The time limit for running a route, longer than the statement timeout. */
 const RUN_MS = 40_000;
 
 /**
- * Returns the middleware that serves the API's routes. Each request is authenticated, rate-limited
- * and checked for access, waits for a share of its owner's concurrency, and is validated before its
- * route runs.
+ * Per request: authentication, rate limit, access, a share of the owner's concurrency, validation,
+ * then the route.
  */
 function mount(
   routes: readonly Route[],
@@ -324,8 +315,7 @@ function mount(
 }
 
 /**
- * Returns the reader of a project's call. Replicas have only the default shard, so they are used
- * only for projects that have always been there.
+ * Replicas have only the default shard, so they serve only projects that have always been there.
  */
 function readerOf(
   history: readonly ShardPlanes[] | undefined,
@@ -338,8 +328,8 @@ function readerOf(
 }
 
 /**
- * Returns the route's effect on the database. A creating route commits once, as its last step;
- * others, such as the deletion of an endpoint, can continue after a commit.
+ * A creating route commits once, as its last step; others, such as the deletion of an endpoint, can
+ * continue after a commit.
  */
 function effectOf({ method, status }: Route): Effect {
   if (method === 'get') return 'reads';
@@ -347,7 +337,7 @@ function effectOf({ method, status }: Route): Effect {
 }
 
 /**
- * Returns the `Location` header: a URL if the public host is known, otherwise a path.
+ * A URL if the public host is known, otherwise a path.
  * https://www.rfc-editor.org/rfc/rfc9110#name-location
  */
 function location(
@@ -361,10 +351,7 @@ function location(
   return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
-/**
- * Returns the function that parses and validates a route's body. Only the property named by `raw`
- * may contain strings that Postgres cannot store.
- */
+/** Only the property named by `raw` may contain strings that Postgres cannot store. */
 function bodyValidation({
   body: schema,
   raw,
@@ -387,7 +374,6 @@ function bodyValidation({
   };
 }
 
-/** Returns the schema of an object without the schema of the elements of its list `name`. */
 function withAnyElements(schema: TSchema, name: string): TSchema {
   const { [name]: list, ...others } = schema['properties'] as Readonly<Record<string, TSchema>>;
   return { ...schema, properties: { ...others, [name]: { ...list!, items: {} } } };

@@ -7,27 +7,21 @@ import { stringify, type ApiAnswer } from '../http/response.js';
 import { operationsOf } from './operation.js';
 import { pathOf, showOfCreated, withoutInput, type AnyCall, type Route } from './route.js';
 
-/** A call of any reach: project and organisation may be missing. */
 type Reached = Omit<AnyCall, 'project' | 'organisation'> &
   Partial<Pick<AnyCall, 'project' | 'organisation'>>;
 type Audited = (call: AnyCall) => Promise<ApiAnswer>;
 
-/**
- * The maximum JSON length of a field in an entry. A longer field, such as a message, is replaced by
- * its length.
- */
+/** A longer field, such as a message, is replaced by its length. */
 const FIELD_MAX = 2_000;
-/** Response fields masked in audit entries. Resource views already hide secrets. */
+/** Resource views already hide secrets. */
 const SECRETS = new Set(['key', 'secret', 'token', 'password', 'link']);
 
 /**
- * Returns a function that wraps a route so that its changes are audited, or returns undefined if
- * the route is not audited. An entry compares the resource before and after the change, as returned
- * by its GET route, which masks secrets. Without such a route, the entry contains the response.
+ * Wraps an audited route. An entry compares the resource before and after the change, as returned
+ * by its GET route, which masks secrets; without such a route, it contains the response.
  *
- * The entry is written after the change, in a separate statement. If that fails, the request still
- * succeeds and the server logs an error. A process killed in between leaves a change without an
- * entry.
+ * The entry is a separate statement after the change. If it fails, the request still succeeds and
+ * the server logs an error. A process killed in between leaves a change without an entry.
  */
 export function auditor(routes: readonly Route[]): (route: Route) => Audited | undefined {
   const operations = operationsOf(routes);
@@ -60,7 +54,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
         const { actor_type, actor_id } = actorOf(call);
         call.log.error(
           { request_id: call.requestId, action, actor_type, actor_id, error },
-          'A change could not be written to the audit log.',
+          'Could not write a change to the audit log.',
         );
       }
       return answer;
@@ -68,9 +62,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
   };
 }
 
-/**
- * Returns the GET route of the resource changed by `route`, the one with the longest matching path.
- */
+/** The GET route with the longest matching path. */
 function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
   const path = pathOf(route);
   const alike = routes.filter(({ method, reach }) => method === 'get' && reach === route.reach);
@@ -97,7 +89,6 @@ function parameterOf({ path }: Route): string | undefined {
   return /:(\w+)$/.exec(path)?.[1];
 }
 
-/** Returns the id of the created resource, or its name if it has no id. */
 function idOfCreated(route: Route | undefined, data: unknown): string | undefined {
   const created = data as { readonly uid?: string; readonly name?: string } | null;
   return route && parameterOf(route) === 'name' ? created?.name : created?.uid;
@@ -152,10 +143,7 @@ function actorOf({
   };
 }
 
-/**
- * Writes the entry to the request's organisation, or to each of the person's organisations if an
- * account changed.
- */
+/** A change of an account goes to each of the person's organisations. */
 async function write(
   call: AnyCall,
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,

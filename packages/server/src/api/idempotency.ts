@@ -17,10 +17,7 @@ export const REPLAYED_HEADER = 'Idempotent-Replayed';
 
 const RETRY_AFTER_SECONDS = 1;
 
-/**
- * Whether `Idempotency-Key` applies to a route. It applies to routes that create a resource, except
- * for open routes and for events, which store their own keys.
- */
+/** Open routes are excluded, and events, which store their own keys. */
 export function createsOnce({ method, status, reach, body }: Route): boolean {
   return (
     method === 'post' &&
@@ -30,7 +27,6 @@ export function createsOnce({ method, status, reach, body }: Route): boolean {
   );
 }
 
-/** Returns a request's `Idempotency-Key`, if any, and its validation problems. */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
   readonly key: string | undefined;
   readonly problems: InvalidField[];
@@ -47,10 +43,10 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
 }
 
 /**
- * Returns a function that runs a creating route at most once per credential and `Idempotency-Key`.
- * For 24 hours, a repeated request gets the first response, which is stored sealed because it can
- * contain a secret. A failed request creates nothing and is not stored. A request with an unknown
- * outcome, such as one interrupted by a crash, does not run again.
+ * Runs a creating route at most once per credential and `Idempotency-Key`. For 24 hours, a repeated
+ * request gets the first response, sealed because it can contain a secret. A failed request creates
+ * nothing and is not stored. A request with an unknown outcome, such as one interrupted by a crash,
+ * does not run again.
  *
  * @throws GatewayError `idempotency_key_reused`, `request_in_progress` or `outcome_unknown`
  */
@@ -81,7 +77,7 @@ export function runOnce(
     if (claimed.state === 'interrupted') throw new GatewayError('outcome_unknown');
     const kept = (work: Promise<void>) =>
       work.catch((error: unknown) =>
-        log.warn({ error }, 'The end of a request with an Idempotency-Key could not be stored.'),
+        log.warn({ error }, 'Could not store the outcome of a request with an Idempotency-Key.'),
       );
     try {
       const answer = await run();

@@ -6,13 +6,13 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
 /**
- * Methods with their own label value. All others, such as `PROPFIND`, share one, so that clients
- * cannot control the number of series.
+ * All others, such as `PROPFIND`, share one label value, so that clients cannot control the number
+ * of series.
  */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const UNMATCHED = 'unmatched';
 
-/** Counts and times API requests by route without `rootPath`. Probes and scrapes are excluded. */
+/** Probes and scrapes are excluded. */
 export function measureRequests({ meter }: Measured, rootPath: string) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();
@@ -30,10 +30,7 @@ export function measureRequests({ meter }: Measured, rootPath: string) {
   };
 }
 
-/**
- * Creates an event and counts it in the same series as messages ingested by agents. An error counts
- * as a failed ingestion.
- */
+/** Counts in the same series as agents do. An error counts as a failed ingestion. */
 export async function measureIngest<Created extends { readonly duplicate: boolean }>(
   { meter, metrics }: Measured,
   project: string,

@@ -1,23 +1,18 @@
 import { camel } from './resources.js';
 import { pathOf, resourceOf, type Route } from './route.js';
 
-/** A route with its names in the OpenAPI document and in the client. */
 export interface Operation {
   readonly route: Route;
   readonly path: string;
   readonly parameters: readonly string[];
-  /** The tag in the OpenAPI document and the property of the client, in camel case. */
+  /** Also the property of the client, in camel case. */
   readonly group: string;
-  /** The method of the client's property: `list`, `get`, `create`, `update` or another verb. */
   readonly name: string;
 }
 
 const VERBS = { get: 'get', post: 'create', put: 'update', delete: 'delete' } as const;
 
-/**
- * Returns the routes with their names. Throws if two routes of a group share a name; in that case,
- * set `name` on one of them.
- */
+/** Throws if two routes of a group share a name; in that case, set `name` on one of them. */
 export function operationsOf(routes: readonly Route[]): Operation[] {
   const names = new Set<string>();
   return routes.map((route) => {

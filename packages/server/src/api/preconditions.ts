@@ -2,9 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { ApiAnswer } from '../http/response.js';
 import { withoutInput, type AnyCall, type Route } from './route.js';
 
-/**
- * Returns the GET route with the same path if its resource can be edited and has an `updated_at`.
- */
+/** The GET route with the same path if its resource can be edited and has an `updated_at`. */
 export function editableAt(
   { method, path, reach }: Route,
   routes: readonly Route[],
@@ -17,25 +15,18 @@ export function editableAt(
     : undefined;
 }
 
-/**
- * Returns the ETag of a resource: its `updated_at`.
- * https://www.rfc-editor.org/rfc/rfc9110#name-etag
- */
+/** https://www.rfc-editor.org/rfc/rfc9110#name-etag */
 export function etagOf({ data }: ApiAnswer): string | undefined {
   const changedAt = (data as { readonly updated_at?: Date } | null)?.updated_at;
   return changedAt && `"${changedAt.toISOString()}"`;
 }
 
-/**
- * The last conditional edit of each resource. Edits of a resource run serially, so that the second
- * of two edits with the same ETag fails.
- */
+/** Edits of a resource run serially, so that the second of two edits with the same ETag fails. */
 const editing = new Map<string, Promise<unknown>>();
 
 /**
- * Runs an edit if the resource still matches `If-Match`. Another server can change it in the
- * milliseconds between the check and the edit.
- * @throws GatewayError `stale` if it no longer matches
+ * Another server can change the resource in the milliseconds between the check and the edit.
+ * @throws GatewayError `stale` if it no longer matches `If-Match`
  */
 export async function runIfMatch(
   shown: Route,

@@ -1,9 +1,6 @@
 interface ApiResource {
   readonly about: string;
-  /**
-   * The scopes that give access to the resource. Empty if it is only for sessions and portal links,
-   * which have no scopes.
-   */
+  /** Empty if it is only for sessions and portal links, which have no scopes. */
   readonly scopes: readonly ('read' | 'write')[];
   /** False if changes to the resource do not affect the routing of events. */
   readonly isRouting?: false;
@@ -11,10 +8,7 @@ interface ApiResource {
 
 const BOTH = ['read', 'write'] as const;
 
-/**
- * The API's resources, in the order of the OpenAPI document. Their names are used for tags, client
- * properties and scopes.
- */
+/** In the order of the OpenAPI document. Names are used for tags, client properties and scopes. */
 export const RESOURCES: Readonly<Record<string, ApiResource>> = {
   auth: { about: 'Browser sessions of users.', scopes: [] },
   organisations: { about: 'Organisations, which own projects.', scopes: BOTH },
@@ -84,7 +78,6 @@ export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([nam
   scopes.map((it) => `${name}:${it}`),
 );
 
-/** Names that paths write in lower case without separators. */
 const COMPOUND = {
   eventdeliveries: 'eventDeliveries',
   deliveryattempts: 'deliveryAttempts',

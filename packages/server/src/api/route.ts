@@ -33,10 +33,9 @@ import type { ReceiveBody } from '../http/body-room.js';
 import type { ApiAnswer } from '../http/response.js';
 import { camel } from './resources.js';
 
-/** The services that every route can use. */
 export interface ServerContext {
   readonly config: Config;
-  /** The control plane. Statements on the data plane use the `planes` or `history` of a call. */
+  /** Statements on the data plane use the `planes` or `history` of a call. */
   readonly database: Database;
   readonly shards: Shards;
   readonly kv: Kv;
@@ -58,9 +57,8 @@ export interface ServerContext {
   readonly oidc: OidcProvider | undefined;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
-  /** The event types of projects that reject unknown types. */
   readonly catalogue: EventTypeCatalogue;
-  /** Signals pending events of a shard to agents. */
+  /** Tells agents about pending events of a shard. */
   readonly signalPending: (
     events: readonly Pick<EventRef, 'projectId' | 'id'>[],
     shard: string,
@@ -68,7 +66,6 @@ export interface ServerContext {
   readonly probeHealth: HealthProbe;
 }
 
-/** The routes' services, and those that admit requests before a route runs. */
 export interface AppContext extends ServerContext {
   readonly ask: AskDatabase;
   readonly limit: RequestLimit;
@@ -78,48 +75,46 @@ export interface AppContext extends ServerContext {
   readonly keyUse: KeyUse;
   readonly configCache: IntakeConfig;
   readonly shardOf: ShardOf;
-  /** Runs `work` on a read replica of the default shard, or on the primary. */
+  /** Uses a read replica of the default shard, or the primary. */
   readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
   /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
 }
 
-/** A validated request, with the services for its route. */
 export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   readonly id: string;
   readonly body: Body;
-  /** The text of the body property named by the route's `raw`, or an empty string. */
+  /** The body property named by `raw`, or an empty string. */
   readonly raw: string;
   readonly query: Query;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** An authenticated request. */
 export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<Body, Query> {
   readonly caller: Caller;
 }
 
-/** A request for an organisation in which the caller has the required role. */
+/** The caller has the required role in the organisation. */
 export interface OrganisationCall extends AccountCall {
   readonly organisation: Membership;
 }
 
-/** A request for a project in which the caller has the required role. */
+/** The caller has the required role in the project. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
   /** The planes of the shard that takes the project's new events. */
   readonly planes: ShardPlanes;
-  /** `planes`, followed by those of shards with events from before a move, the newest first. */
+  /** `planes`, followed by those of shards with events from before a move, newest first. */
   readonly history: readonly ShardPlanes[];
   /**
-   * Runs `work` on read replicas of `history`, whose data is a few seconds old, or on `history`
-   * itself. Only for lists, searches and metrics: what a caller has just written may be missing.
+   * Uses read replicas of `history`, whose data is a few seconds old, or `history` itself. Only for
+   * lists, searches and metrics: what a caller has just written may be missing.
    */
   readonly read: <T>(work: (history: readonly ShardPlanes[]) => Promise<T>) => Promise<T>;
-  /** The endpoint owner of the caller's portal link. Undefined for other callers. */
+  /** Set for callers with a portal link. */
   readonly ownerId: string | undefined;
 }
 
@@ -130,67 +125,61 @@ interface Calls {
   readonly project: ProjectCall;
 }
 
-/** Every kind of call as one type. A route reads only the properties of its reach. */
+/** A route reads only the properties of its reach. */
 export type AnyCall = ProjectCall<never, never> & OrganisationCall;
 
 interface Options {
   readonly body?: TSchema;
-  /** The body property whose text is preserved byte for byte. */
+  /** This body property is preserved byte for byte. */
   readonly raw?: string;
-  /** True if the route may work for seconds; see `longReads`. */
+  /** The route may work for seconds; see `longReads`. */
   readonly isLong?: true;
-  /** The list in the body whose elements the route validates, so that it can answer each. */
+  /** The route validates the elements of this list itself, so that it can answer each. */
   readonly each?: string;
-  /** True if the body contains a message, whose size `ingest.max_message_bytes` limits. */
+  /** `ingest.max_message_bytes` limits the body. */
   readonly carriesMessage?: true;
   /**
-   * True if the route creates events, which commit in groups. Many more of these requests may run
+   * The route creates events, which commit in groups. Many more of these requests may run
    * concurrently, and they count towards `limits.events_per_second`.
    */
   readonly isGrouped?: true;
   readonly query?: TObject;
-  /** The schema of the response's `data`, or of a list's row. If omitted, `data` is null. */
+  /** The schema of `data`, or of a list's row. If omitted, `data` is null. */
   readonly data?: TSchema;
-  /** The path of the created resource's collection, if it is not the route's path. */
+  /** The collection of the created resource, if it is not the route's path. */
   readonly createsIn?: string;
   readonly status?: 200 | 201;
-  /** Other statuses that the route can return, with the same response schema. */
+  /** Other statuses with the same response schema. */
   readonly alsoStatus?: readonly number[];
-  /** The name of the client's method, if not derived from the method and path. */
+  /** The client's method, if not derived from the method and path. */
   readonly name?: string;
   /**
-   * The lowest role that may call the route, by default `viewer` for reads and `member` for other
-   * methods. `instance` admits process credentials and instance admins.
+   * By default `viewer` for reads and `member` for other methods. `instance` admits process
+   * credentials and instance admins.
    */
   readonly role?: Role | 'instance';
   readonly needsPerson?: true;
   readonly portal?: Access['portal'];
-  /** False if the route is not audited, such as one that changes events. */
+  /** Set for routes that change only events. */
   readonly isAudited?: false;
 }
 
-/**
- * The declaration of a route, from which mounting, validation, the OpenAPI document and the client
- * are derived.
- */
+/** Mounting, validation, the OpenAPI document and the client are derived from it. */
 export interface Route extends Options {
   readonly method: Method;
   /**
-   * The path below `/api/v1` or, for a route of an organisation or project, below
-   * `/organisations/:organisation_id` or `/projects/:project_id`.
+   * Below `/api/v1`, or below `/organisations/:organisation_id` or `/projects/:project_id` for
+   * routes with that reach.
    */
   readonly path: string;
   readonly summary: string;
-  /** The access required: none, any caller, or access to the path's organisation or project. */
+  /** None, any caller, or access to the path's organisation or project. */
   readonly reach: keyof Calls;
   readonly run: (call: AnyCall) => Promise<ApiAnswer>;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
-/**
- * A method and a path, such as `GET /endpoints`. The path is omitted for the project or
- * organisation itself.
- */
+/** Such as `GET /endpoints`. The path is omitted for the project or organisation itself. */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
 type CallOf<Reach extends keyof Calls, It extends Options> = Calls[Reach] & {
   readonly body: It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
@@ -199,10 +188,7 @@ type CallOf<Reach extends keyof Calls, It extends Options> = Calls[Reach] & {
     : Record<never, never>;
 };
 
-/**
- * Returns the path of a route below `/api/v1`, with the prefix of its reach.
- * @param of the path to prefix, if not the route's own
- */
+/** @param of the path to prefix, if not the route's own */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
   return (
     {
@@ -214,7 +200,6 @@ export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path
   );
 }
 
-/** Returns the GET route of the resource that `route` creates. */
 export function showOfCreated(route: Route, routes: readonly Route[]): Route | undefined {
   const collection = pathOf(route, route.createsIn);
   return routes.find(
@@ -222,7 +207,7 @@ export function showOfCreated(route: Route, routes: readonly Route[]): Route | u
   );
 }
 
-/** Returns the name of the route's resource: the first part of its path, in camel case. */
+/** The first part of the path, in camel case. */
 export function resourceOf({ reach, path }: Pick<Route, 'reach' | 'path'>): string {
   return camel((path === '' ? pathOf({ reach, path }) : path).split('/')[1]!);
 }
@@ -240,22 +225,20 @@ export function accessOf(route: Route): Access {
 const DONE = { get: '', post: ' created', put: ' updated', delete: ' deleted' } as const;
 
 interface ItemOptions extends Options {
-  /** The resource's name in errors and messages. */
+  /** Used in errors and messages. */
   readonly thing: string;
-  /** The response's message, by default the resource and the action, such as `source deleted`. */
+  /** By default the resource and the action, such as `source deleted`. */
   readonly message?: string;
 }
 
 interface ListOptions extends Pick<Options, 'role' | 'needsPerson' | 'portal' | 'name'> {
   readonly title: string;
   readonly data?: TSchema;
-  /** True if pages may end before they are full, with `searched_to`. */
+  /** Pages may end before they are full, with `searched_to`. */
   readonly isSearched?: true;
 }
 
-/** Returns the functions that declare routes of one reach. */
 function routesOf<Reach extends keyof Calls>(reach: Reach) {
-  /** Declares a route from its method and path, such as `GET /endpoints`. */
   function route<const It extends Options>(
     name: Name,
     summary: string,
@@ -274,8 +257,8 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
   }
 
   /**
-   * Declares a route for a single resource, whose id is the last parameter of the path. Throws
-   * `not_found` if `work`, which finds or changes the resource, returns undefined or false.
+   * A route for a single resource, whose id is the last parameter of the path. Throws `not_found`
+   * if `work` returns undefined or false.
    */
   function item<const It extends ItemOptions, Row>(
     name: Name,
@@ -295,10 +278,7 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     return declared;
   }
 
-  /**
-   * Declares a route that lists rows in pages. `title` is the response's message; `query` must
-   * include `pageQuery`.
-   */
+  /** `title` is the response's message; `query` must include `pageQuery`. */
   function list<Row, Query extends TObject<typeof pageQuery>>(
     path: string,
     summary: string,
@@ -318,31 +298,26 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
   return { route, item, list };
 }
 
-/** Declares routes that need no credentials. */
 export const { route: openRoute } = routesOf('open');
-/** Declare routes that need a caller but no project. */
 export const { route: accountRoute, item: accountItem, list: accountList } = routesOf('account');
-/** Declare routes below `/organisations/:organisation_id`. */
 export const {
   route: organisationRoute,
   item: organisationItem,
   list: organisationList,
 } = routesOf('organisation');
-/** Declare routes below `/projects/:project_id`. */
 export const { route: projectRoute, item: projectItem, list: listRoute } = routesOf('project');
 
-/** Returns the row. Throws `not_found` if it is undefined or false. */
+/** Throws `not_found` if the row is undefined or false. */
 export function found<Row>(row: Row | undefined | false, thing: string, id: string): Row {
   if (row === undefined || row === false) throw new GatewayError('not_found', { thing, id });
   return row;
 }
 
-/** Returns the call without its body and query, for running another route with the same path. */
+/** For running another route with the same path. */
 export function withoutInput(call: AnyCall): AnyCall {
   return { ...call, body: undefined as never, query: {} as never };
 }
 
-/** Returns the row with `id` renamed to `uid`, as in responses. */
 export function withUid<Row extends { readonly id: string }>({
   id,
   ...row

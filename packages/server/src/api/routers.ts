@@ -4,8 +4,8 @@ import { isId } from '@gateway/core/events';
 import { pathOf, type Route } from './route.js';
 
 /**
- * Returns the API's routers below `prefix`. Each project resource has its own router, because a
- * router tries all its paths on a request. Call `middleware` after adding all routes.
+ * Each project resource has its own router, because a router tries all its paths on a request. Call
+ * `middleware` after adding all routes.
  */
 export function apiRouters(prefix: string): { of(path: string): Router; middleware(): Middleware } {
   const routers = new Map<string, Router>();
@@ -30,10 +30,7 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
   };
 }
 
-/**
- * Returns a function that lists the methods of a path, sorted. Parameters other than `name` match
- * only ids, so `/events/batch` is not the event `batch`.
- */
+/** Parameters other than `name` match only ids, so `/events/batch` is not the event `batch`. */
 export function methodsByPath(
   prefix: string,
   routes: readonly Route[],
@@ -51,10 +48,7 @@ export function methodsByPath(
   };
 }
 
-/**
- * Returns the project resource of a path, such as `events` for `/projects/:project_id/events/:id`,
- * or an empty string outside a project.
- */
+/** Such as `events` for `/projects/:project_id/events/:id`. Empty outside a project. */
 function resourceOf(path: string): string {
   return /^\/projects\/[^/]+\/([^/]+)/.exec(path)?.[1] ?? '';
 }

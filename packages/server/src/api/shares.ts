@@ -4,19 +4,16 @@ import { ProjectTurns, withTimeout } from '@gateway/core/process';
 /** Waiting requests allowed per running one. Only clients that do not await responses exceed it. */
 const WAITING_FACTOR = 100;
 
-/** Releases the share. Must be called once. */
+/** Must be called once. */
 export type ReleaseShare = () => void;
 
-/** The size above which a body is large and occupies the process for milliseconds. */
+/** Processing a larger body occupies the process for milliseconds. */
 export const LARGE_BYTES = 65_536;
-/**
- * The factor by which the limit is raised for grouped requests, which hold no database connection.
- */
+/** Grouped requests hold no database connection, so many more may run. */
 const GROUPED_FACTOR = 32;
 
 /**
- * Waits for a share of the owner's concurrency and returns the function that releases it. Large
- * bodies get a quarter of the limit, and grouped requests many times the limit.
+ * Large bodies get a quarter of the limit, and grouped requests many times the limit.
  *
  * @throws GatewayError `too_many_at_once` if too many requests of the owner are waiting
  */
@@ -25,10 +22,7 @@ export type TakeShare = (
   options: { readonly bytes: number; readonly isGrouped: boolean },
 ) => Promise<ReleaseShare>;
 
-/**
- * Returns a function that limits the concurrent requests of each owner.
- * @param most the limit per owner, from `server.project_concurrency`
- */
+/** @param most the limit per owner, from `server.project_concurrency` */
 export function requestShares(most: number): TakeShare {
   const turnsOf = (limit: number) => ({ limit, turns: new ProjectTurns(limit) });
   const [single, large, grouped] = [
@@ -49,18 +43,18 @@ export function requestShares(most: number): TakeShare {
 }
 
 const READS_WAITING_MAX = 5;
-/** The longest wait for a turn: the route must respond before its own time limit. */
+/** The route must respond before its own time limit. */
 const READ_WAIT_MS = 10_000;
 
 /**
- * Runs work that reads for seconds, such as a search or a batch. Throws `too_many_searches` if too
- * much of the owner, a project or its portal links, waits, or its turn does not come in time.
+ * For work that reads for seconds, such as a search or a batch. Throws `too_many_searches` if too
+ * much of the owner's work waits, or its turn does not come in time.
  */
 export type LongReads = <Result>(owner: string, work: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Returns a function that runs the long work of an owner one at a time, and that of all owners on
- * a quarter of the connections, so that other requests find one.
+ * Each owner's work runs one at a time, and that of all owners on a quarter of the connections, so
+ * that other requests find one.
  */
 export function longReads(connections: number): LongReads {
   const most = Math.max(1, Math.floor(connections / 4));

@@ -18,19 +18,15 @@ interface AccessContext {
 }
 
 export interface Access {
-  /** The lowest role required, in the organisation or, for a project key, in the project. */
+  /** In the organisation or, for a project key, in the project. */
   readonly role: Role;
-  /**
-   * The scope that a key with scopes needs: a resource with `read`, or with `write`, which includes
-   * `read`.
-   */
+  /** A resource with `read`, or with `write`, which includes `read`. */
   readonly scope: string;
-  /** True if project keys are rejected. */
+  /** Rejects project keys. */
   readonly needsPerson?: true;
   /**
-   * The portal links admitted: any, or only those that manage endpoints. A link reaches only its
-   * owner's resources. Ids in the path are checked before the route runs. The route itself must
-   * check ids in the body and pass `call.ownerId` to its lists.
+   * A portal link reaches only its owner's resources. Ids in the path are checked before the route
+   * runs; the route itself must check ids in the body and pass `call.ownerId` to its lists.
    */
   readonly portal?: 'any' | 'managing' | undefined;
 }
@@ -39,12 +35,11 @@ export function includes(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Whether a portal link can create, change and delete endpoints. */
 export function managesEndpoints({ role }: Pick<PortalKey, 'role'>): boolean {
   return includes(role, 'member');
 }
 
-/** Throws `scope_missing` if the caller is a key whose scopes do not cover the route's. */
+/** Throws `scope_missing`. */
 export function requireScope(caller: Caller, { scope }: Pick<Access, 'scope'>): void {
   if (caller.type === 'process' || !caller.scopes || covers(caller.scopes, scope)) return;
   throw new GatewayError('scope_missing', { scope, key: `gw_${caller.mask}_…` });
@@ -65,10 +60,7 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   });
 }
 
-/**
- * For each portal link role, the scopes that give a key the same access. A test compares them with
- * the routes.
- */
+/** A test compares them with the routes. */
 export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
   viewer: [
     'activity:read',
@@ -90,10 +82,7 @@ function covers(scopes: readonly string[], needed: string): boolean {
   return scopes.includes(needed) || scopes.includes(needed.replace(/:read$/, ':write'));
 }
 
-/**
- * Returns the caller's personal key or session, or undefined for process credentials. Throws
- * `forbidden` for project keys and portal links.
- */
+/** Undefined for process credentials. Throws `forbidden` for project keys and portal links. */
 export function personOf(caller: Caller): UserKey | undefined {
   if (caller.type === 'project' || caller.type === 'portal')
     throw new GatewayError('forbidden', {
@@ -102,16 +91,13 @@ export function personOf(caller: Caller): UserKey | undefined {
   return caller.type === 'process' ? undefined : caller;
 }
 
-/** Throws `forbidden` for a project key, a portal link or an insufficient role. */
+/** Throws `forbidden`. */
 export function reachAccount(caller: Caller, { role }: Access): void {
   const person = personOf(caller);
   if (person?.role) requireRole(person.role, role);
 }
 
-/**
- * Returns the caller's organisations with its role in each. Throws `forbidden` for project keys and
- * portal links.
- */
+/** Throws `forbidden` for project keys and portal links. */
 export async function organisationsOf(
   caller: Caller,
   { database, records }: AccessContext,
@@ -125,8 +111,7 @@ export async function organisationsOf(
 }
 
 /**
- * Returns the organisation with the caller's role in it. Throws `forbidden` if the role is
- * insufficient, and `not_found` if the caller is not a member.
+ * Throws `forbidden` if the role is insufficient, and `not_found` if the caller is not a member.
  */
 export async function reachOrganisation(
   caller: Caller,
@@ -141,8 +126,8 @@ export async function reachOrganisation(
 }
 
 /**
- * Returns the project. Throws `forbidden` if the caller's access is insufficient, and `not_found`
- * if the project does not exist or the person is not a member of its organisation.
+ * Throws `forbidden` if the caller's access is insufficient, and `not_found` if the project does
+ * not exist or the person is not a member of its organisation.
  */
 export async function reachProject(
   caller: Caller,
@@ -180,10 +165,7 @@ export async function reachProject(
   return project;
 }
 
-/**
- * Throws `forbidden` unless the caller is a process credential or acts for an instance admin. Not
- * cached, because such requests are rare.
- */
+/** Throws `forbidden`. Not cached, because such requests are rare. */
 export async function requireInstanceAdmin(
   caller: Caller,
   { database }: Pick<AccessContext, 'database'>,
@@ -195,7 +177,7 @@ export async function requireInstanceAdmin(
     return;
   throw new GatewayError('forbidden', {
     reason:
-      'this concerns the whole instance: it requires a credential of the process, or the personal key of an instance admin, which `gateway bootstrap` creates',
+      'this affects the whole instance: it requires a process credential, or the personal key of an instance admin, which `gateway bootstrap` creates',
   });
 }
 

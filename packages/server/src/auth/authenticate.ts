@@ -13,12 +13,10 @@ interface SignInContext {
   readonly sessions: SessionCookies;
 }
 
-/** Methods that change nothing need no CSRF token. */
+/** They need no CSRF token. */
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Returns the caller of a request.
- *
  * @throws GatewayError `unauthorized`, `csrf_token_missing`, or `too_many_logins` for a client that
  *   could be guessing
  */
@@ -63,8 +61,7 @@ export async function authenticate(
       credentials.ofBearer(key) ??
       (credentials.native && mask !== undefined ? storedKey(key, mask, context) : undefined),
   );
-  // A session is valid only in its cookie, where writes also need the CSRF token, not as a bearer
-  // token.
+  // Writes of a session also need the CSRF token, so it is not valid as a bearer token.
   if (caller && caller.type !== 'session') return caller;
   if (!credentials.native && mask !== undefined)
     throw unauthorized(
@@ -72,7 +69,7 @@ export async function authenticate(
     );
   throw unauthorized(
     credentials.native && mask === undefined
-      ? 'the Authorization header carries something that is not an API key of this gateway: those begin with gw_'
+      ? 'the Authorization header contains no API key of this gateway: they begin with gw_'
       : 'the API key is unknown',
   );
 }
@@ -100,8 +97,8 @@ async function authenticateSession(
 }
 
 /**
- * Returns the stored key, or undefined if it is unknown or its secret is wrong. Throws
- * `unauthorized` if it was revoked or has expired.
+ * Undefined for an unknown key or a wrong secret. Throws `unauthorized` if it was revoked or has
+ * expired.
  */
 async function storedKey(
   key: string,

@@ -4,8 +4,8 @@ import { BlockList, isIP } from 'node:net';
 export type AddressReader = (request: IncomingMessage) => string;
 
 /**
- * Returns the first address that is not a trusted proxy: the socket's, then those in
- * `X-Forwarded-For` from right to left. Addresses further left can be forged.
+ * The first address that is not a trusted proxy: the socket's, then those in `X-Forwarded-For` from
+ * right to left. Addresses further left can be forged.
  */
 function clientAddress(
   { headers, socket }: IncomingMessage,
@@ -22,16 +22,13 @@ function clientAddress(
   return client;
 }
 
-/**
- * Returns a function that reads the client's address from a request.
- * @param proxies CIDRs of trusted proxies
- */
+/** @param proxies CIDRs of trusted proxies */
 export function addressReader(proxies: readonly string[]): AddressReader {
   const isProxy = within(proxies);
   return (request) => clientAddress(request, isProxy);
 }
 
-/** Returns an address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4. */
+/** Drops port, brackets and zone. An IPv4-mapped IPv6 address becomes IPv4. */
 export function plain(hop = ''): string {
   return hop
     .trim()

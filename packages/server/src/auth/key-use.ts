@@ -7,10 +7,10 @@ export interface KeyUse {
 }
 
 const INTERVAL_MS = 60_000;
-/** The maximum number of keys per write. Uses of any more keys are not recorded. */
+/** Uses of any more keys per write are not recorded. */
 const KEYS_MAX = 10_000;
 
-/** Records when keys were last used, in one statement per minute. */
+/** One statement per minute. */
 export function startKeyUse(
   write: (used: ReadonlyMap<string, Date>) => Promise<void>,
   log: Log,
@@ -22,7 +22,7 @@ export function startKeyUse(
     const written = used;
     used = new Map();
     writing = write(written).catch((error: unknown) =>
-      log.debug({ error }, 'The last use of API keys could not be recorded.'),
+      log.debug({ error }, 'Could not record when API keys were last used.'),
     );
   };
   const timer = setInterval(flush, INTERVAL_MS).unref();

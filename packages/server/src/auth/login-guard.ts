@@ -12,10 +12,9 @@ import { plain, type AddressReader } from './client-address.js';
 
 export interface Account {
   /**
-   * The kind of credential. `key` and `session`: stored keys. `bearer`: a key of the process.
-   * `invitation`: the token that accepts an invitation or sets a password. `oidc`: the response of an OpenID Connect
-   * provider. `source`: a password or key of an HTTP source. `signature`: a signature of an HTTP
-   * source.
+   * `key` and `session`: stored keys. `bearer`: a key of the process. `invitation`: the token that
+   * accepts an invitation or sets a password. `oidc`: a provider's response. `source` and
+   * `signature`: a password, key or signature of an HTTP source.
    */
   readonly kind:
     | 'basic'
@@ -28,39 +27,37 @@ export interface Account {
     | 'source'
     | 'signature';
   /**
-   * The name that failures are counted under: a username, an email address, the mask of a stored
-   * key, the id of a source or, for `oidc`, the client's address. Empty for process keys and
-   * invitations.
+   * Failures count under this name: a username, an email address, the mask of a stored key, the id
+   * of a source or, for `oidc`, the client's address. Empty for process keys and invitations.
    */
   readonly name: string;
   /**
-   * The presented credential, including the account name. One that was recently correct is verified
-   * without delay.
+   * Includes the account name. A credential that was recently correct is verified without delay.
    */
   readonly credential: string;
 }
 
 /**
- * Credentials that cannot be guessed, so a known one is not locked out: a key or a webhook provider
- * keeps working while another client guesses from the same address.
+ * These cannot be guessed, so a known one is not locked out: a key or a webhook provider keeps
+ * working while another client guesses from the same address.
  */
 const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signature'];
 
-/** Returns the fields to log. Usernames are omitted, because one can be a misplaced password. */
+/** Usernames are not logged, because one can be a misplaced password. */
 function named(kind: Account['kind'], name: string) {
   if (!STORED.includes(kind)) return {};
   return kind === 'source' || kind === 'signature' ? { source: name } : { key: `gw_${name}_…` };
 }
 /**
- * Kinds whose failures count only for their HTTP source, so that a provider with a wrong secret
- * does not lock out users with the same address.
+ * Failures count only for their HTTP source, so that a provider with a wrong secret does not lock
+ * out users with the same address.
  */
 const OF_SOURCE: readonly Account['kind'][] = ['source', 'signature'];
 
 export interface LoginGuard {
   /**
-   * Runs `verify`, which returns undefined for wrong credentials. Throws `too_many_logins` if the
-   * client could be guessing.
+   * `verify` returns undefined for wrong credentials. Throws `too_many_logins` if the client could
+   * be guessing.
    */
   check<Verified>(
     request: IncomingMessage,
@@ -68,43 +65,38 @@ export interface LoginGuard {
     verify: () => Promise<Verified | undefined>,
   ): Promise<Verified | undefined>;
   /**
-   * Throws `too_many_logins` if the client's address is locked out. Call before reading a body
-   * whose credentials can only be verified afterwards.
+   * Throws `too_many_logins`. Call before reading a body whose credentials can only be verified
+   * afterwards.
    */
   refuseLocked(request: IncomingMessage, account: Account): Promise<void>;
 }
 
-/** A token bucket of allowed failures. `factor` multiplies its rate and capacity. */
+/** Allowed failures. `factor` multiplies rate and capacity. */
 interface Bucket {
   readonly name: string;
   readonly factor: number;
 }
 
-/** The number of allowed failures that an address regains per second. */
+/** Allowed failures that an address regains per second. */
 const PER_SECOND = 1 / 60;
 /**
- * An account's allowed failures as a multiple of an address's. A client with a wrong password must
- * not slow down the account's other clients.
+ * An account is allowed more failures than an address: a client with a wrong password must not slow
+ * down the account's other clients.
  */
 const ACCOUNT_FACTOR = 10;
-/** How long an account stays slow after a failure. */
 const SLOW_MS = 60_000;
 const DELAY_MS = 1_000;
-/** The maximum number of requests delayed concurrently. Further ones are rejected. */
+/** Further ones are rejected. */
 const DELAYED_MAX = 50;
-/**
- * The maximum number of requests from an address that wait for its running verifications. Further
- * ones are rejected.
- */
+/** Requests per address that wait for its running verifications. Further ones are rejected. */
 const WAITING_MAX = 1_000;
-/** How long a credential counts as known after it was verified. */
 const KNOWN_MS = 3_600_000;
 const KNOWN_MAX = 10_000;
 
 /**
- * Returns a guard that locks out addresses and slows down accounts after failed logins. Servers
- * count failures together in KV, or separately while KV is unavailable. Accounts are never locked,
- * because anyone could then lock out an owner.
+ * Locks out addresses and slows down accounts after failed logins. Servers count together in KV, or
+ * separately while it is unavailable. Accounts are never locked, because anyone could then lock out
+ * an owner.
  */
 export function loginGuard(
   { auth: { max_failures: maxFailures } }: Pick<Config['server'], 'auth'>,
@@ -125,16 +117,13 @@ export function loginGuard(
   if (maxFailures === 0)
     return { check: (_request, _account, verify) => verify(), refuseLocked: async () => {} };
   const memory = new MemoryKv();
-  /** The expiry of each known credential by hash, on the monotonic clock, in LRU order. */
+  /** Expiries by hash, on the monotonic clock, in LRU order. */
   const known = new Map<string, number>();
-  /** Returns a name for use in KV, the same on all servers. */
+  /** The same on all servers. */
   const digest = (...texts: string[]) =>
     createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   const secret = randomBytes(32).toString('hex');
-  /**
-   * Returns a name for use in memory only, where `hash` suffices: it takes a fifth of the time of
-   * an HMAC.
-   */
+  /** For use in memory only, where `hash` suffices: it takes a fifth of the time of an HMAC. */
   const nameOf = (address: string, credential: string) =>
     hash('sha256', `${secret} ${address} ${credential}`);
   let delayed = 0;
@@ -147,9 +136,9 @@ export function loginGuard(
     it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
 
   /**
-   * Reserves one of a bucket's remaining failures before verification, so that concurrent attempts
-   * cannot exceed the limit. Further attempts wait until a reservation ends or their credential
-   * becomes known. Returns a function that ends the reservation.
+   * Reserves an allowed failure before verification, so that concurrent attempts cannot exceed the
+   * limit. Further attempts wait until a reservation ends or their credential becomes known. The
+   * returned function ends the reservation.
    */
   async function reserve(
     { name: bucket, factor }: Bucket,
@@ -187,8 +176,8 @@ export function loginGuard(
   }
 
   /**
-   * Counts a failure and returns the time until another one is allowed. It is counted in memory
-   * first, before other requests run.
+   * Returns the time until another failure is allowed. Counts in memory first, before other
+   * requests run.
    */
   async function count(who: string, factor: number): Promise<number> {
     const take = (it: Kv) => takeFailures(it, who, factor, 1);
@@ -212,7 +201,7 @@ export function loginGuard(
         : '';
       log.warn(
         { address, seconds: Math.ceil(lockedMs / 1000) },
-        `Too many logins from this address have failed: it is locked out.${proxy}`,
+        `Address locked out after too many failed logins.${proxy}`,
       );
     }
     const account = digest('account', kind, name);
@@ -220,7 +209,7 @@ export function loginGuard(
     if (!(await memory.get(`slow ${account}`)))
       log.warn(
         { credential: kind, ...named(kind, name) },
-        'Too many logins of one account have failed: logins from new addresses are delayed.',
+        'Too many failed logins for one account: delaying logins from new addresses.',
       );
     await memory.set(`slow ${account}`, '', { ttlMs: SLOW_MS });
   }
@@ -254,8 +243,8 @@ export function loginGuard(
   }
 
   /**
-   * Returns the bucket for an account's failures. A known signer has a separate, larger one, so
-   * that a client guessing from the same address uses less of the provider's capacity.
+   * A known signer has a separate, larger bucket, so that a client guessing from the same address
+   * uses less of the provider's capacity.
    */
   function bucketOf(address: string, account: Account) {
     const credential = nameOf(address, account.credential);

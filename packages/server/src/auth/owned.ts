@@ -6,8 +6,8 @@ import { findAmong } from '@gateway/store/shards';
 import type { Access } from './access.js';
 
 /**
- * The kind of resource in each collection of a path, or null if it belongs to the project and every
- * owner sees it.
+ * The kind of resource in each collection, or null if it belongs to the project and every owner
+ * sees it.
  */
 const THINGS: Readonly<Record<string, OwnedThing | null>> = {
   endpoints: 'endpoint',
@@ -24,9 +24,8 @@ type RequireOwned = (wanted: {
 }) => Promise<void>;
 
 /**
- * Returns a check that throws `not_found` unless the resource in the route's path belongs to the
- * portal link's owner. Throws if the route is for portal links but the ownership of its resources
- * is unknown.
+ * Throws `not_found` unless the resource in the path belongs to the portal link's owner. Fails at
+ * start if a route for portal links has resources of unknown ownership.
  */
 export function ownedBy({
   path,
@@ -35,7 +34,7 @@ export function ownedBy({
   const [, collection = '', ...rest] = path.split('/');
   const thing = THINGS[collection];
   if (portal && rest.includes(':id') && thing === undefined)
-    throw new Error(`${path} is for portal links, but whose its things are is not known`);
+    throw new Error(`${path} is for portal links, but the owner of its resources is unknown`);
   if (!thing || !rest.includes(':id')) return () => Promise.resolve();
   return async ({ project, history, ownerId, id = '' }) => {
     // Only deliveries are on a shard.

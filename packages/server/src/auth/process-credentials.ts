@@ -4,24 +4,20 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ApiKeyRow } from '@gateway/store/config';
 
-/** A caller with a process credential, which grants access to every organisation and project. */
+/** A process credential grants access to every organisation and project. */
 export interface ProcessCaller {
   readonly type: 'process';
   /** The same in every process. Does not reveal the credential. */
   readonly id: string;
 }
 
-/** A stored key, including sessions and portal links, or a process credential. */
 export type Caller = ApiKeyRow | ProcessCaller;
 
 export interface ProcessCredentials {
   readonly native: boolean;
   readonly basic: boolean;
   readonly how: string;
-  /**
-   * The `WWW-Authenticate` value of 401 responses:
-   * https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate
-   */
+  /** https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate */
   readonly challenge: string;
   ofBearer(key: string): ProcessCaller | undefined;
   ofBasic(pair: string): ProcessCaller | undefined;
@@ -32,10 +28,7 @@ const PASSWORD_SHORT = 12;
 const API_KEYS = { setting: 'server.auth.api_keys', flag: '--api-auth', env: 'GATEWAY_API_AUTH' };
 const BASIC = { setting: 'server.auth.basic', flag: '--basic-auth', env: 'GATEWAY_BASIC_AUTH' };
 
-/**
- * Returns the process credentials in the settings. Throws `credential_invalid` if one is invalid,
- * or `no_credentials` if the API would be unreachable.
- */
+/** Throws `credential_invalid`, or `no_credentials` if the API would be unreachable. */
 export function processCredentials(config: Config, log: Log): ProcessCredentials {
   const { api_keys: keys, basic: pairs, native } = config.server.auth;
   keys.forEach((key, at) => checkKey(key, at + 1));
@@ -58,8 +51,8 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
 }
 
 /**
- * Derives a key for one purpose, the same in every process, without revealing the encryption key.
- * In Node 24, `createHmac` takes 3 µs with a key object and 16 µs with bytes.
+ * The same in every process for one purpose, and does not reveal the encryption key. In Node 24,
+ * `createHmac` takes 3 µs with a key object and 16 µs with bytes.
  */
 export function derivedKey(encryptionKey: string | undefined, purpose: string): KeyObject {
   const bytes = Buffer.from((encryptionKey ?? '').trim(), 'base64');
@@ -67,16 +60,16 @@ export function derivedKey(encryptionKey: string | undefined, purpose: string): 
 }
 
 /**
- * Returns a digest function. Digests have equal lengths, so their comparison takes constant time
- * and does not reveal a credential's length.
+ * Digests have equal lengths, so their comparison takes constant time and does not reveal a
+ * credential's length.
  */
 function digester(key: KeyObject): (text: string) => Buffer {
   return (text) => createHmac('sha256', key).update(text).digest();
 }
 
 /**
- * Returns the caller if the digest is known. Compares all known digests, even after a match, so
- * that the time does not reveal which one matched.
+ * Compares all known digests, even after a match, so that the time does not reveal which one
+ * matched.
  */
 function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefined {
   const matches = known.filter((it) => timingSafeEqual(it, given));
@@ -112,13 +105,13 @@ function checkKey(key: string, number: number): void {
       ...API_KEYS,
       number,
       reason,
-      fix: 'make one with `openssl rand -hex 32`',
+      fix: 'generate one with `openssl rand -hex 32`',
     });
   if (key.length < KEY_MIN)
     throw invalid(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
   if (!/^[!-~]+$/.test(key))
     throw invalid(
-      'holds blanks or characters beyond ASCII, which an Authorization header cannot carry',
+      'contains spaces or non-ASCII characters, which an Authorization header cannot contain',
     );
 }
 

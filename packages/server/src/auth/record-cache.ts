@@ -9,16 +9,16 @@ import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
 /**
- * Caches the records that authenticate requests. Missing keys are cached too, but only in memory:
- * masks are random, so no client uses a key before it exists.
+ * Records that authenticate requests. Missing keys are cached too, but only in memory: masks are
+ * random, so no client uses a key before it exists.
  */
 export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
   organisations(userId: string): Promise<Membership[]>;
   project(id: string): Promise<ProjectRow | undefined>;
   /**
-   * Evicts changed records. Call after a write that changes a project or users' organisations, or
-   * revokes keys, and before the response.
+   * Call after a write that changes a project or users' organisations, or revokes keys, and before
+   * the response.
    */
   forget(changed: {
     readonly project?: string;
@@ -29,19 +29,16 @@ export interface RecordCache {
 
 const MEMORY_MS = 1_000;
 const RECORDS_MAX = 10_000;
-/**
- * The maximum age of an entry in KV. A change that could not be written to KV takes effect after at
- * most this time.
- */
+/** A change that could not be written to KV takes effect after at most this time. */
 const KV_MS = 30_000;
 
 const SIGNATURE_BYTES = 32;
 const CHANGED = 'changed';
 
 /**
- * Returns a cache that keeps records in memory for `memoryMs`, and in `kv`, if given, shared by all
- * servers. A server sees its own changes immediately, and those of other servers within `memoryMs`.
- * Entries in KV are signed with `key`: write access to KV must not grant access to the API.
+ * Keeps records in memory for `memoryMs`, and in `kv`, shared by all servers. A server sees its own
+ * changes immediately, and those of others within `memoryMs`. Entries in KV are signed with `key`:
+ * write access to KV must not grant access to the API.
  *
  * @param database its `knex` is loaded on first use: an agent that gets no posts starts without it
  * @param options.configCache the record of a project is kept as long as its configuration is
@@ -61,16 +58,16 @@ export function recordCache(
     memoryMs?: number;
   },
 ): RecordCache {
-  /** Cached records, ordered by expiry. Concurrent callers share a running lookup. */
+  /** Ordered by expiry. Concurrent callers share a running lookup. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
   /**
-   * Records changed by this server. They are not read from KV until older entries there have
-   * expired, because the change may not have been marked in KV.
+   * Not read from KV until older entries there have expired, because the change may not have been
+   * marked in KV.
    */
   const changed = new Map<string, { readonly untilMs: number }>();
 
   /**
-   * Records of projects, each read after its configuration was: it is not older. `currentAtMs` is
+   * Each record of a project was read after its configuration, so it is not older. `currentAtMs` is
    * when the configuration was last current.
    */
   const ofConfig = new WeakMap<
@@ -84,7 +81,7 @@ export function recordCache(
     const known = config && ofConfig.get(config);
     const lookUp = () => cached(projectName(id), () => findProject(database.knex, id));
     if (!config || !configCache?.isCurrent(id)) {
-      // While Postgres is away, the record is known for as long as one in KV.
+      // While Postgres is unavailable, the record is valid as long as one in KV.
       if (!known || nowMs - known.currentAtMs > KV_MS) return lookUp();
       return lookUp().catch(() => known.value);
     }
@@ -182,9 +179,8 @@ const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
 /**
- * Returns a signed entry. The signature covers the name, the expiry and the version, so other
- * releases reject it. Not encrypted: entries contain no secret, and at this rate the random nonces
- * of AES-GCM would repeat.
+ * The signature covers the name, the expiry and the version, so other releases reject the entry.
+ * Not encrypted: it contains no secret, and at this rate the random nonces of AES-GCM would repeat.
  */
 function entryOf(
   name: string,
@@ -195,10 +191,7 @@ function entryOf(
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
-/**
- * Returns the value of an entry, or undefined if it has expired or has another key, version or
- * name.
- */
+/** Undefined if the entry has expired or has another key, version or name. */
 function valueOf(name: string, text: string, key: KeyObject): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);

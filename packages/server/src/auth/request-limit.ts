@@ -2,17 +2,14 @@ import { GatewayError } from '@gateway/core/errors';
 import { MemoryKv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
 
-/**
- * Counts a request and throws if it exceeds the limit. `tell` first receives the limit's state,
- * unless there is no limit.
- */
+/** Throws above the limit. `tell` first receives the limit's state, unless there is no limit. */
 export type RequestLimit = (
   of: { readonly id: string },
   tell?: (state: LimitState) => void,
 ) => Promise<void>;
 
 export interface LimitState {
-  /** The burst: the number of requests allowed at once after an idle period. */
+  /** Requests allowed at once after an idle period. */
   readonly limit: number;
   readonly remaining: number;
   /** Whole seconds until the full burst is available again. */
@@ -20,9 +17,9 @@ export interface LimitState {
 }
 
 interface RequestLimitOptions {
-  /** The requests per second allowed for each id; 0 for no limit. */
+  /** For each id; 0 for no limit. */
   readonly ratePerSecond: number;
-  /** The requests allowed at once after an idle period; `ratePerSecond` by default. */
+  /** `ratePerSecond` by default. */
   readonly burst?: number;
   readonly kv: KvFallback | undefined;
   readonly code?:
@@ -34,16 +31,11 @@ interface RequestLimitOptions {
     | 'too_many_resets';
 }
 
-/**
- * The delay before a rejection is sent. While `REFUSED_MAX` are delayed, others are sent
- * immediately.
- */
+/** Delays a rejection. While `REFUSED_MAX` are delayed, others are sent immediately. */
 const REFUSED_MS = 500;
 const REFUSED_MAX = 1000;
 
-/**
- * Returns a rate limit per id. Servers count together in KV, or separately while it is unavailable.
- */
+/** Servers count together in KV, or separately while it is unavailable. */
 export function requestLimit({
   ratePerSecond,
   burst,

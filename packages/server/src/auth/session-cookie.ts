@@ -1,27 +1,27 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** A cookie that scripts cannot read. */
+/** Scripts cannot read it. */
 export interface Cookie {
   read(request: IncomingMessage): string | undefined;
-  /** Returns the `Set-Cookie` value. It deletes the cookie if `value` is omitted. */
+  /** Deletes the cookie if `value` is omitted. */
   write(request: IncomingMessage, value?: string, expiresAt?: Date): string;
 }
 
 /**
- * The cookies of dashboard sessions, whose value is an API key. Writes must also send a token in a
- * header, which pages of other origins can neither read nor send (OWASP, Cross-Site Request Forgery
- * Prevention Cheat Sheet: https://cheatsheetseries.owasp.org).
+ * The value is an API key. Writes must also send a token in a header, which pages of other origins
+ * can neither read nor send (OWASP, Cross-Site Request Forgery Prevention Cheat Sheet:
+ * https://cheatsheetseries.owasp.org).
  */
 export interface SessionCookies extends Cookie {
   /** Stored while the user signs in at the OpenID Connect provider. */
   readonly signIn: Cookie;
-  /** Returns the `x-csrf-token` required for writes of the session. */
+  /** The `x-csrf-token` required for writes. */
   csrfToken(mask: string): string;
   hasCsrfToken(request: IncomingMessage, mask: string): boolean;
   /**
-   * Returns the `Set-Cookie` value that identifies the browser on the account's later sign-ins. It
-   * proves an earlier sign-in with the password, and grants no access.
+   * Identifies the browser on the account's later sign-ins. It proves an earlier sign-in with the
+   * password, and grants no access.
    */
   writeDevice(request: IncomingMessage, email: string): string;
   isKnownDevice(request: IncomingMessage, email: string): boolean;
@@ -29,10 +29,7 @@ export interface SessionCookies extends Cookie {
 
 const DEVICE_MS = 365 * 86_400_000;
 
-/**
- * Returns the cookies of dashboard sessions.
- * @param key signs the tokens; the same on every server
- */
+/** @param key signs the tokens; the same on every server */
 export function sessionCookies({
   isHttps,
   key,

@@ -81,10 +81,7 @@ const ROWS: Readonly<Record<string, (row: JsonRow) => unknown>> = {
 
 const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
-/**
- * Returns the response in Convoy's format.
- * @param schema the schema of the response's data
- */
+/** @param schema the schema of the response's data */
 export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAnswer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;

@@ -1,5 +1,5 @@
-// Convoy's clients read answers strictly, and send no header to tell them by, so they have a base
-// path. Their rules in the API itself would make it less strict for everyone.
+// Convoy's clients parse responses strictly and send no header that identifies them, so they have a
+// base path. Their rules in the API itself would make it less strict for everyone.
 import type { TSchema } from '@sinclair/typebox';
 import type { Context, Next } from 'koa';
 import type { ApiAnswer } from '../http/response.js';
@@ -28,8 +28,8 @@ const OUR_OWN: Dialect = {
 };
 
 /**
- * Serves Convoy clients below `/convoy/api/v1`: the same routes with Convoy's names, such as groups
- * for projects, and status 400 for an invalid request.
+ * The same routes below `/convoy/api/v1` with Convoy's names, such as groups for projects, and
+ * status 400 for an invalid request.
  */
 export function speakConvoy(rootPath: string) {
   const prefix = `${rootPath}/convoy/api/v1/`;
@@ -62,8 +62,8 @@ export function dialectOf(ctx: Context, route: Spoken): Dialect {
 }
 
 /**
- * Returns the status that Convoy clients require: 201 for a creation, even of a duplicate, and for
- * a changed event type; 202 for other changes.
+ * Convoy clients require 201 for a creation, even of a duplicate, and for a changed event type; 202
+ * for other changes.
  */
 function statusOf({ method, path, status = 200 }: Spoken): number {
   if (method === 'get' || method === 'delete' || status !== 200) return status;

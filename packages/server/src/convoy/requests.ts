@@ -4,9 +4,9 @@ import { pageQuery } from '../http/list-query.js';
 type Members = Record<string, unknown>;
 type ConvoyQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Convoy's query parameters that have no effect here. */
+/** These have no effect here. */
 const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
-/** The date of Go's zero time, which means that no time was given. */
+/** Go's zero time, which means that no time was given. */
 const NO_TIME = '0001-01-01';
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
   success: 'processed',
@@ -15,7 +15,7 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
   retry: 'pending',
 };
 
-/** Converts Convoy's query for `route` and drops empty values. */
+/** Drops empty values. */
 export function queryOf(
   route: { readonly method: string; readonly path: string },
   query: ConvoyQuery,
@@ -42,7 +42,7 @@ export function queryOf(
 }
 
 /**
- * Translates a body in place and returns the names of the removed fields.
+ * Changes the body in place and returns the names of the removed fields.
  * @param title the title of the body's schema
  */
 export function rewriteBody(title: string | undefined, body: unknown): string[] {
@@ -71,7 +71,7 @@ const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
   ChangedPortalLink: portalLink,
 };
 
-/** Moves the OpenAPI document out of the `spec` field, where Convoy clients send it as a string. */
+/** Convoy clients send the OpenAPI document as a string in `spec`. */
 function document(body: Members): string[] {
   const { spec } = body;
   const inner = typeof spec === 'string' ? parsed(spec) : spec;
@@ -82,8 +82,8 @@ function document(body: Members): string[] {
 }
 
 /**
- * Renames the fields of a filter test: Convoy calls the filter `schema` and the sample `request`.
- * Path and query are dropped only if empty.
+ * Convoy calls the filter `schema` and the sample `request`. Path and query are dropped only if
+ * empty.
  */
 function filterTest(body: Members): string[] {
   for (const [theirs, ours] of [
@@ -160,7 +160,7 @@ function source(body: Members): string[] {
   ]);
 }
 
-/** Translates an HTTP source. Convoy clients send complete verifiers, so no provider is needed. */
+/** Convoy clients send complete verifiers, so no provider is needed. */
 function httpSource(body: Members): string[] {
   removeNothings(body);
   const { verifier, custom_response: custom } = body;
@@ -228,8 +228,7 @@ function take(body: Members, names: readonly string[]): string[] {
 }
 
 /**
- * Returns the seconds of a duration such as `10s` or `1m30s`, as sent by clients before 2024. Other
- * values are returned unchanged.
+ * Clients before 2024 send durations such as `10s` or `1m30s`. Other values are returned unchanged.
  */
 function secondsOf(value: unknown): unknown {
   const parts =

@@ -14,19 +14,19 @@ import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
 const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
 /**
- * The time after which work that waits asks whether its shards accept connections: longer than a
- * connection of a pool may take, and shorter once an outage is known.
+ * Waiting work then checks whether its shards accept connections: longer than a pool may take to
+ * connect, and shorter once an outage is known.
  */
 const PATIENCE_MS = 5_500;
 const PATIENCE_AWAY_MS = 1_000;
 const TOOK_LONG = 'the operation did not finish in time';
 /**
- * The time without a failure after which a success ends an outage. Earlier successes do not,
- * because they alternate with failures while connections are scarce.
+ * A success ends an outage after this time without a failure. Earlier successes do not, because
+ * they alternate with failures while connections are scarce.
  */
 const CALM_MS = 5_000;
 
-/** A request step's effect on the database, which determines the error if the step fails. */
+/** Determines the error if the step fails. */
 export type Effect =
   /** Reads cacheable records, so a success proves nothing about Postgres. */
   | 'looks_up'
@@ -36,15 +36,15 @@ export type Effect =
   | 'changes';
 
 const SHARD_AWAY = [
-  'A shard is away: requests for its projects are answered with 503.',
-  'A shard is back.',
+  'A shard is unavailable: requests for its projects get 503.',
+  'A shard is available again.',
 ] as const;
 
 const OUTAGES = {
-  database_away: ['Postgres is away: requests are answered with 503.', 'Postgres is back.'],
+  database_away: ['Postgres is unavailable: requests get 503.', 'Postgres is available again.'],
   database_takes_no_writes: [
-    'Postgres takes no writes: requests that change something are answered with 503.',
-    'Postgres takes writes again.',
+    'Postgres accepts no writes: requests that change something get 503.',
+    'Postgres accepts writes again.',
   ],
 } as const;
 
@@ -65,17 +65,17 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 };
 
 /**
- * Runs `work`. Throws `took_too_long` if it exceeds `withinMs` although Postgres responds;
- * otherwise `shard_away`, `database_away` or `database_takes_no_writes` if Postgres is the cause.
- * Does not wait for a shard that accepts no connection, nor creates anything while that is known. The
- * errors do not reveal the host or the user.
+ * Throws `took_too_long` if `work` exceeds `withinMs` although Postgres responds; otherwise
+ * `shard_away`, `database_away` or `database_takes_no_writes` if Postgres is the cause. Does not
+ * wait for a shard that accepts no connection, nor creates anything while that is known. The errors
+ * do not reveal the host or the user.
  */
 export type AskDatabase = <T>(
   work: () => Promise<T>,
   options: {
     readonly effect: Effect;
     readonly withinMs: number;
-    /** Returns the shards that `work` depends on. Called after a failure, or if it takes long. */
+    /** The shards that `work` depends on. Called after a failure, or if it takes long. */
     readonly shards?: () => Promise<readonly Shard[]>;
   },
 ) => Promise<T>;
@@ -86,10 +86,7 @@ interface OngoingOutage {
   lastMs: number;
 }
 
-/**
- * Returns a function that runs work on the database and logs the first failure of an outage and its
- * end. Errors not caused by an outage are rethrown.
- */
+/** Logs the first failure of an outage and its end. Errors not caused by an outage are rethrown. */
 export function askDatabase({
   config,
   log,
@@ -108,7 +105,7 @@ export function askDatabase({
   const outages = new Map<string, OngoingOutage>();
   const asked = new Map<Shard, Promise<boolean>>();
 
-  /** Whether a shard accepts connections. Callers at the same time share the answer. */
+  /** Concurrent callers share the probe. */
   const accepts = (shard: Shard): Promise<boolean> => {
     const asking =
       asked.get(shard) ??
@@ -229,7 +226,6 @@ class FrozenShard extends Error {
 
   constructor(
     readonly shard: Shard,
-    /** Whether the work had begun. */
     readonly hasBegun: boolean,
   ) {
     super('no answer in time');
@@ -244,7 +240,7 @@ const placeOf = (shard: string | undefined) => ({
   ...(shard !== undefined && { shard }),
 });
 
-/** Returns the first shard, apart from the default one, that does not respond or cannot write. */
+/** The first shard, apart from the default one, that does not respond or cannot write. */
 async function awayShard(shards: readonly Shard[], isReading: boolean): Promise<Shard | undefined> {
   for (const shard of shards.filter(isOther)) {
     const isWell = await withTimeout(probeDatabase(shard.database.pool, ANSWER_MS), ANSWER_MS).then(
@@ -257,8 +253,7 @@ async function awayShard(shards: readonly Shard[], isReading: boolean): Promise<
 }
 
 /**
- * Whether an error proves that nothing was committed: Postgres rejected the statement or never
- * received it. A broken connection can follow a commit.
+ * Postgres rejected the statement or never received it. A broken connection can follow a commit.
  */
 export function isBeforeCommit(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0)

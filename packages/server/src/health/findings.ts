@@ -10,16 +10,16 @@ import type { ArchiveFailure } from '@gateway/store/retention/archive-first';
 import type { NamedCondition } from './source-conditions.js';
 import { clock, figure, namesOf, sinceOf, span, things, upTo } from './wording.js';
 
-/** The worst of these in this order determines the state of a project. */
+/** Worst first. A project takes the severity of its worst finding. */
 export const SEVERITIES = ['bad', 'unknown', 'warn'] as const;
 
-/** An endpoint with failed requests or a breaker that is not closed. */
+/** Requests to it fail, or its breaker is not closed. */
 export interface FailingEndpoint extends EndpointTrouble {
-  /** Undefined while the breaker is closed, or not known. */
+  /** Undefined while the breaker is closed or unknown. */
   readonly breaker: BreakerView | undefined;
 }
 
-/** The facts that findings follow from. Without Postgres, it has no states, endpoints and sources. */
+/** Without Postgres, it has no states, endpoints and sources. */
 export interface HealthFacts {
   readonly now: Date;
   readonly components: Readonly<
@@ -27,10 +27,10 @@ export interface HealthFacts {
       Record<'postgres' | 'migrations' | 'kv' | 'replicas' | 'shard', Omit<HealthComponent, 'name'>>
     >
   >;
-  /** The shard in `components.shard`, the first one of the project that cannot be used. */
+  /** The first shard of the project that cannot be used, whose state is in `components.shard`. */
   readonly shardName?: string | undefined;
   readonly states: ProjectStates | undefined;
-  /** Undefined while the archive can be written, or without one. */
+  /** Undefined without an archive, or while it is writable. */
   readonly archiveFailure: ArchiveFailure | undefined;
   readonly endpoints: Pick<EndpointTroubles, 'count'> & {
     readonly content: readonly FailingEndpoint[];
@@ -39,11 +39,11 @@ export interface HealthFacts {
 }
 
 interface Found {
-  /** The number of things concerned, counted up to `SUMMARY_MAX`. */
+  /** Counted up to `SUMMARY_MAX`. */
   readonly count: number;
   readonly since: Date | null;
   readonly sentence: string;
-  /** The page to fix it on, relative to the project or, with `/instance`, to the dashboard. */
+  /** Where to fix it, relative to the project or, with `/instance`, to the dashboard. */
   readonly page: string;
   readonly action: string;
 }
@@ -56,15 +56,15 @@ export interface Finding extends Found {
 type FindingRow = readonly [
   code: string,
   severity: Finding['severity'],
-  /** The finding in a few words, for the verdict about the project. */
+  /** A few words for the project's verdict. */
   headline: (count: number) => string,
   find: (facts: HealthFacts) => Found | false | undefined,
 ];
 
-/** Work that waits for longer than this has no agent that takes it. */
+/** No agent takes work that waits longer. */
 const LATE_SECONDS = 30;
 
-/** The findings in order of harm. */
+/** Most harmful first. */
 export const findingRows: readonly FindingRow[] = [
   [
     'postgres_away',
@@ -339,7 +339,7 @@ export const findingRows: readonly FindingRow[] = [
   ],
 ];
 
-/** Returns what is wrong or unknown, in order of harm. */
+/** Most harmful first. */
 export function findingsOf(facts: HealthFacts): Finding[] {
   return findingRows.flatMap(([code, severity, , find]) => {
     const found = find(facts);
@@ -347,7 +347,7 @@ export function findingsOf(facts: HealthFacts): Finding[] {
   });
 }
 
-/** Returns the verdict about a project: its worst finding, and how many more there are. */
+/** The worst finding, and how many more there are. */
 export function verdictOf([worst, ...others]: readonly [Finding, ...Finding[]]): string {
   const [, , headline] = findingRows.find(([code]) => code === worst.code)!;
   const more =

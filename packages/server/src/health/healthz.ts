@@ -15,7 +15,7 @@ import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
 import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
-/** How long a caller waits for probes that hang. Their components keep their last state meanwhile. */
+/** Components whose probes hang keep their last state meanwhile. */
 const PATIENCE_MS = 500;
 
 interface Probed {
@@ -28,10 +28,7 @@ interface Probed {
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
 
-/**
- * Probes the dependencies of the server, each by itself. Concurrent callers share the probes, and
- * wait half a second at most, or `patienceMs`.
- */
+/** Concurrent callers share the probes, and wait at most half a second, or `patienceMs`. */
 export type HealthProbe = () => Promise<Health>;
 
 export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthProbe {
@@ -74,9 +71,8 @@ export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthPro
 }
 
 /**
- * Returns the handler of `GET /healthz`. It responds with 200 while the process is alive. With
- * `?ready`, it responds with 503 if the process cannot work. Callers without access to details see
- * only the states of components.
+ * 200 while the process is alive. With `?ready`, 503 if the process cannot work. Callers without
+ * access to details see only the states of components.
  */
 export function healthAnswer(
   {
@@ -155,20 +151,16 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
     } else {
       const { reason, fix } = databaseReason(error, config.database);
       health.report('postgres', 'down', `${reason}. To fix it: ${fix}.`);
-      health.report('migrations', 'down', 'unknown while Postgres is away');
+      health.report('migrations', 'down', 'unknown while Postgres is unavailable');
     }
   }
 }
 
-/** Returns the name of the component that says whether a shard can be used. */
 export function shardComponent(name: string): string {
   return `shard ${name}`;
 }
 
-/**
- * Reports the state of a shard apart from the default one. An outage only degrades the server:
- * projects on other shards are not affected.
- */
+/** An outage only degrades the server: projects on other shards are not affected. */
 async function reportShard(health: Health, { name, database, settings }: Shard): Promise<void> {
   try {
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
@@ -185,7 +177,7 @@ async function reportShard(health: Health, { name, database, settings }: Shard):
   }
 }
 
-/** Reports the state of KV. An outage only degrades the server: signals to agents are slower. */
+/** An outage only degrades the server: signals to agents are slower. */
 async function reportKv(
   health: Health,
   { kv, config }: Probed & { readonly kv: Kv },

@@ -31,14 +31,14 @@ export interface HealthReport {
 type Parts = Parameters<typeof readConditions>[0] & {
   readonly probeHealth: HealthProbe;
   readonly project: ProjectShards;
-  /** The planes of the project's shards, as in a call. */
+  /** As in a call. */
   readonly history: readonly ShardPlanes[];
 };
 
 /**
- * Returns what is wrong in a project, derived from states: three statements on Postgres, the sources,
- * the agents, and the breakers in KV. Without Postgres or KV, it says what is unknown and since
- * when. Does not tell what another process has in memory: without `kv`, nothing that KV knows.
+ * Three statements on Postgres, the sources, the agents, and the breakers in KV. Without Postgres
+ * or KV, it says what is unknown and since when. It does not see the memory of other processes:
+ * without `kv`, nothing that KV knows.
  */
 export async function readHealthReport(parts: Parts): Promise<HealthReport> {
   const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
@@ -96,7 +96,7 @@ function verdict(
     : { state: 'idle', sentence: 'No traffic yet.' };
 }
 
-/** Returns the breakers of a project that are not closed, by endpoint. Undefined without KV. */
+/** Keyed by endpoint. Undefined without KV. */
 async function openBreakers({
   database,
   kv,

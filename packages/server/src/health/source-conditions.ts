@@ -13,7 +13,7 @@ import {
 import type { Database, Planes } from '@gateway/store/postgres';
 
 const READ_MS = 1_000;
-/** The number of sources whose states are read, the newest of a project. */
+/** The newest of a project. */
 export const SOURCES_MAX = 1_000;
 
 export interface NamedCondition extends SourceCondition {
@@ -27,7 +27,7 @@ export interface SourceConditions {
   readonly isKvAway: boolean;
 }
 
-/** Returns the states of a project's sources. Those that KV should tell are unknown without it. */
+/** Without KV, the states that it stores are unknown. */
 export async function readConditions({
   database,
   planes: { data },
@@ -35,7 +35,7 @@ export async function readConditions({
   project,
 }: {
   readonly database: Pick<Database, 'knex'>;
-  /** The planes of the shard that takes the project's new events. */
+  /** The shard that takes the project's new events. */
   readonly planes: Pick<Planes, 'data'>;
   /** Undefined if it is in the memory of another process. */
   readonly kv: Kv | undefined;

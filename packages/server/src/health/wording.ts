@@ -2,7 +2,6 @@ import { SUMMARY_MAX } from '@gateway/store/counts/activity';
 
 const NAMED = 3;
 
-/** Returns the first names, and how many more there are of `count`. */
 export function namesOf(those: readonly { readonly name: string }[], count = those.length): string {
   const names = those.slice(0, NAMED).map(({ name }) => name);
   const others = count - names.length;
@@ -13,15 +12,14 @@ export function namesOf(those: readonly { readonly name: string }[], count = tho
 }
 
 export const figure = (count: number) => count.toLocaleString('en-US');
-/** Returns a count, with a plus if counting stopped there. */
+/** A plus means that counting stopped there. */
 export const upTo = (count: number, max: number) => `${figure(count)}${count >= max ? '+' : ''}`;
-/** Returns a count up to `SUMMARY_MAX` with its noun. */
 export const things = (count: number, one: string, many: string) =>
   `${upTo(count, SUMMARY_MAX)} ${count === 1 ? one : many}`;
 
 const DAY_MS = 86_400_000;
 
-/** Returns a time in UTC, such as `12:04 UTC`, with the date unless it is within a day of `now`. */
+/** In UTC, such as `12:04 UTC`, with the date unless it is within a day of `now`. */
 export function clock(at: Date, now: Date): string {
   const iso = at.toISOString();
   const isNear = Math.abs(at.getTime() - now.getTime()) < DAY_MS;
@@ -34,7 +32,7 @@ const UNITS = [
   ['min', 60],
 ] as const;
 
-/** Returns seconds in the largest unit that fits, such as `45 s` or `3 min`. */
+/** In the largest unit that fits, such as `45 s` or `3 min`. */
 export function span(seconds: number): string {
   const [name, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
   return `${Math.floor(seconds / size)} ${name}`;

@@ -3,12 +3,11 @@ import { Time } from './list-query.js';
 import { described, Id, nullable, optional } from './schema.js';
 
 /**
- * The time that a request works before it returns the position where the next one continues.
- * Shorter than proxy timeouts.
+ * A request then returns the position where the next one continues. Shorter than proxy timeouts.
  */
 export const WORK_MS = 10_000;
 
-/** The query parameters of requests that work in steps, to which routes add filters. */
+/** For requests that work in steps. Routes add filters. */
 export const stepQuery = optional({
   dry_run: Type.Boolean({ description: 'Counts what would be affected, without changing it.' }),
   after: described(Id, 'The `next` of the previous response, to continue from there.'),

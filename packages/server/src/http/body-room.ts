@@ -1,36 +1,36 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@gateway/core/errors';
 
-/** The buffer budget of a sender's bodies. A body counts toward it until its processing begins. */
+/** Per sender. A body counts until its processing begins. */
 const ROOM_BYTES = 16 * 1024 * 1024;
-/** The buffer budget for all incomplete bodies from unauthenticated senders. */
+/** For all incomplete bodies from unauthenticated senders. */
 const STRANGERS_BYTES = 64 * 1024 * 1024;
-/** The minimum number of largest-size bodies that fit in any budget. */
+/** At least this many bodies of the largest size fit in any budget. */
 const BODIES_MIN = 4;
 /**
- * The age at which an incomplete body is aborted if the budget of its sender, or of all
- * unauthenticated senders, is used up.
+ * An older incomplete body is aborted if the budget of its sender, or of all unauthenticated
+ * senders, is used up.
  */
 const GRACE_MS = 1_000;
 const CHECK_MS = 250;
 /** A body received at this rate is never too slow. */
 export const BODY_BYTES_PER_SECOND = 65_536;
 
-/** The sender of a body, with its own buffer budget, so that senders do not affect each other. */
+/** Each sender has its own buffer budget, so that senders do not affect each other. */
 export interface BodySender {
   readonly id: string;
-  /** True if no key or signature has been verified yet. */
+  /** No key or signature has been verified yet. */
   readonly isStranger: boolean;
 }
 
 export interface HeldBody {
   readonly bytes: Buffer;
-  /** Frees the body's buffer budget. Call when processing begins or is abandoned. */
+  /** Frees the buffer budget. Call when processing begins or is abandoned. */
   release(): void;
 }
 
 /**
- * Receives a body of at most `limit` bytes.
+ * Receives at most `limit` bytes.
  *
  * @throws GatewayError `body_too_large`, `unsupported_media_type` if compressed, `bad_body` if
  *   truncated, `body_slow` if too slow, or `too_many_bodies` if the sender's buffer budget stays
@@ -44,14 +44,14 @@ export type ReceiveBody = (
 interface Room {
   readonly most: number;
   bytes: number;
-  /** Incomplete bodies, oldest first. */
+  /** Oldest first. */
   readonly arriving: Set<Arrival>;
 }
 
 interface Arrival {
   readonly request: IncomingMessage;
   readonly sinceMs: number;
-  /** The budgets that the body counts toward, the sender's first. */
+  /** The sender's budget is first. */
   readonly rooms: readonly Room[];
   bytes: number;
   isPaused: boolean;
@@ -59,11 +59,9 @@ interface Arrival {
 }
 
 /**
- * Returns a function that receives bodies with limits on time and memory. While a buffer budget is
- * used up, only its oldest body continues and the others are paused.
+ * While a buffer budget is used up, only its oldest body continues and the others are paused.
  *
  * @param messageBytes the size of the largest body from an unauthenticated sender
- * @param timeoutSeconds the `server.http.body_timeout_seconds` setting
  */
 export function bodyRoom({
   messageBytes,
@@ -139,7 +137,7 @@ export function bodyRoom({
     it.request.pause();
   }
 
-  /** Ends an arrival. Its bytes count toward the sender's budget until the body is released. */
+  /** The bytes count toward the sender's budget until the body is released. */
   function arrived(it: Arrival): void {
     arrivals.delete(it);
     for (const room of it.rooms) {
@@ -227,10 +225,7 @@ function resume(room: Room): void {
   }
 }
 
-/**
- * Appends a chunk to the first `length` bytes. Doubling the buffer limits memory and copying for
- * many small chunks.
- */
+/** Doubling the buffer limits memory and copying for many small chunks. */
 function appended(held: Buffer | undefined, length: number, chunk: Buffer): Buffer {
   if (!held) return chunk;
   let grown = held;

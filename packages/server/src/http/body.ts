@@ -3,17 +3,15 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isTooDeep, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
-/** The bytes allowed in a body beyond an event's data. */
+/** In a body, beyond an event's data. */
 const ENVELOPE_BYTES = 262_144;
 
-/** Returns the size of the largest body accepted by any route. */
 export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
   return ingest.max_message_bytes + ENVELOPE_BYTES;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Throws `unsupported_media_type` unless the content type is JSON. */
 export function requireJson({ headers }: IncomingMessage): void {
   const given = headers['content-type'] ?? '';
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given))
@@ -21,8 +19,8 @@ export function requireJson({ headers }: IncomingMessage): void {
 }
 
 /**
- * Parses JSON and also returns its text, because events keep their bytes. Invalid UTF-8 is
- * rejected, not replaced with U+FFFD as body parsers do. Throws `bad_body` if the body is invalid.
+ * Also returns the text, because events keep their bytes. Invalid UTF-8 is rejected, not replaced
+ * with U+FFFD as body parsers do. Throws `bad_body`.
  */
 export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   if (bytes.byteLength === 0) throw new GatewayError('bad_body', { reason: 'is empty' });
@@ -48,8 +46,8 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
 }
 
 /**
- * Returns a problem for each string that Postgres cannot store because it contains U+0000 or half
- * of a surrogate pair. JSON text contains these only as escapes.
+ * Postgres cannot store U+0000 or half of a surrogate pair. JSON text contains these only as
+ * escapes.
  */
 export function unstorableStrings(text: string, value: unknown): InvalidField[] {
   return text.includes('\\u') ? unstorable(value, '') : [];

@@ -6,7 +6,7 @@ import { described, Id, invalid, nullable, object, oneOf, Timestamp } from './sc
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
 
-/** The query parameters of every list, to which routes add filters. */
+/** For every list. Routes add filters. */
 export const pageQuery = {
   perPage: Type.Optional(Type.Integer({ minimum: 1, maximum: PER_PAGE_MAX, default: PER_PAGE })),
   direction: Type.Optional(oneOf(['next', 'prev'])),
@@ -27,7 +27,7 @@ const SortedCursor = Type.Optional(
   }),
 );
 
-/** The parameters of a bounded list that can be sorted by `keys`. They replace those of `pageQuery`. */
+/** For a bounded list that can be sorted by `keys`. They replace those of `pageQuery`. */
 export function sortQuery<const Key extends string>(keys: readonly Key[], description: string) {
   return {
     sortBy: Type.Optional(
@@ -39,8 +39,8 @@ export function sortQuery<const Key extends string>(keys: readonly Key[], descri
 }
 
 /**
- * Returns the page requested by a query: by default 20 rows, forward, newest first. The other
- * direction's cursor is ignored. Throws `invalid_request` for a cursor of another order.
+ * By default 20 rows, forward, newest first. The other direction's cursor is ignored. Throws
+ * `invalid_request` for a cursor of another order.
  */
 export function pageRequest(
   query: Static<TObject<typeof pageQuery>> & { readonly sortBy?: string },
@@ -53,7 +53,7 @@ export function pageRequest(
   return { perPage, direction, sort, cursor, by };
 }
 
-/** Returns the `data` of a list response. A cursor is null if there is no page in its direction. */
+/** A cursor is null if there is no page in its direction. */
 export function pageView<Row>(
   page: PageResult<Row>,
   { perPage }: PageRequest,
@@ -93,7 +93,7 @@ export function pageOf(row: TSchema, isSearched = false) {
   });
 }
 
-/** A filter by name, for lists with a bounded number of rows per project. */
+/** For lists with a bounded number of rows per project. */
 export const searchQuery = {
   q: Type.Optional(
     Type.String({
@@ -105,7 +105,6 @@ export const searchQuery = {
   ),
 } as const;
 
-/** A filter by id, for lists of events and deliveries. */
 export const idQuery = {
   query: Type.Optional(
     Type.String({
@@ -116,7 +115,7 @@ export const idQuery = {
   ),
 } as const;
 
-/** A search through the contents of events. */
+/** Searches the contents of events. */
 export const textQuery = {
   search: Type.Optional(
     Type.String({
@@ -129,7 +128,7 @@ export const textQuery = {
   ),
 } as const;
 
-/** Returns the search of a query. Throws `invalid_request` if it cannot be parsed. */
+/** Throws `invalid_request`. */
 export function searchOf({ search }: { search?: string }): EventSearch | undefined {
   if (search === undefined || search.trim() === '') return undefined;
   try {
@@ -148,8 +147,8 @@ export const Time = Type.String({
 export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optional(Time) } as const;
 
 /**
- * Returns the time range of a query. Times without a zone are UTC; an end date without a time
- * includes the whole day. Throws `invalid_request` for a date that does not exist.
+ * Times without a zone are UTC; an end date without a time includes the whole day. Throws
+ * `invalid_request` for a date that does not exist.
  */
 export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): {
   from?: Date;
@@ -167,6 +166,6 @@ function dateOf(field: string, text: string, timeOfDay: string): Date {
   const day = new Date(text.slice(0, 10));
   // JavaScript reads 30 February as 2 March, so the day is compared.
   if (Number.isNaN(date.getTime()) || !day.toISOString().startsWith(text.slice(0, 10)))
-    throw invalid(field, 'is not a date of the calendar');
+    throw invalid(field, 'is not a calendar date');
   return date;
 }

@@ -8,7 +8,7 @@ export interface ApiAnswer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;
-  /** The organisation of the audit entry, if the path contains no organisation. */
+  /** For the audit entry, if the path contains no organisation. */
   readonly organisationId?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
@@ -24,7 +24,7 @@ interface ResponseEnvelope {
   readonly request_id?: string;
 }
 
-/** Sends a JSON response that must not be cached. */
+/** The response must not be cached. */
 export function send(ctx: Context, status: number, envelope: ResponseEnvelope): void {
   ctx.status = status;
   ctx.type = 'application/json';
@@ -32,12 +32,12 @@ export function send(ctx: Context, status: number, envelope: ResponseEnvelope): 
   ctx.body = stringify(envelope);
 }
 
-/** The fix of an error over a portal link, whose user reads no logs or settings. */
+/** Users of a portal link read no logs or settings. */
 const OWNER_FIX = 'contact the sender of the messages, and quote the code';
 
 /**
- * Returns middleware that converts errors to responses. An unexpected error is logged; the client
- * gets only the request id. A portal link gets the codes, and texts only about the fields it sent.
+ * An unexpected error is logged; the client gets only the request id. A portal link gets the codes,
+ * and texts only about the fields it sent.
  */
 export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
   return async (ctx: Context, next: Next): Promise<void> => {
@@ -70,7 +70,7 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
       const requestId = String(ctx.state['requestId']);
       log.error(
         { request_id: requestId, method: ctx.method, path: ctx.path, error },
-        'A request failed with an internal error.',
+        'Request failed with an internal error.',
       );
       send(ctx, 500, {
         status: false,
@@ -85,7 +85,7 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
 }
 
 /**
- * The time that a client gets to finish the body of a rejected request. Closing the connection
+ * Until then the client can finish the body of a rejected request. Closing the connection
  * immediately would lose the response.
  */
 const DRAINED_MS = 5_000;
@@ -100,7 +100,7 @@ const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
 const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
 let raw: string[] = [];
 
-/** JSON text that a response contains unchanged, such as `1.10` or an integer above 2^53. */
+/** Unchanged in a response, such as `1.10` or an integer above 2^53. */
 export class RawJson {
   constructor(readonly text: string) {}
 
@@ -109,10 +109,7 @@ export class RawJson {
   }
 }
 
-/**
- * Serialises a value with each `RawJson` unchanged, at any depth. It uses no replacer function,
- * which would be called for every property.
- */
+/** Uses no replacer function, which would be called for every property. */
 export function stringify(value: unknown): string {
   raw = [];
   const text = JSON.stringify(value);

@@ -11,10 +11,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { clip, CONTROLS, isObject } from '@gateway/core/json';
 
-/**
- * Returns the schema of a string that is one of `words`. `options` adds keywords such as
- * `description`.
- */
+/** `options` adds keywords such as `description`. */
 export function oneOf<const Words extends readonly string[]>(
   words: Words,
   options: Record<string, unknown> = {},
@@ -22,10 +19,7 @@ export function oneOf<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
 }
 
-/**
- * Returns a schema that also accepts null, to clear the field. It is not a union, which would give
- * worse error messages.
- */
+/** Null clears the field. Not a union, which would give worse error messages. */
 export function nullable<Schema extends TSchema>(
   schema: Schema,
   description = schema.description,
@@ -38,17 +32,16 @@ export function nullable<Schema extends TSchema>(
   });
 }
 
-/** Returns a copy of a shared schema with its own description. */
 export function described<Schema extends TSchema>(schema: Schema, description: string): Schema {
   return { ...schema, description };
 }
 
-/** Returns the schema of an integer with inclusive limits. */
+/** Inclusive limits. */
 export function integer(minimum: number, maximum: number, description: string): TInteger {
   return Type.Integer({ minimum, maximum, description });
 }
 
-/** Returns the schema of an object that rejects unlisted fields. */
+/** Rejects unlisted fields. */
 export function object<Fields extends TProperties>(
   fields: Fields,
   options: { description?: string } = {},
@@ -56,22 +49,18 @@ export function object<Fields extends TProperties>(
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
-/** Returns the same fields, all of them optional. */
 export function optional<Fields extends TProperties>(
   fields: Fields,
 ): { [Field in keyof Fields]: TOptional<Fields[Field]> } {
   return Type.Partial(Type.Object(fields)).properties as never;
 }
 
-/**
- * Returns a schema that ignores the named fields, which clients of similar APIs send and which can
- * be omitted without harm.
- */
+/** Ignores fields that clients of similar APIs send and that can be omitted without harm. */
 export function ignoring<Schema extends TSchema>(names: readonly string[], schema: Schema): Schema {
   return { ...schema, [IGNORED]: names };
 }
 
-/** Returns the fields as they appear in responses, without request limits and form keywords. */
+/** As in responses, without request limits and form keywords. */
 export function answered<Fields extends TProperties>(fields: Fields): Fields {
   const bare = Object.entries(fields).map(([name, { ...schema }]) => {
     for (const keyword of Object.keys(schema)) if (!ANSWERED.has(keyword)) delete schema[keyword];
@@ -84,14 +73,13 @@ const ANSWERED = new Set([
   ...['type', 'description', 'enum', 'items', 'properties', 'required', 'additionalProperties'],
 ]);
 
-/** Names a schema in the OpenAPI document and the client. Each name has only one schema. */
+/** For the OpenAPI document and the client. Each name has only one schema. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };
 }
 
 export const IGNORED = 'x-ignored';
 
-/** The schema of a date, serialised as a string in responses. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' });
 
 export const Id = Type.String({
@@ -99,7 +87,7 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-/** Excludes characters that a terminal, a log or an email subject would interpret. */
+/** Other characters can be interpreted by a terminal, a log or an email subject. */
 const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain control characters' };
 
 export const Name = Type.String({
@@ -111,7 +99,6 @@ export const Name = Type.String({
 
 export const PersonName = Type.String({ maxLength: 100, ...PLAIN });
 
-/** The schema of an event type, an owner id or an idempotency key. */
 export const Word = Type.String({ minLength: 1, maxLength: 512, ...PLAIN });
 
 export const StrategySchema = object({
@@ -124,8 +111,8 @@ export const StrategySchema = object({
 });
 
 /**
- * The maximum number of problems described. Further ones are only counted, because describing
- * 100,000 unknown fields would block the event loop for seconds.
+ * Further problems are only counted, because describing 100,000 unknown fields would block the
+ * event loop for seconds.
  */
 const PROBLEMS_MAX = 20;
 const FIELD_MAX = 200;
@@ -136,22 +123,21 @@ const options = { allErrors: true, strict: false, verbose: true, validateFormats
 const bodies = new Ajv2020(options);
 const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 
-/** Returns the problems of a value. A query validator also converts values in place. */
+/** A query validator also converts values in place. */
 export type Validator = (value: unknown) => InvalidField[];
 
-/** Returns a validator that describes up to 20 problems, counts the rest, and changes nothing. */
+/** Describes up to 20 problems, counts the rest, and changes nothing. */
 export function bodyValidator(schema: TSchema): Validator {
   return validator(() => bodies.compile(schema));
 }
 
-/** Returns a validator that converts values in place to the schema's types and to arrays. */
+/** Converts values in place to the schema's types and to arrays. */
 export function queryValidator(schema: TSchema): Validator {
   return validator(() => queries.compile(schema));
 }
 
 /**
- * Returns a validator for a plugin's schema. It uses a separate Ajv, because versions of a schema
- * can share their $id.
+ * Uses a separate Ajv, because versions of a plugin's schema can share their $id.
  * @param prefix the path of the value in the request
  */
 export function connectionValidator(
@@ -162,8 +148,7 @@ export function connectionValidator(
 }
 
 /**
- * Returns a validator that compiles its schema on first use. Compiling all eighty at startup would
- * take a quarter of a second.
+ * Compiles on first use. Compiling all eighty schemas at startup would take a quarter of a second.
  */
 function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   let compiled: ValidateFunction | undefined;
@@ -189,7 +174,7 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   };
 }
 
-/** Removes ignored fields from a body and returns their names. */
+/** Returns the names of the removed fields. */
 export function takeIgnored(schema: TSchema | undefined, body: unknown): string[] {
   const names = (schema?.[IGNORED] as readonly string[] | undefined) ?? [];
   const found = names.filter((name) => isObject(body) && Object.hasOwn(body, name));
@@ -251,12 +236,11 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
   return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
 }
 
-/** Returns an `invalid_request` error about a single field. */
 export function invalid(field: string, sentence: string): GatewayError<'invalid_request'> {
   return new GatewayError('invalid_request', { problems: [{ field, sentence }] });
 }
 
-/** Throws `invalid_request` if there are problems, with field names truncated to 200 characters. */
+/** Throws `invalid_request`, with field names truncated to 200 characters. */
 export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length === 0) return;
   // The last problem, beyond the maximum, can be the validator's count of the others.
@@ -273,7 +257,7 @@ function article(types: readonly string[]): string {
     .join(' or ');
 }
 
-/** Decodes a part of a JSON Pointer (RFC 6901). */
+/** RFC 6901. */
 function unescape(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }

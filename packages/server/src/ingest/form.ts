@@ -8,10 +8,10 @@ export function isForm(contentType: string | undefined): boolean {
 }
 
 /**
- * Converts a form to JSON: the value of `payload` if that is the only field, as sent by GitHub,
- * Slack and others; otherwise an object with arrays for repeated fields, in which a file is an object
- * with its name, type and bytes in base64. Other bodies are returned unchanged, as are forms that
- * cannot be read, and JSON and plain text that `curl -d` declares as a form.
+ * A form becomes the value of `payload` if that is the only field, as sent by GitHub, Slack and
+ * others; otherwise an object with arrays for repeated fields, in which a file is an object with
+ * its name, type and bytes in base64. Other bodies are returned unchanged, as are forms that cannot
+ * be read, and JSON and plain text that `curl -d` declares as a form.
  */
 export async function jsonOfForm(
   body: Buffer,

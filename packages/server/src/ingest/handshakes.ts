@@ -4,28 +4,28 @@ import { GatewayError } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
 import { isSame, secretOf, type Signing } from './secrets.js';
 
-/** The parts of a request that a handshake reads. A repeated query parameter is ignored. */
+/** A repeated query parameter is ignored. */
 interface Asked {
   readonly query: (name: string) => string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Returns the parsed body, or undefined if it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: () => unknown;
-  /** Returns the HMAC-SHA256 of a string, computed with the verifier's secret. */
+  /** HMAC-SHA256 with the verifier's secret. */
   readonly mac: (text: string, encoding: 'hex' | 'base64') => string;
 }
 
-/** A request by which a provider checks that the owner of a URL wants its webhooks. */
+/** A provider checks that the owner of a URL wants its webhooks. */
 interface Handshake {
   readonly method: 'GET' | 'POST';
-  /** The query parameter with the source's token. */
+  /** This query parameter has the source's token. */
   readonly tokenIn?: string;
   readonly isTokenOptional?: boolean;
   /**
-   * True if the response is a MAC made with the verifier's secret. Only a single word is signed, so
-   * that no response can serve as a webhook signature.
+   * The response is a MAC made with the verifier's secret. Only a single word is signed, so that no
+   * response can serve as a webhook signature.
    */
   readonly needsSecret?: boolean;
-  /** Returns the response as text or a JSON object, or undefined if this is not a handshake. */
+  /** Text or a JSON object, or undefined if this is not a handshake. */
   readonly answer: (asked: Asked) => string | Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -33,10 +33,9 @@ const TEXT_MAX = 2_000;
 const WORD = /^[\w.~+/=-]{1,200}$/;
 
 /**
- * Returns the challenge of a request to subscribe:
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
- * https://www.w3.org/TR/websub/#hub-verifies-intent
- * Requests to unsubscribe get none, because third parties must not end a subscription.
+ * https://www.w3.org/TR/websub/#hub-verifies-intent Requests to unsubscribe get no challenge,
+ * because third parties must not end a subscription.
  */
 const hubChallenge = ({ query }: Asked) =>
   query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined;
@@ -139,8 +138,8 @@ export interface HandshakeAnswer {
 }
 
 /**
- * Returns the response to a handshake, which creates no event, or undefined for other requests.
- * Throws `signature_invalid` for a wrong token.
+ * A handshake creates no event. Undefined for other requests. Throws `signature_invalid` for a
+ * wrong token.
  *
  * @param verifier the source's verifier with decrypted secrets
  */
@@ -181,7 +180,6 @@ export function handshakeAnswer(
   return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }
 
-/** The maximum size of a handshake's body. */
 const BODY_MAX = 10_000;
 
 function parsed(body: Uint8Array | undefined): unknown {

@@ -29,7 +29,7 @@ const NO_BODY = Buffer.alloc(0);
 
 interface IngestOutcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
-  /** The id of the first event or the quarantined message; null if dropped. */
+  /** The first event or the quarantined message; null if dropped. */
   readonly uid: string | null;
   readonly events: number;
 }
@@ -38,10 +38,7 @@ export function maskKey(encryptionKey: string | undefined): KeyObject {
   return derivedKey(encryptionKey, 'ids of http sources');
 }
 
-/**
- * Returns the account whose failed verifications are counted. Signatures differ per request, so
- * signers are identified by address.
- */
+/** Signatures differ per request, so failures of signers count by address. */
 function accountOf(id: string, credential: string | undefined): Account {
   return {
     kind: credential === undefined ? 'signature' : 'source',
@@ -50,10 +47,7 @@ function accountOf(id: string, credential: string | undefined): Account {
   };
 }
 
-/**
- * Returns the router of `POST /ingest/<mask id>`, which receives webhooks. No API key is required:
- * each source defines its own verification.
- */
+/** `POST /ingest/<mask id>` needs no API key: each source defines its own verification. */
 export function ingestRouter(context: AppContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, shards, takeShare } = context;
   const { kv, links, plugins } = context;
@@ -62,10 +56,7 @@ export function ingestRouter(context: AppContext): Router {
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
-  /**
-   * Verifies a request, then counts it towards the source's limit, so that unverified requests
-   * cannot use up the limit.
-   */
+  /** Verifies before it counts, so that unverified requests cannot use up the source's limit. */
   async function admit(
     request: IncomingMessage,
     { id }: HttpSource,
@@ -84,8 +75,8 @@ export function ingestRouter(context: AppContext): Router {
   }
 
   /**
-   * Returns the source of a request before the body is read. Admits a request with a password or
-   * key, and rejects one from a locked-out address.
+   * Runs before the body is read. Admits a request with a password or key, and rejects one from a
+   * locked-out address.
    */
   async function open(ctx: RouterContext) {
     const maskId = ctx.params['mask_id'] ?? '';
@@ -227,7 +218,6 @@ function labelsOf({ project_id: project, id: source }: HttpSource) {
   return { project, source };
 }
 
-/** Returns a content type without its parameters. */
 function shortOf(contentType: string): string {
   return contentType
     .replace(/;[^]*$/, '')

@@ -4,25 +4,18 @@ import { headerOf } from './providers.js';
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
 const VALUE_LENGTH_MAX = 4_096;
 
-/** The JSON Schema pattern of a location. */
 export const LOCATION_PATTERN =
   '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
 
 export interface Located {
-  /**
-   * Returns the values of each header, unjoined, so that repeated headers never equal a single
-   * comma-separated one.
-   */
+  /** Unjoined, so that repeated headers never equal a single comma-separated one. */
   readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
   readonly query: Readonly<Record<string, string | string[] | undefined>>;
-  /** Returns the body's text, or undefined if it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: () => string | undefined;
 }
 
-/**
- * Returns the string, number or boolean at a location such as `header.X-Topic`, `body.data.id` or
- * `query.type`, or undefined if there is none.
- */
+/** Reads a location such as `header.X-Topic`, `body.data.id` or `query.type`. */
 export function valueAt(location: string, request: Located): string | undefined {
   const json = jsonAt(location, request) ?? '';
   const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
@@ -32,9 +25,9 @@ export function valueAt(location: string, request: Located): string | undefined 
 }
 
 /**
- * Returns the value at a location as JSON. Results are equal only if values and types are. Numbers,
- * objects and arrays keep their text, because parsing a number loses digits. Returns undefined for
- * a missing, `null` or empty value, which does not distinguish requests.
+ * As JSON, so that results are equal only if values and types are. Numbers, objects and arrays keep
+ * their text, because parsing a number loses digits. Undefined for a missing, `null` or empty
+ * value, which does not distinguish requests.
  */
 export function jsonAt(location: string, { headers, query, json }: Located): string | undefined {
   const [, part = '', name = ''] = LOCATION.exec(location) ?? [];

@@ -5,16 +5,14 @@ const TAG_BYTES = 6;
 const FORM = /^[\w-]{30}$/;
 
 /**
- * Returns a new id for the URL of an HTTP source: 128 random bits and a tag that authenticates
- * them, so that made-up ids cost no query.
- * @param key the tag's key, the same on every server
+ * 128 random bits and a tag that authenticates them, so that made-up ids cost no query.
+ * @param key the same on every server
  */
 export function newMaskId(key: KeyObject): string {
   const random = randomBytes(RANDOM_BYTES).toString('base64url');
   return random + tagOf(random, key).toString('base64url');
 }
 
-/** Whether `newMaskId` made this id with this key. */
 export function isMaskId(text: string, key: KeyObject): boolean {
   if (!FORM.test(text)) return false;
   const random = text.slice(0, 22);

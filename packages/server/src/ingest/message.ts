@@ -17,14 +17,13 @@ export interface SourceRequest extends Pick<Located, 'query'> {
 export interface HttpMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the idempotency key of the nth event, counting from 0, or null. */
+  /** For the nth event, counting from 0. */
   readonly idempotencyKey: (ordinal: number) => string | null;
 }
 
 /**
- * Returns the message of a request. If the source has an event type and no function, the body
- * becomes the `data` of an ingest message, byte for byte. A body that is not JSON is returned
- * unchanged and rejected later.
+ * If the source has an event type and no function, the body becomes the `data` of an ingest
+ * message, byte for byte. A body that is not JSON is returned unchanged and rejected later.
  */
 export function messageOf(
   { id, http, body_function: text }: HttpSource,
@@ -60,9 +59,8 @@ export function messageOf(
 }
 
 /**
- * Returns a name unique to these JSON values: a single plain string, as most providers send, or a
- * JSON array. Plain strings, arrays, hashes and names with an ordinal differ in their characters,
- * so they never collide.
+ * A single plain string, as most providers send, or a JSON array. Plain strings, arrays, hashes and
+ * names with an ordinal differ in their characters, so they never collide.
  */
 function nameOf(values: readonly string[]): string {
   const [, plain] = (values.length === 1 && /^"([\w.~-]{1,400})"$/.exec(values[0]!)) || [];
@@ -71,7 +69,7 @@ function nameOf(values: readonly string[]): string {
   return /^[\x20-\x7e]{1,400}$/.test(name) ? name : `sha256=${hash('sha256', name)}`;
 }
 
-/** Returns the body as text, or undefined if it is not JSON in UTF-8 or is nested too deeply. */
+/** Undefined if the body is not JSON in UTF-8 or is nested too deeply. */
 function jsonOf(bytes: Uint8Array): string | undefined {
   try {
     const text = decoder.decode(bytes);

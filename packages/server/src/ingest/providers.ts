@@ -1,20 +1,19 @@
-/** A provider's signature: a MAC of the signed parts, joined by `joint`, a dot by default. */
+/** The MAC covers the signed parts, joined by `joint`, a dot by default. */
 export interface HmacScheme {
   readonly header: string;
   readonly hash: 'SHA1' | 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
   /**
-   * The format of a header with several members. Those that begin with the mark are signatures, and
-   * any may match.
+   * For a header with several members. Those that begin with the mark are signatures, and any may
+   * match.
    */
   readonly list?: { readonly separator: string; readonly mark: string };
-  /** The location of the signing time, in epoch seconds: a header or a member of the list. */
+  /** In epoch seconds: a header or a member of the list. */
   readonly timestamp?: {
     readonly header?: string;
     readonly mark?: string;
     readonly toleranceSeconds: number;
   };
-  /** The header with the signed id. */
   readonly id?: string;
   /**
    * `form` is the fields of a form, sorted by name, as names and values without separators. Another
@@ -22,31 +21,27 @@ export interface HmacScheme {
    */
   readonly signed: readonly ('id' | 'timestamp' | 'body' | 'url' | 'form')[];
   readonly joint?: string;
-  /** Text before the signed parts. */
   readonly version?: string;
-  /** True if the secret is base64 after `whsec_`, not plain text. */
+  /** The secret is base64 after `whsec_`, not plain text. */
   readonly isKeyBase64?: boolean;
 }
 
 export interface Provider {
   readonly scheme: HmacScheme;
-  /** The largest body that it sends, if that is more than `ingest.max_message_bytes`. */
+  /** If the provider sends more than `ingest.max_message_bytes`. */
   readonly max_bytes?: number;
-  /** The default type of events without one at `event_type_location`. */
+  /** Default for events without a type at `event_type_location`. */
   readonly event_type?: string;
-  /** The event type's location. Like the next two, a default for sources of this provider. */
+  /** Like the next two, a default for sources of this provider. */
   readonly event_type_location: string;
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
 }
 
-/**
- * The maximum difference between the signing time and the current time, which limits replays. This
- * is the default in the providers' libraries.
- */
+/** Limits replays. This is the default in the providers' libraries. */
 const TOLERANCE_SECONDS = 300;
 
-/** Returns the scheme used by Slack and Zoom, which sign `v0:<timestamp>:<body>`. */
+/** Slack and Zoom sign `v0:<timestamp>:<body>`. */
 function versionZero(header: string, timestamp: string): HmacScheme {
   return {
     ...{ header, hash: 'SHA256', encoding: 'hex' },
@@ -56,17 +51,14 @@ function versionZero(header: string, timestamp: string): HmacScheme {
   };
 }
 
-/** The names that Svix, Clerk, Resend and others use for the Standard Webhooks headers. */
+/** Svix, Clerk, Resend and others rename the Standard Webhooks headers. */
 const ALIASES: Readonly<Record<string, string>> = {
   'webhook-id': 'svix-id',
   'webhook-timestamp': 'svix-timestamp',
   'webhook-signature': 'svix-signature',
 };
 
-/**
- * Returns a header by its lower-case name or alias, so that verification and idempotency keys read
- * the same one.
- */
+/** Verification and idempotency keys read the same header. Takes a lower-case name or alias. */
 export function headerOf<Value>(
   headers: Readonly<Record<string, Value | undefined>>,
   name: string,
@@ -183,12 +175,10 @@ export function providerOf(name: string): Provider | undefined {
   return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name as ProviderName] : undefined;
 }
 
-/** Returns the size of the largest body that a source with this verifier takes. */
 export function largestBodyOf(verifier: string, configured: number): number {
   return Math.max(configured, providerOf(verifier)?.max_bytes ?? 0);
 }
 
-/** The largest body of all providers. */
 export const PROVIDER_BYTES_MAX = Math.max(
   ...Object.keys(PROVIDERS).map((name) => largestBodyOf(name, 0)),
 );

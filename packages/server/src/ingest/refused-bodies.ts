@@ -5,8 +5,8 @@ const SHOWN_MS = 3_600_000;
 const SOURCES_MAX = 1_000;
 
 /**
- * Returns a function that counts a request with too large a body. Most providers do not repeat such
- * a request, so the source is shown as failing for an hour. Never rejects.
+ * Most providers do not repeat a request with too large a body, so the source is shown as failing
+ * for an hour. Never rejects.
  */
 export function refusedBodies(
   kv: Kv,

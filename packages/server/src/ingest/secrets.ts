@@ -5,9 +5,7 @@ export interface Signing {
   readonly hmac?: { readonly secret?: string | undefined } | undefined;
 }
 
-/**
- * Decodes a Standard Webhooks secret. Returns undefined unless it is base64 of 16 bytes or more.
- */
+/** Standard Webhooks. Undefined unless the secret is base64 of 16 bytes or more. */
 export function keyOf(secretText: string): Buffer | undefined {
   const text = secretText.replace(/^whsec_/, '');
   const key = Buffer.from(text, 'base64');
@@ -20,7 +18,7 @@ export function secretOf({ secret, hmac }: Signing): string {
   return secret ?? hmac?.secret ?? '';
 }
 
-/** Compares two secrets in constant time, by digest, which also hides their lengths. */
+/** Constant time, by digest, which also hides the lengths. */
 export function isSame(one: Uint8Array, other: Uint8Array): boolean {
   const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
   return timingSafeEqual(digest(one), digest(other));

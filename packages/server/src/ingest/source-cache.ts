@@ -1,14 +1,11 @@
 import { findHttpSource, type HttpSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 
-/** The lifetime of a cached source, and so the maximum delay before changes and pauses apply. */
+/** Changes and pauses apply after at most this time. */
 const KEPT_MS = 1_000;
 const SOURCES_MAX = 10_000;
 
-/**
- * Returns a function that finds HTTP sources by mask id, with at most one query per id per second.
- * Missing sources are cached too.
- */
+/** At most one query per mask id per second. Missing sources are cached too. */
 export function httpSourceCache({
   pool,
 }: Pick<Database, 'pool'>): (maskId: string) => Promise<HttpSource | undefined> {

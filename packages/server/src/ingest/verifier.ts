@@ -15,10 +15,7 @@ export const HeaderName = Type.String({
   'x-sentence': 'must be a header name',
 });
 
-/**
- * The schema for how requests prove their origin. If the type changes, the secret is required
- * again.
- */
+/** If the type changes, the secret is required again. */
 export const verifierSchema = object({
   type: oneOf(
     [
@@ -67,7 +64,7 @@ export const Verifier = named('Verifier', verifierSchema);
 
 export type VerifierFields = Static<typeof Verifier>;
 
-/** The property required for each type, and the name of its secret. */
+/** Per type, the required property and the name of its secret. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   noop: [],
   basic_auth: ['basic_auth', 'password'],
@@ -77,7 +74,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
 
 const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
 
-/** Returns a problem per missing, superfluous or malformed field. Secrets must be decrypted. */
+/** For missing, superfluous or malformed fields. Secrets must be decrypted. */
 export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
   const type = String(verifier['type']);
   const [member, inner] = own(NEEDS, type) ?? ['secret'];

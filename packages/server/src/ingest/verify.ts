@@ -5,10 +5,7 @@ import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
 
-/**
- * Returns the credential in the headers, undefined if the source verifies signatures, or an empty
- * string if it verifies nothing.
- */
+/** Undefined if the source verifies signatures, empty if it verifies nothing. */
 export function credentialOf(
   { type, api_key: key }: VerifierFields,
   headers: IncomingHttpHeaders,
@@ -18,7 +15,7 @@ export function credentialOf(
   return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
 }
 
-/** The maximum number of signatures compared. A provider that rotates its secret sends two. */
+/** A provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
 
 const ALGORITHM = /^(sha-?(1|256|512)|v\d)=/i;
@@ -26,13 +23,13 @@ const ALGORITHM = /^(sha-?(1|256|512)|v\d)=/i;
 export interface SignedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: Uint8Array;
-  /** The URL that the sender used, with its query. */
+  /** As the sender used it, with its query. */
   readonly url?: string;
 }
 
 /**
- * Returns why a request is not from the expected sender, as the end of a sentence, or undefined if
- * it is. Compares secrets in constant time.
+ * The end of a sentence, or undefined if the request is from the expected sender. Compares secrets
+ * in constant time.
  *
  * @param verifier the source's verifier with decrypted secrets
  */
@@ -149,7 +146,7 @@ function textOf(headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Returns the fields of a form, sorted by name and value, without repetitions or separators. */
+/** Sorted by name and value, without repetitions or separators. */
 function sortedFields(body: Uint8Array): string {
   const fields = new Map<string, Set<string>>();
   for (const [name, value] of new URLSearchParams(Buffer.from(body).toString()))

@@ -7,10 +7,10 @@ import type { Route } from '../api/route.js';
 import { Id, named, object, oneOf } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
-/** A JSON Schema (2020-12). */
+/** JSON Schema 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** An OpenAPI document, limited to the properties used: https://spec.openapis.org/oas/v3.1.0 */
+/** Only the properties used: https://spec.openapis.org/oas/v3.1.0 */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: Schema;
@@ -40,10 +40,7 @@ interface OpenApiOperation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
-/**
- * The schema of a value that is always null. Generators do not know `type: null`, nor constants of
- * other types than string.
- */
+/** Always null. Generators do not know `type: null`, nor constants of other types than string. */
 const Nothing = Type.Unsafe<null>({ type: ['string', 'null'], maxLength: 0 });
 
 const ErrorAnswer = named(
@@ -87,7 +84,6 @@ const ERRORS = {
 } as const;
 
 /**
- * Returns the OpenAPI document of the management API, derived from its routes.
  * @param hasBasic whether `server.auth.basic` has accounts
  * @throws Error if two different schemas share a name
  */
@@ -243,16 +239,10 @@ function describe(
   };
 }
 
-/**
- * Published keywords, which describe forms and who may set a field. Other `x-` keywords are
- * internal.
- */
+/** These describe forms and who may set a field. Other `x-` keywords are internal. */
 const PUBLISHED = new Set(['x-form', 'x-label', 'x-default', 'x-unset', 'x-secret', 'x-set-by']);
 
-/**
- * Returns a schema without internal keywords. Titled schemas are moved to `schemas` and replaced by
- * references.
- */
+/** Drops internal keywords. Titled schemas are moved to `schemas` and replaced by references. */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
@@ -280,8 +270,8 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
 const ANY_NAME = '^(.*)$';
 
 /**
- * Replaces keywords that code generators do not know. A `type` with several types besides null is
- * omitted, and patterns matching any property name become `additionalProperties`.
+ * Code generators do not know all keywords. A `type` with several types besides null is omitted,
+ * and patterns matching any property name become `additionalProperties`.
  */
 function widelyKnown([keyword, value]: [string, unknown]): [string, unknown][] {
   if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1)

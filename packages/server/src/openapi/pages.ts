@@ -6,7 +6,7 @@ import type { Route } from '../api/route.js';
 import { VERSION } from '@gateway/core/process';
 import { openApiDocument } from './document.js';
 
-/** Allows only content from this server, and the inline styles that the viewer sets. */
+/** Only content from this server, and the inline styles that the viewer sets. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
@@ -30,10 +30,7 @@ interface File {
   readonly content: () => string | Buffer;
 }
 
-/**
- * Returns the router that serves `/api/v1/openapi.json` and its viewer at `/api/v1/docs`, without a
- * key: they reveal only the instance's version.
- */
+/** Needs no key: the pages reveal only the instance's version. */
 export function documentRouter(
   routes: readonly Route[],
   options: { readonly rootPath: string; readonly hasBasic: boolean },

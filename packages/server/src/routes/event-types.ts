@@ -77,15 +77,10 @@ const Imported = named(
   }),
 );
 const DOCUMENT = 'the document';
-/**
- * The maximum total length of all schemas in characters, each with copies of those it refers to.
- */
+/** In characters, each schema with copies of those it refers to. */
 const SCHEMAS_MAX = 2_000_000;
 
-/**
- * Returns a function that parses the given document and rejects every other file: clients must not
- * read the server's files.
- */
+/** Rejects every file but the given document: clients must not read the server's files. */
 function parsed(document: unknown): ParseFile {
   return (_path, name) => {
     if (name === DOCUMENT) return Promise.resolve(document);
@@ -98,7 +93,7 @@ function parsed(document: unknown): ParseFile {
   };
 }
 
-/** Throws `invalid_request` for an invalid schema. Does not check whether any data can match. */
+/** Does not check whether any data can match. Throws `invalid_request`. */
 function assertSchema(
   schema: Readonly<Record<string, unknown>> | boolean | null | undefined,
 ): void {

@@ -8,7 +8,7 @@ import { accountRoute, type Route } from '../api/route.js';
 import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
 
 const AGENTS_MAX = 1_000;
-/** A shard that takes longer counts as away. */
+/** A slower shard counts as unavailable. */
 const ANSWER_MS = 1_000;
 
 const Plugin = named(
@@ -112,7 +112,7 @@ const Health = named(
   }),
 );
 
-/** Returns the agents of a shard, or none if one other than the default does not answer in time. */
+/** Empty if a shard other than the default does not answer in time. */
 async function agentsOf(shard: Shard) {
   const { name, database } = shard;
   const reading = listAgents(database.pool, AGENTS_MAX);

@@ -56,7 +56,7 @@ const RateLimitSchema = object({
   duration: integer(1, 86_400, 'Seconds.'),
 });
 
-/** A project's circuit breaker. Omitted fields default to the `circuit_breaker.*` settings. */
+/** Omitted fields default to the `circuit_breaker.*` settings. */
 const CircuitBreakerSchema = object(
   optional({
     failure_threshold: integer(
@@ -166,7 +166,7 @@ const CreatedProject = named(
 
 const shown = { thing: 'project', data: Project } as const;
 
-/** Reads the project, because the one in the call is cached and can be out of date. */
+/** The project in the call is cached and can be out of date. */
 const current = ({ database, project }: ProjectCall) => findProject(database.knex, project.id);
 
 export const projectRoutes: readonly Route[] = [
@@ -264,7 +264,7 @@ export const projectRoutes: readonly Route[] = [
   ),
 ];
 
-/** Returns the given shard, which must be ready, or the one that a new project gets. */
+/** A given shard must be ready. */
 async function shardFor(call: AccountCall, shard: string | undefined): Promise<string> {
   const { shards } = call;
   if (shard === undefined) return chooseShard(shards);
@@ -273,7 +273,6 @@ async function shardFor(call: AccountCall, shard: string | undefined): Promise<s
   return requireTarget(shards, shard);
 }
 
-/** Returns a project for a response. */
 function view({ former_shards: _former, ...project }: ProjectRow) {
   return withUid(project);
 }
@@ -307,9 +306,8 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
 }
 
 /**
- * Merges a project's configuration: given values override current ones, which override the
- * defaults. A project keeps the defaults that it was created with. Rate limits, breakers and
- * retention follow the instance if unset.
+ * Given values override current ones, which override the defaults. A project keeps the defaults
+ * that it was created with. Rate limits, breakers and retention follow the instance if unset.
  */
 function withDefaults(
   given: Static<typeof ConfigSchema>,

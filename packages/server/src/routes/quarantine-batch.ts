@@ -16,7 +16,7 @@ import { Id, named, nullable, object, oneOf, optional, Word } from '../http/sche
 import { batchQuery, Next, WORK_MS } from '../http/batch.js';
 import { requireQuarantined } from './quarantine.js';
 
-/** The number of messages replayed concurrently, each on its own connection. */
+/** Each replay uses its own connection. */
 const AT_ONCE = 2;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
@@ -76,10 +76,10 @@ export const quarantineBatchRoutes: readonly Route[] = [
       if (!result)
         throw (
           failure ??
-          new GatewayError('conflict', { sentence: 'someone changed the message meanwhile' })
+          new GatewayError('conflict', { sentence: 'the message was changed concurrently' })
         );
       if (result.kind === 'changed')
-        throw new GatewayError('conflict', { sentence: 'someone changed the message meanwhile' });
+        throw new GatewayError('conflict', { sentence: 'the message was changed concurrently' });
       const { code = null, reason = null } = 'refusal' in result ? result.refusal : {};
       const data = {
         uid: id,
@@ -199,10 +199,7 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
   return progressAt(id, from.getTime(), to.getTime());
 }
 
-/**
- * Replays several messages and returns the results of those that did not fail. After a failure, the
- * others are still replayed, and `failure` is the error.
- */
+/** After a failure, the others are still replayed, and `failure` is the error. */
 async function replay(
   { project, functions, signalPending }: ProjectCall,
   planes: ShardPlanes,

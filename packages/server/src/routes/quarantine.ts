@@ -128,7 +128,7 @@ export const quarantineRoutes: readonly Route[] = [
       throw new GatewayError('conflict', {
         sentence:
           status === 'quarantined'
-            ? 'someone changed the message meanwhile'
+            ? 'the message was changed concurrently'
             : `the message is already ${status}`,
       });
     },
@@ -149,7 +149,7 @@ export const quarantineRoutes: readonly Route[] = [
   ),
 ];
 
-/** Returns a message, with the planes of its shard. Throws `not_found` if it does not exist. */
+/** With the planes of its shard. Throws `not_found`. */
 export async function requireQuarantined(
   { history, project }: Pick<ProjectCall, 'history' | 'project'>,
   id: string,

@@ -15,7 +15,7 @@ export async function settle(
   } catch (error) {
     log.warn(
       { error, project_id: project.id, endpoint_id: endpointId },
-      'Waiting deliveries could not be changed now; an agent does it soon.',
+      'Could not update waiting deliveries; an agent will soon.',
     );
   }
 }

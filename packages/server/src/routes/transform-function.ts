@@ -12,8 +12,7 @@ export const FunctionText = Type.String({
 const FILENAME = 'transform.js';
 
 /**
- * Compiles a function without running it. Blank text means no function. Throws `invalid_request` if
- * the function is invalid.
+ * Compiles without running. Blank text means no function. Throws `invalid_request`.
  * @param field the field that contains the function
  */
 export function validateFunction(text: string | null | undefined, field: string): void {
@@ -32,10 +31,7 @@ export function validateFunction(text: string | null | undefined, field: string)
     );
 }
 
-/**
- * Returns the schema of `refusalView`'s result.
- * @param description the meaning of a refusal; null if there is none
- */
+/** @param description the meaning of a refusal; null if there is none */
 export function refusal(description: string): TUnsafe<object | null> {
   return Type.Unsafe<object | null>({
     ...nullable(

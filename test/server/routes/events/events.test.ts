@@ -354,11 +354,11 @@ events('a wrong query is refused with each mistake', async () => {
     'status must be one of pending, processed, failed',
   ]);
   assert.equal(mistakes(await api.call('GET', `${project.path}/events?startDate=2026-13-45`)), [
-    'startDate is not a date of the calendar',
+    'startDate is not a calendar date',
   ]);
   assert.equal(
     mistakes(await api.call('GET', `${project.path}/events?endDate=2026-02-30T10:00:00Z`)),
-    ['endDate is not a date of the calendar'],
+    ['endDate is not a calendar date'],
   );
 });
 

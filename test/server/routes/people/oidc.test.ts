@@ -210,7 +210,7 @@ oidc(
     );
     const other = await signIn(api, { ...account, sub: 'owner-2' });
     assert.equal([other.answer.status, other.answer.body.code], [403, 'oidc_refused']);
-    assert.match(other.answer.body.message, 'is linked to another person');
+    assert.match(other.answer.body.message, 'is linked to another identity');
   },
 );
 
@@ -419,7 +419,7 @@ oidc(
       [{ issuer: `http://127.0.0.1:${await freePort()}` }, 'nothing listens there'],
       [{ allowed_networks: ['10.0.0.0/8'] }, 'oidc.allowed_networks'],
       [{ issuer: `${provider.issuer}/other` }, 'unexpected HTTP response status code'],
-      [{ issuer: `${provider.issuer}/large` }, 'more than 1048576 bytes'],
+      [{ issuer: `${provider.issuer}/large` }, 'exceeds 1048576 bytes'],
     ] as const;
     for (const [fields, cause] of cases) {
       lines.length = 0;

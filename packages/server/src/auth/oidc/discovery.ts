@@ -8,7 +8,7 @@ const TIMEOUT_SECONDS = 10;
 type OidcSettings = Pick<Config, 'oidc' | 'delivery'>;
 
 /**
- * Reads the provider's discovery document. Requires `oidc.issuer` and `oidc.client_id`.
+ * Requires `oidc.issuer` and `oidc.client_id`.
  * https://openid.net/specs/openid-connect-discovery-1_0.html
  */
 export async function discover(
@@ -36,10 +36,7 @@ export async function discover(
   return configuration;
 }
 
-/**
- * Reads the provider's discovery document for `gateway utils doctor`. Rejects with an error that
- * states the cause.
- */
+/** For `gateway utils doctor`. The error states the cause. */
 export async function checkProvider(config: OidcSettings): Promise<void> {
   const client = await import('openid-client');
   const http = providerFetch(config);
@@ -53,8 +50,7 @@ export async function checkProvider(config: OidcSettings): Promise<void> {
 }
 
 /**
- * Returns the client authentication: HTTP Basic if the provider supports it or declares no method,
- * otherwise the secret in the body.
+ * HTTP Basic if the provider supports it or declares no method, otherwise the secret in the body.
  */
 function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
   if (secret === undefined) return client.None();

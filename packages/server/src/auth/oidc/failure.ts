@@ -3,17 +3,14 @@ import { plainOf } from '@gateway/core/json';
 import type { Log } from '@gateway/core/logging';
 import { UnreachableError } from './provider-fetch.js';
 
-/**
- * An error from the OpenID Connect library. Values of `error`:
- * https://www.rfc-editor.org/rfc/rfc6749#section-5.2
- */
+/** Values of `error`: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 interface ClientFailure extends Error {
   readonly code?: string;
   readonly error?: string;
   readonly status?: number;
 }
 
-/** Values of `error` caused by the gateway's settings, not by the person. */
+/** The gateway's settings cause these, not the person. */
 const OWN_FAULT = [
   'invalid_client',
   'unauthorized_client',
@@ -22,9 +19,8 @@ const OWN_FAULT = [
 ];
 
 /**
- * Logs the cause of a failed sign-in and returns the error shown to the person, in the gateway's
- * own words: `oidc_unavailable` if the provider or the settings are at fault, otherwise
- * `oidc_failed`.
+ * Logs the cause. The person sees the gateway's own words: `oidc_unavailable` if the provider or
+ * the settings are at fault, otherwise `oidc_failed`.
  */
 export function signInFailure(
   error: unknown,
@@ -35,7 +31,7 @@ export function signInFailure(
   const cause = causeOf(error);
   log.warn(
     { code, ...(said && { provider_error: said }), cause },
-    'A sign-in with the OpenID Connect provider has failed.',
+    'Sign-in with the OpenID Connect provider failed.',
   );
   if ([...chainOf(error)].some((it) => it instanceof UnreachableError))
     return unavailable('its response is not valid OpenID Connect');
@@ -55,13 +51,11 @@ export function signInFailure(
   return failed('the response of the provider is not valid');
 }
 
-/**
- * Logs and returns the error for a discovery document that is unreadable or names another issuer.
- */
+/** For a document that is unreadable or names another issuer. */
 export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable'> {
   log.warn(
     { cause: causeOf(error) },
-    'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.',
+    'Could not read the discovery document of the OpenID Connect provider. Check oidc.issuer and oidc.allowed_networks.',
   );
   return unavailable(mismatchOf(error) ?? 'its response is not valid OpenID Connect');
 }
@@ -74,10 +68,7 @@ export function failed(reason: string) {
   return new GatewayError('oidc_failed', { reason });
 }
 
-/**
- * Returns the cause of an error for operators. The library's messages contain nothing from the
- * provider's responses.
- */
+/** For operators. The library's messages contain nothing from the provider's responses. */
 export function causeOf(error: unknown): string {
   const mismatch = mismatchOf(error);
   return [...chainOf(error)]
@@ -86,7 +77,7 @@ export function causeOf(error: unknown): string {
     .join(': ');
 }
 
-/** The values that the library compared, in the `cause` of its errors. */
+/** The library puts these in the `cause` of its errors. */
 interface Compared {
   readonly attribute?: string;
   readonly claim?: string;
@@ -99,10 +90,7 @@ interface Compared {
 
 const SYMMETRIC = /^(HS\d+|none)$/;
 
-/**
- * Explains a response whose issuer or signature algorithm differs from the expected one. Returns
- * undefined for other errors.
- */
+/** Explains an unexpected issuer or signature algorithm. Undefined for other errors. */
 function mismatchOf(error: unknown): string | undefined {
   const last = [...chainOf(error)].at(-1);
   if (last instanceof AlgorithmError) return last.message;
@@ -115,12 +103,11 @@ function mismatchOf(error: unknown): string | undefined {
   return algorithm === undefined ? undefined : algorithmSentence([algorithm]);
 }
 
-/** Thrown for a provider whose ID tokens have no signature that the gateway can verify. */
+/** No ID token of the provider has a signature that the gateway can verify. */
 export class AlgorithmError extends Error {
   override readonly name = 'AlgorithmError';
 }
 
-/** @throws AlgorithmError if a provider announces no algorithm with a public key */
 export function assertAsymmetric(algorithms: readonly string[] | undefined): void {
   if (algorithms?.every((it) => SYMMETRIC.test(it)))
     throw new AlgorithmError(algorithmSentence(algorithms));
@@ -130,7 +117,6 @@ function algorithmSentence(algorithms: readonly unknown[]): string {
   return `it signs ID tokens with ${algorithms.slice(0, 5).map(shown).join(', ')}; select an algorithm with a public key for this client there, such as RS256 or ES256`;
 }
 
-/** Quotes a value of a provider's response. */
 function shown(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(plainOf(value).slice(0, 200)) : 'nothing';
 }

@@ -4,7 +4,7 @@ import { failed } from './failure.js';
 
 export interface OidcPerson {
   /**
-   * The identity's issuer. Together with `subject`, it never changes:
+   * With `subject`, it never changes:
    * https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability
    */
   readonly issuer: string;
@@ -21,11 +21,11 @@ type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readon
 const NAME_MAX = 100;
 const EMAIL_MAX = 320;
 
-/** Returns the person in a verified ID token. Throws `oidc_failed` for an invalid subject. */
+/** Requires verified claims. Throws `oidc_failed` for an invalid subject. */
 export function personOf(claims: Claims): OidcPerson {
   const { iss: issuer, sub: subject, email, email_verified: verified } = claims;
   if (!/^[\x20-\x7e]{1,255}$/.test(subject))
-    throw failed('the provider names the person by something that is no subject');
+    throw failed('the provider returned an invalid subject');
   const [first = '', ...rest] = text(claims['name']).split(' ');
   return {
     issuer,
@@ -42,8 +42,8 @@ export function personOf(claims: Claims): OidcPerson {
 }
 
 /**
- * Returns a claim truncated to `max` characters, without characters that Postgres cannot store or a
- * terminal would interpret. Returns an empty string if it is not a string.
+ * Removes characters that Postgres cannot store or a terminal would interpret. Empty if the claim
+ * is not a string.
  */
 function text(claim: unknown, max = NAME_MAX): string {
   return typeof claim === 'string' ? clip(plainOf(claim), max, '').toWellFormed() : '';

@@ -17,22 +17,19 @@ import {
 const CONNECT_MS = 5_000;
 const ANSWER_MAX = 1024 * 1024;
 const LOOKUPS = 4;
-/** Statuses whose `Response` has no body: https://fetch.spec.whatwg.org/#null-body-status */
+/** https://fetch.spec.whatwg.org/#null-body-status */
 const BODILESS = [204, 205, 304];
 
 /**
- * Thrown if the provider is unreachable or its response is too large. The message is written by the
- * gateway, not by the provider.
+ * The provider is unreachable or its response is too large. The gateway writes the message, not the
+ * provider.
  */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
 export interface ProviderFetch {
-  /**
-   * Sends a request like `fetch`, without following redirects. Rejects with `UnreachableError` on
-   * failure.
-   */
+  /** Does not follow redirects. Rejects with `UnreachableError`. */
   fetch(
     url: string,
     options: {
@@ -46,8 +43,7 @@ export interface ProviderFetch {
 }
 
 /**
- * Returns the functions that send requests to the OpenID Connect provider, through the process's
- * proxy. The provider's document chooses the hosts, so each is checked against
+ * Uses the process's proxy. The provider's document chooses the hosts, so each is checked against
  * `oidc.allowed_networks` on connection.
  */
 export function providerFetch({
@@ -108,8 +104,7 @@ async function boundedBytes(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   // Throwing from the loop also aborts the response.
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > ANSWER_MAX)
-      throw new UnreachableError(`its answer has more than ${ANSWER_MAX} bytes`);
+    if (bytes > ANSWER_MAX) throw new UnreachableError(`its response exceeds ${ANSWER_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -9,17 +9,13 @@ import { discoveryFailure, failed, signInFailure } from './failure.js';
 import { personOf, type OidcPerson } from './person.js';
 import { providerFetch } from './provider-fetch.js';
 
-/** The page that the provider redirects to after sign-in. */
 const CALLBACK = '/sign-in/callback';
 const PENDING_MS = 10 * 60_000;
-/**
- * The lifetime of a cached discovery document. It rarely changes, and its keys are reloaded when
- * one is missing.
- */
+/** The discovery document rarely changes, and its keys are reloaded when one is missing. */
 const KNOWN_MS = 3_600_000;
 const PLACE = ['cookies', 'sign-in'] as const;
 
-/** The state of a pending sign-in, stored sealed in the browser until the provider responds. */
+/** Stored sealed in the browser until the provider responds. */
 interface Pending {
   readonly state: string;
   readonly nonce: string;
@@ -28,18 +24,18 @@ interface Pending {
 }
 
 /**
- * Signs users in with the authorization code flow, using PKCE, state and nonce:
+ * Authorization code flow with PKCE, state and nonce:
  * https://openid.net/specs/openid-connect-core-1_0.html
  */
 export interface OidcProvider {
   /**
-   * Returns the URL to redirect the browser to, and the sealed state to store in it. Throws
-   * `oidc_unavailable` if the provider's discovery document cannot be used.
+   * `pending` is the sealed state to store in the browser. Throws `oidc_unavailable` if the
+   * provider's discovery document cannot be used.
    */
   begin(): Promise<{ readonly url: string; readonly pending: string; readonly expiresAt: Date }>;
   /**
-   * Returns the person who signed in. Throws `oidc_unavailable` if the provider or the settings are
-   * at fault, otherwise `oidc_failed`.
+   * Throws `oidc_unavailable` if the provider or the settings are at fault, otherwise
+   * `oidc_failed`.
    * @param query the query string of the provider's redirect
    * @param pending the sealed state from the browser
    */
@@ -48,8 +44,8 @@ export interface OidcProvider {
 }
 
 /**
- * Returns the OpenID Connect provider, or undefined if `oidc.issuer` is not set. Sends no request
- * before the first sign-in. Throws `invalid_settings` if the `oidc` settings are invalid.
+ * Undefined without `oidc.issuer`. Sends no request before the first sign-in. Throws
+ * `invalid_settings`.
  */
 export async function openOidc({
   config,

@@ -212,8 +212,8 @@ function waitOf({
 }
 
 /**
- * Returns an attempt for a response. Its body is truncated here too, because an agent with another
- * `max_response_size` may have stored more.
+ * Truncates the body here too, because an agent with another `max_response_size` may have stored
+ * more.
  */
 function attemptView(
   { id, response_headers, response_body, error_class, error, ...row }: DeliveryAttemptRow,
@@ -349,7 +349,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
 ];
 
-/** Returns the first `max` UTF-8 bytes of a string, without a partial character at the end. */
+/** Without a partial character at the end. */
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
   return bytes.length <= max
@@ -359,10 +359,7 @@ function firstBytes(text: string, max: number): string {
       });
 }
 
-/**
- * Returns the data that the endpoint receives, or null if a function must run first. Without a
- * function, this is the event's data.
- */
+/** Null if a function must run first. */
 async function sentData(
   { control, data }: ShardPlanes,
   delivery: EventDeliveryRow,
@@ -380,7 +377,7 @@ async function sentData(
   return (await readFunction(control, projectId, subscriptionId)) ? null : event.data;
 }
 
-/** Returns a delivery, with the planes of its shard. Throws `not_found` if it does not exist. */
+/** With the planes of its shard. Throws `not_found`. */
 async function requireDelivery(
   { history, project }: Pick<ProjectCall, 'history' | 'project'>,
   id: string,

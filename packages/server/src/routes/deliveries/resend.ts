@@ -63,15 +63,12 @@ export const resendRoutes: readonly Route[] = [
   ),
 ];
 
-/**
- * The statuses in which a delivery can be sent now, `success` only if forced. In the last two it
- * waits for its next attempt.
- */
+/** `success` only if forced. In the last two a delivery waits for its next attempt. */
 export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] as const;
 
 /**
- * Makes a delivery due, unless it has just left the statuses in `from`. If the circuit breaker of
- * its endpoint is open, the delivery is its probe.
+ * Fails if the delivery has just left the statuses in `from`. If the circuit breaker of its
+ * endpoint is open, the delivery is its probe.
  */
 export async function sendNow(
   call: ProjectCall,
@@ -85,7 +82,7 @@ export async function sendNow(
 
 export const CHANGED = 'the event delivery has just changed its status';
 
-/** Returns why a delivery cannot be sent now, with a fix, or undefined if it can. */
+/** With a fix. Undefined if the delivery can be sent now. */
 export function refusal(
   delivery: EventDeliveryRow | undefined,
   isForced: boolean,

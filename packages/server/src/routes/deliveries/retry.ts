@@ -97,7 +97,7 @@ export const retryRoutes: readonly Route[] = [
   ),
 ];
 
-/** Returns the end of a sentence about queued deliveries: how many wait for open breakers. */
+/** The end of a sentence: how many queued deliveries wait for open breakers. */
 export function waitWords(behind: readonly BehindBreaker[], now = new Date()): string {
   const waiting = behind.reduce((sum, { count }) => sum + count, 0);
   const [first] = behind;
@@ -108,10 +108,7 @@ export function waitWords(behind: readonly BehindBreaker[], now = new Date()): s
   return `; ${waiting} of them wait for ${behind.length > 1 ? `${behind.length} open circuit breakers` : `the circuit breaker of ${name ?? id}, ${next}`}`;
 }
 
-/**
- * Makes selected deliveries due for up to 10 s. Returns a response with counts of the outcomes. With an endpoint, one
- * of them probes an open circuit breaker.
- */
+/** Works for up to 10 s. With an endpoint, one of the deliveries probes an open circuit breaker. */
 export async function retryFor10s(
   call: ProjectCall,
   selection: RetrySelection,

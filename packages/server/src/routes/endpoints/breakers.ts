@@ -20,16 +20,12 @@ const RESET_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 
 export interface Breakers {
-  /** Returns the breaker of an endpoint, or null while KV is unavailable. */
+  /** Null while KV is unavailable. */
   of(endpointId: string): BreakerView | null;
-  /**
-   * Selects the endpoints whose breakers have one of the states. Throws `kv_away` while KV is
-   * unavailable.
-   */
+  /** Throws `kv_away` while KV is unavailable. */
   among(states: readonly BreakerView['state'][]): Among;
 }
 
-/** Reads the circuit breakers of some endpoints. */
 export async function readBreakersNow(kv: Kv, endpointIds: readonly string[]): Promise<Breakers> {
   let records: ReadonlyMap<string, BreakerRecord>;
   try {
@@ -61,7 +57,7 @@ export async function readBreakersNow(kv: Kv, endpointIds: readonly string[]): P
   };
 }
 
-/** Returns the open breakers that due deliveries wait for; none while KV is unavailable. */
+/** None while KV is unavailable. */
 export async function behindBreakersOf(
   { kv }: Pick<ProjectCall, 'kv'>,
   due: Parameters<typeof behindBreakers>[0],
@@ -71,8 +67,8 @@ export async function behindBreakersOf(
 }
 
 /**
- * Closes the circuit breaker and sends the waiting deliveries. Throws `kv_away` if KV is
- * unavailable; its host and the reason are only logged.
+ * Also sends the waiting deliveries. Throws `kv_away` if KV is unavailable; its host and the reason
+ * are only logged.
  */
 export async function closeBreaker({
   kv,
@@ -87,7 +83,7 @@ export async function closeBreaker({
   } catch (cause) {
     log.warn(
       { endpoint_id: id, error: explainKvError(cause, config.kv) },
-      'KV is away: a circuit breaker could not be closed.',
+      'KV is unavailable: could not close a circuit breaker.',
     );
     throw new GatewayError(
       'kv_away',
@@ -100,8 +96,8 @@ export async function closeBreaker({
 }
 
 /**
- * Lets the next due delivery of an endpoint probe its open circuit breaker. Returns after how many
- * milliseconds a delivery may be due for that: 0 if the breaker is not open. While KV is
+ * Lets the next due delivery of an endpoint probe its open circuit breaker. Returns the
+ * milliseconds until a delivery may be due for that: 0 if the breaker is not open. While KV is
  * unavailable, each agent decides by its own counts.
  */
 export async function probeNow(

@@ -6,7 +6,7 @@ import { MASK } from '@gateway/core/logging';
 import type { StoredClientCertificate } from '@gateway/store/config';
 import { assertValid, object, Timestamp } from '../../http/schema.js';
 
-/** The maximum length of a certificate, because agents keep all certificates in memory. */
+/** Agents keep all certificates in memory. */
 const CERT_MAX = 8_192;
 const KEY_MAX = 4_096;
 const FIELD = 'mtls_client_cert';
@@ -52,10 +52,7 @@ export function keepsKey(given: GivenCertificate | null | undefined): boolean {
   return given === undefined || (given !== null && isKept(given.client_key));
 }
 
-/**
- * Validates a certificate with its given or stored key, and seals the key. Throws `invalid_request`
- * if they cannot be used.
- */
+/** Validates with the given or stored key. Throws `invalid_request`. */
 export function sealCertificate(
   { client_cert: given, client_key: givenKey }: GivenCertificate,
   stored: StoredClientCertificate | null,
@@ -79,8 +76,8 @@ export function sealCertificate(
 }
 
 /**
- * Returns the problems of a client certificate. It needs TLS, and a stored one is not used for
- * another origin: a user who can change the URL may not be entitled to use its key.
+ * The certificate needs TLS, and a stored one is not used for another origin: a user who can change
+ * the URL may not be entitled to use its key.
  */
 export function certificateProblems(
   {

@@ -10,10 +10,7 @@ import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.
 
 type Given = Static<typeof ChangedEndpoint>;
 
-/**
- * Returns the columns of an endpoint with sealed secrets. Throws `invalid_request` for the mask of
- * a secret that is not stored.
- */
+/** Seals secrets. Throws `invalid_request` for the mask of a secret that is not stored. */
 export function columnsOf(
   { http_timeout, authentication, mtls_client_cert: certificate, ...plain }: Given,
   stored: EndpointRow | undefined,
@@ -53,8 +50,8 @@ export function fieldProblems({ url, authentication }: Given): InvalidField[] {
 }
 
 /**
- * Returns a problem for each stored secret that would be sent to another origin: a user who can
- * change the URL may not be entitled to know it.
+ * Stored secrets are not sent to another origin: a user who can change the URL may not be entitled
+ * to know them.
  */
 export function movedProblems(
   { url, authentication: given }: Given,

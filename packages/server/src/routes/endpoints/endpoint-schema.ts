@@ -71,10 +71,7 @@ const Authentication = object({
   ),
 });
 
-/**
- * Marks a field that portal links cannot set, because only the project may limit an endpoint's
- * resources.
- */
+/** Portal links cannot set it, because only the project may limit an endpoint's resources. */
 const OF_PROJECT = { 'x-set-by': 'project' };
 const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'project default' };
 
@@ -90,8 +87,8 @@ const needed = {
   }),
 };
 /**
- * Optional fields of a request, in form order. `x-label` is the label in a form, `description` the
- * hint, and `x-unset` the text for null.
+ * In form order. `x-label` is the label in a form, `description` the hint, and `x-unset` the text
+ * for null.
  */
 const others = {
   authentication: nullable({
@@ -150,10 +147,7 @@ const Secret = Type.String({
     'Signs requests. Leave empty to generate one. Otherwise `whsec_` and base64 of 24 to 64 bytes, or any text of at least 12 characters, whose UTF-8 bytes are the key.',
 });
 
-/**
- * Ignored fields. They configure alerts, which the instance's notifications replace, and behaviour
- * that is fixed here.
- */
+/** Alerts are replaced by the instance's notifications; the other behaviour is fixed. */
 const IGNORED_FIELDS = [
   'alert_config',
   'support_email',
@@ -163,7 +157,7 @@ const IGNORED_FIELDS = [
   'app_id',
   'appID',
 ];
-/** Marks a body's schema as one for forms, to be exported with the client. */
+/** Exported with the client. */
 function ofForm<Schema extends TSchema>(schema: Schema): Schema {
   return { ...schema, 'x-form': true };
 }

@@ -12,12 +12,12 @@ export interface ShownSecret {
   readonly secret: string;
 }
 
-/** The minimum length of a plain-text secret. Shorter ones can be guessed from a signature. */
+/** Shorter secrets in plain text can be guessed from a signature. */
 const TEXT_MIN = 12;
 
 /**
- * Returns the problem of a secret as the end of a sentence, or undefined. A valid secret is
- * `whsec_` with base64 of 24 to 64 bytes, or any other text of at least 12 characters.
+ * The end of a sentence. A valid secret is `whsec_` with base64 of 24 to 64 bytes, or any other
+ * text of at least 12 characters.
  */
 export function secretProblem(secret: string): string | undefined {
   if (!secret.startsWith('whsec_')) {
@@ -34,7 +34,7 @@ export function secretProblem(secret: string): string | undefined {
     : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
-/** Returns the live secrets for a response, masked except for `shown`. */
+/** Live secrets, masked except for `shown`. */
 export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecret): unknown[] {
   return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
     uid: id,
@@ -51,8 +51,8 @@ export function authenticationView(
 }
 
 /**
- * Returns the authentication with its secret sealed for this endpoint. A mask keeps the stored
- * secret of the same type; without one, returns undefined.
+ * Binds the secret to this endpoint. A mask keeps the stored secret of the same type; without one,
+ * the result is undefined.
  */
 export function sealAuthentication(
   given: EndpointAuthentication,

@@ -45,7 +45,7 @@ export const endpointTestRoutes: readonly Route[] = [
       const { status } = found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
       if (status === 'inactive') {
         throw new GatewayError('conflict', {
-          sentence: 'the endpoint is inactive, so that its deliveries are discarded',
+          sentence: 'the endpoint is inactive, so its deliveries are discarded',
           conflict: 'endpoint_inactive',
           fix: 'activate the endpoint first',
         });
@@ -53,8 +53,8 @@ export const endpointTestRoutes: readonly Route[] = [
       await endpointTests({ id: `test events:${project.id}:${ownerId ?? ''}` });
       const raw =
         body.data === undefined ? JSON.stringify(await exampleOf(call, eventType)) : call.raw;
-      // The headers belong to the request: a key of theirs would make the tenant's next event with
-      // that key a duplicate.
+      // An idempotency key in the request's headers would make the tenant's next event with that
+      // key a duplicate.
       const event = { ...call, headers: {}, body: { event_type: eventType }, raw };
       const { data } = await createEvent(event, {
         messageType: 'single',

@@ -251,10 +251,7 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
   return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
 }
 
-/**
- * Throws `project_full` if the project has its maximum of client certificates. Concurrent writes
- * are not counted and can exceed it.
- */
+/** Throws `project_full`. Concurrent writes are not counted and can exceed the maximum. */
 async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
   const { client_certificates_per_project: max } = config.limits;
   const full = {

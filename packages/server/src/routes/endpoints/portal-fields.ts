@@ -2,10 +2,7 @@ import type { TObject } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import type { ProjectCall } from '../../api/route.js';
 
-/**
- * Returns a problem for each field that a portal link must not set: another owner, and fields whose
- * `x-set-by` is `project`.
- */
+/** A portal link must not set another owner, nor fields whose `x-set-by` is `project`. */
 export function portalProblems(
   { properties }: TObject,
   { ownerId, body }: Pick<ProjectCall, 'ownerId' | 'body'>,

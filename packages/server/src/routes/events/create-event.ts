@@ -16,7 +16,7 @@ import type { ApiAnswer } from '../../http/response.js';
 import { assertValid, invalid, type Validator } from '../../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
-/** The type of test events. Projects need not define it. */
+/** Projects need not define it. */
 export const TEST_EVENT_TYPE = 'gateway.test';
 
 interface EventBody {
@@ -31,9 +31,9 @@ const UNKNOWN = {
 } as const;
 
 /**
- * Creates an event, or responds with 200 and the first event if the idempotency key is already in
- * use. Throws `invalid_request` for invalid headers, a rejected event type, an unknown endpoint or
- * owner, or too much data.
+ * Responds with 200 and the first event if the idempotency key is already in use. Throws
+ * `invalid_request` for invalid headers, a rejected event type, an unknown endpoint or owner, or
+ * too much data.
  */
 export async function createEvent(
   {
@@ -50,7 +50,7 @@ export async function createEvent(
     messageType: MessageType;
     endpointId: string | null;
     ownerId: string | null;
-    /** True if the event does not count towards `limits.events_per_second`. */
+    /** Test events do not count towards `limits.events_per_second`. */
     isTest?: true;
   },
 ): Promise<ApiAnswer> {
@@ -106,8 +106,7 @@ export async function createEvent(
 type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };
 
 /**
- * Creates several events and returns an outcome for each. Throws `invalid_request` if all were
- * rejected.
+ * Throws `invalid_request` if all events were rejected.
  * @param validate finds the problems of one event, whose type is unproven until then
  */
 export async function createEvents(

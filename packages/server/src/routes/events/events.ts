@@ -102,7 +102,7 @@ const CreatedEvents = named(
     ),
   }),
 );
-/** The options of routes that create an event. A duplicate gets status 200. */
+/** A duplicate gets status 200. */
 const created = {
   isAudited: false,
   raw: 'data',
@@ -197,7 +197,7 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
   return { uid: id, headers: new RawJson(headers), ...text, raw_bytes };
 }
 
-/** Returns an event of the project. Throws `not_found` if it does not exist. */
+/** Throws `not_found`. */
 export async function requireEvent(
   { history, project }: Pick<ProjectCall, 'history' | 'project'>,
   id: string,
@@ -206,10 +206,7 @@ export async function requireEvent(
   return found(event, 'event', id).row;
 }
 
-/**
- * Returns the message that the event was made from. Throws `not_found` if the event does not exist
- * or its message was not kept.
- */
+/** Throws `not_found` if the event does not exist or its message was not kept. */
 export async function requireMessage(
   { history, project }: ProjectCall,
   id: string,

@@ -20,7 +20,7 @@ export const Outcomes = Type.Array(oneOf(UNROUTED), {
     'Selects events that reached no endpoint, by outcome. Cannot be combined with `sourceId`, `event_type` or `status`.',
 });
 
-/** Requires that `outcome` is the only filter beside the time, because its index has no other. */
+/** The index for `outcome` covers only the time. */
 export function assertAlone(query: {
   readonly outcome?: readonly RoutingOutcome[];
   readonly sourceId?: string;

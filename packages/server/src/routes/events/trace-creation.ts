@@ -20,8 +20,8 @@ interface CreationTrace {
 }
 
 /**
- * Creates an event. If a tracer is active, first adds to the event's headers a trace context that
- * continues the trace of the request or of those headers.
+ * If a tracer is active, the event's headers first get a trace context that continues the trace of
+ * the request or of those headers.
  */
 export async function traceCreation<
   Created extends { readonly id: string; readonly duplicate: boolean },
@@ -64,9 +64,7 @@ function traceHeaders({ traceparent, tracestate }: IncomingHttpHeaders): Record<
   };
 }
 
-/**
- * Returns a span's attributes and error, without the error message, which can quote the request.
- */
+/** Omits the error message, which can quote the request. */
 function failure(
   error: unknown,
   place: { 'gateway.project': string; 'gateway.event_type': string },

@@ -22,10 +22,7 @@ import { auditSignIn, takenOver } from './session.js';
 interface Admitted {
   readonly user: UserRow;
   readonly joined: readonly Joined[];
-  /**
-   * The credentials that were revoked because the account's email address was unproven; otherwise
-   * undefined.
-   */
+  /** The credentials revoked because the account's email address was unproven. */
   readonly taken: TakenOver | undefined;
 }
 
@@ -35,10 +32,10 @@ interface Joined {
 }
 
 /**
- * Returns the user who signs in: the one linked to the provider's identity, else the one with its
- * email address, who is then linked, else a new one. An account with an unproven address is taken
- * over, which ends its other credentials. Open invitations to the address are accepted, and a new
- * person also joins `oidc.organisation`. Throws `oidc_refused` if the person may not sign in.
+ * The user is the one linked to the provider's identity, else the one with its email address, who
+ * is then linked, else a new one. An account with an unproven address is taken over, which ends its
+ * other credentials. Open invitations to the address are accepted, and a new person also joins
+ * `oidc.organisation`. Throws `oidc_refused` if the person may not sign in.
  */
 export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<Admitted> {
   const { database, records } = call;
@@ -66,7 +63,7 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
     if (!known && !(await insertIdentity(trx, user.id, person)))
       throw refused(
         person,
-        'its account is linked to another person at the provider',
+        'its account is linked to another identity at the provider',
         'ask the operator of this gateway to unlink that person',
       );
     const taken = found && (await takeOver(trx, user.id, person));
@@ -97,8 +94,8 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
 }
 
 /**
- * Returns the email address if it is reliable. Throws `oidc_refused` if its domain is not allowed,
- * or if a reliable address is required and there is none.
+ * Undefined if the address is not reliable. Throws `oidc_refused` if its domain is not allowed, or
+ * if a reliable address is required.
  */
 function trustedEmail(
   { config }: OpenCall,
@@ -130,8 +127,8 @@ function trustedEmail(
 }
 
 /**
- * Returns the organisation that a new person joins without an invitation, if any. Throws
- * `oidc_unavailable` if it does not exist.
+ * For a new person without an invitation. Throws `oidc_unavailable` if the organisation does not
+ * exist.
  */
 async function joining({ config, database }: OpenCall): Promise<Joined | undefined> {
   const { organisation, role } = config.oidc;

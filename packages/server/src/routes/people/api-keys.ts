@@ -90,10 +90,7 @@ export function keyView({ id, mask, ...row }: ListedApiKey) {
   return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, ...times };
 }
 
-/**
- * Returns the expiry of a key, or null if it does not expire. Throws `invalid_request` for a time
- * in the past.
- */
+/** Throws `invalid_request` for a time in the past. */
 export function expiryOf({
   expires_at: text,
 }: {
@@ -108,7 +105,7 @@ function view(row: ListedApiKey): object {
   return { ...keyView(row), project_id: row.project_id };
 }
 
-/** Evicts a changed key from the credential cache, and returns the key. */
+/** Evicts a changed key from the credential cache. */
 export async function forgotten<Key extends { readonly mask: string }>(
   records: ProjectCall['records'],
   key: Key | undefined,

@@ -274,10 +274,7 @@ function mailsAreSent({ smtp }: OpenCall['config']): boolean {
   return (smtp.url ?? smtp.provider) !== undefined && smtp.from !== undefined;
 }
 
-/**
- * Returns the open invitation with this token. Throws `invitation_invalid` if there is none, or
- * `too_many_logins` for a client that could be guessing.
- */
+/** Throws `invitation_invalid`, or `too_many_logins` for a client that could be guessing. */
 async function openInvitation(
   { database, logins, request }: OpenCall,
   { token }: { readonly token: string },

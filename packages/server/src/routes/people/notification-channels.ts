@@ -112,8 +112,8 @@ function view({ id, settings, type, ...row }: ChannelRow): unknown {
 }
 
 /**
- * Returns the settings to store, with defaults and sealed secrets. Throws `invalid_request` if a
- * setting is missing, unknown or no URL, or if a stored secret would be sent to another origin.
+ * Adds defaults and seals secrets. Throws `invalid_request` if a setting is missing, unknown or no
+ * URL, or if a stored secret would be sent to another origin.
  */
 function sealed(
   given: Static<typeof Settings>,

@@ -7,8 +7,8 @@ import { admitPerson } from './admit-person.js';
 import { requireNative, Session, startSession } from './session.js';
 
 /**
- * Signs people in with the OpenID Connect provider. The dashboard redirects the browser to the
- * provider and submits the query string with which the browser returns.
+ * The dashboard redirects the browser to the provider and submits the query string with which the
+ * browser returns.
  */
 export const oidcRoutes: readonly Route[] = [
   openRoute(
@@ -63,10 +63,7 @@ function providerOf(call: OpenCall): OidcProvider {
   return call.oidc;
 }
 
-/**
- * Returns the person who signed in. Failures count like wrong passwords, because each costs
- * requests to the provider.
- */
+/** Failures count like wrong passwords, because each costs requests to the provider. */
 async function signedInPerson(call: OpenCall<{ query: string }>) {
   const { body, logins, request, sessions, addressOf } = call;
   const provider = providerOf(call);

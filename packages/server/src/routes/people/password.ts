@@ -13,10 +13,10 @@ export const Password = Type.String({
   description: 'At least 12 characters.',
 });
 
-/** The maximum number of waiting turns, per owner and in total. */
+/** Waiting turns, per owner and in total. */
 const OWN_MAX = 4;
 const WAITING_MAX = 200;
-/** The maximum wait for a turn: the route must respond before its own time limit. */
+/** The route must respond before its own time limit. */
 const WAIT_MAX_MS = 20_000;
 
 interface Turn {
@@ -25,15 +25,14 @@ interface Turn {
 }
 
 /**
- * Turns waiting to hash a password. A hash takes 128 MB and half a second of a core, so only one
- * runs at a time. Known devices have priority, and owners take turns.
+ * A hash takes 128 MB and half a second of a core, so only one runs at a time. Known devices have
+ * priority, and owners take turns.
  */
 const [known, others] = [new FairQueue<Turn>(), new FairQueue<Turn>()];
 let isRunning = false;
 
 /**
- * Waits for a turn and runs work that hashes a password. Throws `too_many_passwords` if too many
- * turns are waiting or the wait is too long.
+ * Throws `too_many_passwords` if too many turns are waiting or the wait is too long.
  * @param email the account's email address
  */
 export async function withPasswordTurn<Result>(
@@ -55,8 +54,8 @@ export async function withPasswordTurn<Result>(
 }
 
 /**
- * Returns the user with this email address and password, or undefined. Throws `too_many_passwords`
- * if no turn is free in time, or `too_many_logins` if the client could be guessing.
+ * Throws `too_many_passwords` if no turn is free in time, or `too_many_logins` if the client could
+ * be guessing.
  */
 export function userByPassword(call: OpenCall, email: string, password: string) {
   const account = {
@@ -70,15 +69,12 @@ export function userByPassword(call: OpenCall, email: string, password: string) 
   );
 }
 
-/** Hashes an account's new password. Throws `too_many_passwords` if no turn is free in time. */
+/** Throws `too_many_passwords` if no turn is free in time. */
 export function hashedPassword(call: OpenCall, email: string, password: string): Promise<string> {
   return withPasswordTurn(call, email, () => hashPassword(password));
 }
 
-/**
- * Waits for a turn to hash a password.
- * @param owner the client's network, or the account of a known device
- */
+/** @param owner the client's network, or the account of a known device */
 function untilTurn(queue: FairQueue<Turn>, owner: string): Promise<void> {
   if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
   return new Promise((resolve, reject) => {

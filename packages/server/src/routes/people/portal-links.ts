@@ -115,7 +115,7 @@ function view(row: PortalLinkRow) {
   return { ...plain, project_id, owner_id, can_manage_endpoint, auth_type: 'refresh_token' };
 }
 
-/** Returns a portal link with its token, which no other response contains. */
+/** No other response contains the token. */
 function viewWithToken(
   row: PortalLinkRow,
   token: string,

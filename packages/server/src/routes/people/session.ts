@@ -17,7 +17,7 @@ import { stringify } from '../../http/response.js';
 import { described, Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
 import { User } from './users.js';
 
-/** The lifetime of a session, whether or not it is used. */
+/** Whether or not the session is used. */
 const SESSION_MS = 12 * 3_600_000;
 const NAME_MAX = 200;
 
@@ -48,7 +48,7 @@ export const Session = named(
 
 export interface SignedIn {
   readonly method: 'password' | 'invitation' | 'oidc';
-  /** The hash that the given password was verified against; undefined if no password was needed. */
+  /** The given password was verified against it; undefined if no password was needed. */
   readonly passwordHash?: string;
   readonly joined?: readonly { readonly organisation_id: string; readonly role: Role }[];
 }
@@ -65,9 +65,8 @@ export function requireNative({ credentials }: OpenCall): void {
 }
 
 /**
- * Creates a session and its audit log entries in one transaction. Throws `login_failed` if the
- * verified password is no longer the user's, and `forbidden` if the user is a member of no
- * organisation.
+ * One transaction with its audit log entries. Throws `login_failed` if the verified password is no
+ * longer the user's, and `forbidden` if the user is a member of no organisation.
  */
 export async function startSession(
   call: OpenCall,
@@ -111,12 +110,12 @@ export async function startSession(
   };
 }
 
-/** Returns the audited change of an account that the owner of its address has taken over. */
+/** For the audit log: the owner of the account's address has taken it over. */
 export function takenOver({ masks: _, ...ended }: TakenOver): object {
   return { ended: { before: ended } };
 }
 
-/** Writes an audit log entry for each organisation. */
+/** One entry per organisation. */
 export async function auditSignIn(
   trx: Database['knex'],
   { request, addressOf, requestId }: OpenCall,

@@ -171,7 +171,7 @@ export const userRoutes: readonly Route[] = [
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
 
-/** Throws `forbidden` if the caller would create a credential with more rights than its own. */
+/** Throws `forbidden`. */
 function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
@@ -180,10 +180,7 @@ function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' |
     });
 }
 
-/**
- * Returns the caller's personal key or session. Throws `forbidden` for project keys, portal links
- * and process credentials.
- */
+/** Throws `forbidden` for project keys, portal links and process credentials. */
 export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
   const user = personOf(caller);
   if (!user)

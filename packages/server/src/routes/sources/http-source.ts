@@ -13,7 +13,7 @@ import {
   type VerifierFields,
 } from '../../ingest/verifier.js';
 
-/** The event type of requests to an incoming project's source that defines none. */
+/** For an incoming project's source that defines no type. */
 const DEFAULT_EVENT_TYPE = 'webhook';
 
 const Location = Type.String({
@@ -49,7 +49,7 @@ const all = {
 export const httpFields = optional(all);
 export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
 
-/** Schemas of an HTTP source's fields in responses. The fields are null for other sources. */
+/** Null for other sources. */
 export const httpView = {
   mask_id: nullable(Type.String()),
   url: nullable(
@@ -68,12 +68,12 @@ export const httpView = {
 };
 
 export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];
-/** The fields that sources of brokers do not have. */
+/** Sources of brokers do not have these. */
 export const HTTP_ONLY = HTTP_NAMES.filter((name) => name !== 'forward_headers');
 
 /**
- * Returns the settings of an HTTP source with sealed secrets. Omitted fields keep their stored
- * values or, for a new source, default to the provider's.
+ * Seals secrets. Omitted fields keep their stored values or, for a new source, default to the
+ * provider's.
  */
 export function readHttp(
   given: HttpFields,

@@ -35,7 +35,7 @@ export const PubSubSchema = Type.Object(
   },
 );
 
-/** The broker settings of a request. The property named after the type is the connection. */
+/** The property named after the type is the connection. */
 export interface GivenPubSub {
   readonly type: string;
   readonly workers?: number;
@@ -45,8 +45,8 @@ export interface GivenPubSub {
 type PubSub = SourceRow['pub_sub'];
 
 /**
- * Validates a connection with its plugin's schema and seals its secrets. Masked or missing secrets
- * keep their stored values. Also returns the connection with plain secrets. Throws
+ * Seals the connection's secrets after validation with its plugin's schema. Masked or missing
+ * secrets keep their stored values. Also returns the connection with plain secrets. Throws
  * `invalid_request` for invalid settings or an inactive plugin.
  */
 export function readPubSub(
@@ -96,8 +96,8 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
 }
 
 /**
- * Returns the broker settings with masked secrets. The connection is null if its plugin is
- * inactive, because only the plugin's schema identifies the secrets.
+ * The connection is null if its plugin is inactive, because only the plugin's schema identifies the
+ * secrets.
  */
 export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
@@ -111,10 +111,7 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
   };
 }
 
-/**
- * Checks with the plugin that the broker responds. Returns the plugin's advice, or null. Throws
- * `source_check_failed` if the check fails.
- */
+/** Returns the plugin's advice, or null. Throws `source_check_failed`. */
 export async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
   connection: Record<string, unknown>,
@@ -142,7 +139,7 @@ export async function checkConnection(
         : 'the server sent an unexpected response; see the server log';
     log.info(
       { source_type: kind, reason: message ?? String(cause), said },
-      'A connection of a source does not work.',
+      'The connection check of a source failed.',
     );
     throw new GatewayError(
       'source_check_failed',

@@ -48,7 +48,7 @@ export function sourceView({ id, pub_sub, ...row }: SourceRow, call: ProjectCall
   };
 }
 
-/** Returns the source in the call's path. Throws `not_found` if it does not exist. */
+/** Throws `not_found`. */
 export async function requireSource({ database, project, id }: ProjectCall): Promise<SourceRow> {
   return found(await findSource(database.knex, project.id, id), 'source', id);
 }

@@ -22,15 +22,9 @@ import { requireMessage } from '../events/events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
-/**
- * The maximum number of results shown. A function can return 10,000 results, and an event can go to
- * as many endpoints.
- */
+/** A function can return 10,000 results, and an event can go to as many endpoints. */
 const RESULTS_MAX = 20;
-/**
- * The maximum number of results whose routes are shown. Routing a result runs the filters of all
- * subscriptions.
- */
+/** Routing a result runs the filters of all subscriptions. */
 const ROUTED_MAX = 5;
 const ROUTES_MAX = 100;
 
@@ -175,7 +169,7 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
   if (message.raw === null && raw === undefined)
     throw invalid(
       'event_id',
-      `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw`,
+      `names an event whose message of ${message.raw_bytes} bytes was too large to keep; give raw`,
     );
   return { ...message, bytes: message.raw };
 }

@@ -14,10 +14,7 @@ export const EventTypes = Type.Optional(
 );
 export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });
 
-/**
- * Returns a problem for each invalid event type pattern.
- * @param place the path of the list in the body
- */
+/** @param place the path of the list in the body */
 export function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
   return patterns.flatMap((pattern, index) =>
     pattern.replace(/(^|\.)\*$/, '').includes('*')
@@ -31,10 +28,7 @@ export function patternProblems(patterns: readonly string[] = [], place: string)
   );
 }
 
-/**
- * Returns a problem for each part of the filter that does not compile.
- * @param place the path of the filter in the body
- */
+/** @param place the path of the filter in the body */
 export function filterProblems(filter: Static<typeof Filter>, place: string): InvalidField[] {
   return (['headers', 'body'] as const).flatMap((part) => {
     try {

@@ -53,8 +53,8 @@ const fields = object({
   ),
 });
 /**
- * Ignored fields. Retries and rate limits belong to the endpoint, alerts to the instance, and a
- * subscription covers all sources.
+ * Retries and rate limits belong to the endpoint, alerts to the instance, and a subscription covers
+ * all sources.
  */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
 const NewSubscription = named('CreateSubscription', ignoring(IGNORED_FIELDS, fields));

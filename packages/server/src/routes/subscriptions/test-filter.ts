@@ -72,10 +72,7 @@ export const testFilterRoutes: readonly Route[] = [
 ];
 
 type Test = Static<typeof FilterTest>;
-/**
- * Returns the parts of the filter that do not match the sample. Header names are compared in lower
- * case, as in events.
- */
+/** Header names are compared in lower case, as in events. */
 function mismatchesOf({
   event_types: wanted = ['*'],
   filter,
