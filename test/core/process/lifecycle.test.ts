@@ -61,9 +61,7 @@ lifecycle('after the deadline the rest is told to close and nobody waits', async
   await it.close({ deadlineMs: 20 });
   assert.equal(closed, ['second', 'first']);
   assert.equal(
-    lines
-      .filter(({ message }) => message.startsWith('Closing took too long'))
-      .map(({ part }) => part),
+    lines.filter(({ message }) => message.startsWith('Shutdown timed out')).map(({ part }) => part),
     ['hangs'],
   );
 });

@@ -8,12 +8,10 @@ import { keysOf, type SettingsTable } from './settings.js';
 
 const DEFAULT_FILE = './gateway.json';
 
-/**
- * The configuration file's path or content. If undefined, `./gateway.json` is read if it exists.
- */
+/** A path or content. If undefined, `./gateway.json` is read if it exists. */
 export type ConfigFile = string | Readonly<Record<string, unknown>> | undefined;
 
-/** The contents of pipes, such as `--config <(…)`, which can be read only once. */
+/** Pipes, such as `--config <(…)`, can be read only once. */
 const pipes = new Map<string, string>();
 
 export function readConfigFile(file: ConfigFile): {
@@ -48,7 +46,7 @@ export function readConfigFile(file: ConfigFile): {
   return { origin: path, content, text };
 }
 
-/** Flattens nested settings into values by dotted key, and reports unknown keys. */
+/** By dotted key. Unknown keys are reported. */
 export function flatten(
   content: Readonly<Record<string, unknown>>,
   rows: SettingsTable,

@@ -28,13 +28,12 @@ import {
 
 export interface ConfigOptions {
   /**
-   * The command being run. It decides which setting a shared flag sets: `server` and `agent` each
-   * have their own `--port`.
+   * Decides which setting a shared flag sets: `server` and `agent` each have their own `--port`.
    */
   readonly command?: string;
   readonly flags?: FlagValues;
   readonly env?: Environment;
-  /** The configuration file's path or content. Default: `./gateway.json`, if it exists. */
+  /** Default: `./gateway.json`, if it exists. */
   readonly file?: ConfigFile;
   readonly rows?: SettingsTable;
 }
@@ -42,31 +41,29 @@ export interface ConfigOptions {
 export interface Resolved {
   readonly config: Config;
   /**
-   * The origin of each setting's value, by key: a flag (`--port`), an environment variable
-   * (`AGENT_PORT`), the file (`./gateway.json`) or `default`.
+   * By key: a flag (`--port`), an environment variable (`AGENT_PORT`), the file (`./gateway.json`)
+   * or `default`.
    */
   readonly origins: ReadonlyMap<string, string>;
-  /** Mistakes in plugin settings. They keep the plugin inactive but do not stop the gateway. */
+  /** They keep the plugin inactive but do not stop the gateway. */
   readonly pluginProblems: readonly SettingProblem[];
   readonly warnings: readonly SettingProblem[];
   readonly rows: SettingsTable;
 }
 
 export interface ReadConfig extends Resolved {
-  /** All mistakes. In `config`, a setting with a mistake has its default value. */
+  /** In `config`, a setting with a mistake has its default value. */
   readonly problems: readonly FoundProblem[];
   readonly withdrawn: readonly (SettingProblem & {
     readonly form: string;
     readonly instead: string;
   })[];
-  /**
-   * The configuration file. Undefined if no file was read or if its content was passed directly.
-   */
+  /** Undefined if no file was read or if its content was passed directly. */
   readonly file?: { readonly path: string; readonly text: string };
 }
 
 /**
- * Resolves the settings. Precedence, highest first: flags, environment variables, file, defaults.
+ * Precedence, highest first: flags, environment variables, file, defaults.
  * @throws GatewayError `withdrawn` for a setting that no longer exists; `config_unreadable` or
  *   `config_not_json` for the file; `invalid_settings` with all mistakes, or `wrong_flags` if all
  *   of them are in flags
@@ -85,7 +82,7 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
 }
 
 /**
- * Resolves the settings like `resolveConfig`, but returns the mistakes instead of throwing them.
+ * Like `resolveConfig`, but returns the mistakes instead of throwing them.
  * @throws GatewayError `config_unreadable` or `config_not_json` for the file
  */
 export function readConfig(options: ConfigOptions = {}): ReadConfig {
@@ -192,7 +189,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   };
 }
 
-/** Where settings are read from, highest precedence first. */
+/** Highest precedence first. */
 const LEVELS = ['flag', 'env', 'file'] as const;
 
 function agreed(
@@ -222,9 +219,7 @@ function agreed(
   return { value: first?.value };
 }
 
-/**
- * Returns a hint listing the settings for the parts of a URL, for when a URL was given as the host.
- */
+/** A hint for a URL that was given as the host: the settings for its parts. */
 function partsOf(key: string, rows: SettingsTable): string {
   const group = key.slice(0, key.lastIndexOf('.') + 1);
   const names = ['scheme', 'username', 'password', 'host', 'port', 'database', 'options'];
@@ -232,10 +227,7 @@ function partsOf(key: string, rows: SettingsTable): string {
   return parts.length === 0 ? '' : `; give its parts with ${parts.join(', ')}`;
 }
 
-/**
- * Returns the plugin folder. Mistakes are ignored, because plugins have not added their settings to
- * the table yet.
- */
+/** Mistakes are ignored, because plugins have not added their settings to the table yet. */
 export function pluginsDirOf({
   env = process.env,
   file,
@@ -252,7 +244,7 @@ export function pluginsDirOf({
   }
 }
 
-/** Returns the user's editor as a shell command: `$VISUAL`, else `$EDITOR`. */
+/** `$VISUAL`, else `$EDITOR`. */
 export function editorCommand(
   { VISUAL: visual, EDITOR: editor }: Environment = process.env,
 ): string | undefined {
@@ -266,9 +258,8 @@ export function settingsAt(config: Config, key: string): Readonly<Record<string,
 const METRICS = 'pullmetrics';
 
 /**
- * Opens the gates of metrics that follow from another. `--metrics-backend` enables metrics; a
- * backend set in the file or the environment does not. `metrics.enabled` without a backend selects
- * the built-in one and enables its feature flag.
+ * `--metrics-backend` enables metrics; a backend set in the file or the environment does not.
+ * `metrics.enabled` without a backend selects the built-in one and enables its feature flag.
  */
 function openMetricsGates(values: Map<string, unknown>, origins: Map<string, string>): void {
   const isDefault = (key: string) => origins.get(key) === 'default';
@@ -286,7 +277,7 @@ function openMetricsGates(values: Map<string, unknown>, origins: Map<string, str
   }
 }
 
-/** Builds nested, frozen settings from values by dotted key. */
+/** From dotted keys, deeply frozen. */
 export function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const [key, value] of values) {

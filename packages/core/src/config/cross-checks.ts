@@ -7,10 +7,7 @@ type Origins = ReadonlyMap<string, string>;
 type Key = keyof typeof settings;
 type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined];
 
-/**
- * Finds settings that are valid on their own but conflict with each other. Does not access files or
- * the network.
- */
+/** Conflicts between settings that are valid on their own. Does not access files or the network. */
 export function crossChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return [
     ...connectionChecks(config, origins),
@@ -19,12 +16,12 @@ export function crossChecks(config: Config, origins: Origins = new Map()): Setti
   ];
 }
 
-/** Finds conflicting sign-in settings. The server refuses to start if there are any. */
+/** The server refuses to start if there are any. */
 export function signInChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return problemsOf(signInConflicts(config), origins);
 }
 
-/** Finds mistakes in the Postgres and KV connection settings. No command runs if there are any. */
+/** Postgres and KV. No command runs if there are any. */
 export function connectionChecks(config: Config, origins: Origins): SettingProblem[] {
   return problemsOf(connectionConflicts(config), origins);
 }
@@ -55,7 +52,7 @@ function* connectionConflicts(config: Config): Generator<Conflict> {
   yield* kvTlsConflicts(config);
 }
 
-/** Finds an address without a host or a port, which listeners accept and clients cannot use. */
+/** Listeners accept an address without a host or a port, but clients cannot use it. */
 function* emptyAddresses(key: Key, addresses: readonly string[]): Generator<Conflict> {
   const without = addresses.find((address) => /^:|:0*$/.test(address));
   if (without !== undefined)
@@ -114,7 +111,7 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** Yields mistakes that affect only the server or the agent and do not stop other commands. */
+/** These affect only the server or the agent and do not stop other commands. */
 function* processConflicts(config: Config): Generator<Conflict> {
   const { server, smtp } = config;
   yield* unmetNeeds(config, [
@@ -186,10 +183,7 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/**
- * Returns whether requests to the URL are safe from attackers on the network, because they use
- * HTTPS or the loopback interface.
- */
+/** HTTPS or the loopback interface is safe from attackers on the network. */
 function isPrivateChannel(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -6,7 +6,7 @@ type SslMode = (typeof SSL_MODES)[number];
 
 export type LibpqOptions = Readonly<ReturnType<typeof optionsOf>>;
 
-/** A mistake, phrased to complete a sentence that begins with `database.options`. */
+/** Completes a sentence that begins with `database.options`. */
 interface OptionsMistake {
   readonly wrong: string;
   readonly hint?: string;
@@ -42,9 +42,7 @@ const OTHER_SETTINGS: Readonly<Record<string, string>> = {
 };
 const MOST_SECONDS = 2_147_483;
 
-/**
- * Parses the query string of a connection URL as libpq does. A plus sign is not decoded as a space.
- */
+/** Parses a query string as libpq does: a plus sign is not decoded as a space. */
 export function parseDatabaseOptions(
   text: string,
 ): { readonly options: LibpqOptions } | OptionsMistake {
@@ -134,27 +132,24 @@ function modeOf(given: ReadonlyMap<string, string>): SslMode {
   );
 }
 
-/**
- * Converts libpq parameters:
- * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
- */
+/** https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
 function optionsOf(given: ReadonlyMap<string, string>) {
   const text = (name: string) => given.get(name) || undefined;
   const seconds = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
   return {
     sslmode: modeOf(given),
-    /** The path of a PEM file, or `system` for the default certificate authorities. */
+    /** A PEM file, or `system` for the default certificate authorities. */
     sslrootcert: text('sslrootcert'),
     sslcert: text('sslcert'),
     sslkey: text('sslkey'),
-    /** Whether TLS starts immediately (`sslnegotiation=direct`). Requires Postgres 17 or later. */
+    /** TLS starts immediately. Requires Postgres 17 or later. */
     direct: given.get('sslnegotiation') === 'direct',
     channelBinding: given.get('channel_binding') === 'prefer',
     applicationName: text('application_name'),
     fallbackApplicationName: text('fallback_application_name'),
-    /** Command-line options for the session, such as `-c search_path=x`. */
+    /** Such as `-c search_path=x`. */
     session: text('options'),
-    /** The connection timeout. 0 means no limit. */
+    /** 0 means no limit. */
     connectTimeoutSeconds: seconds('connect_timeout'),
     keepAlive: given.get('keepalives') !== '0',
     keepAliveIdleSeconds: seconds('keepalives_idle'),

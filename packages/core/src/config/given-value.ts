@@ -14,7 +14,6 @@ export interface FoundProblem extends SettingProblem {
   readonly from: 'flag' | 'env' | 'file';
 }
 
-/** A value given for a setting, and where it was given. */
 export interface GivenValue {
   readonly value: unknown;
   readonly origin: string;
@@ -38,10 +37,7 @@ export function flagValue(
   return undefined;
 }
 
-/**
- * Treats an empty variable as unset, because Compose files may pass unset variables as empty
- * strings.
- */
+/** An empty variable is unset, because Compose files may pass unset variables as empty strings. */
 export function envValue(key: string, row: Setting, env: Environment): GivenValue | undefined {
   const name = envOf(key, row);
   const value = env[name];
@@ -50,28 +46,22 @@ export function envValue(key: string, row: Setting, env: Environment): GivenValu
     : undefined;
 }
 
-/** Returns the content of a file that holds a secret, without the line break at its end. */
+/** Without the line break at its end. */
 export function readSecretFile(path: string): string {
   return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
 }
 
-/**
- * Returns the variable with the path of a file that holds the value. Every secret has one, unless a
- * setting has this name.
- */
+/** Every secret can be given as a file, unless a setting has the name of that variable. */
 function fileVariable(key: string, row: Setting, rows: SettingsTable): string | undefined {
   return row.secret && row.withdrawn === undefined && !(`${key}_file` in rows)
     ? `${envOf(key, row)}_FILE`
     : undefined;
 }
 
-/** The files of secrets that this process has read, by variable, with their contents. */
+/** Secrets that this process has read, by variable. */
 const secretFiles = new Map<string, { readonly path: string; readonly text: string }>();
 
-/**
- * Reads the value of a secret from the file that its variable names. Returns undefined without the
- * variable, and a sentence if it cannot be used.
- */
+/** Undefined without the variable, and a sentence if the file cannot be used. */
 export function secretFileValue(
   key: string,
   row: Setting,
@@ -94,10 +84,7 @@ export function secretFileValue(
   }
 }
 
-/**
- * Returns the variables whose secret files have other contents than when this process read them. It
- * uses the former ones until it is restarted.
- */
+/** This process uses the former secrets until it is restarted. */
 export function changedSecretFiles(): string[] {
   return [...secretFiles].flatMap(([variable, { path, text }]) => {
     try {
@@ -109,19 +96,18 @@ export function changedSecretFiles(): string[] {
 }
 
 const PREFIX = /^GATEWAY_/;
-/** Variables of the docs and of developers, which set nothing. */
+/** For the docs and developers. */
 const NO_SETTINGS = ['API_KEY', 'IMAGE', 'CITUS', 'PROOF_SEED'];
-/** Service links of Kubernetes and Docker, as for a service called gateway or gateway-redis. */
+/** Kubernetes and Docker set these, as for a service called gateway or gateway-redis. */
 const SERVICE_LINK =
   /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$|_ENV_|_NAME$/;
 
-/** Returns a warning for each `GATEWAY_*` variable that is no setting. */
+/** One for each `GATEWAY_*` variable that is no setting. */
 export function unknownVariables(rows: SettingsTable, env: Environment): SettingProblem[] {
   const known = new Map<string, string>();
   for (const [key, row] of Object.entries(rows))
     for (const name of [envOf(key, row), fileVariable(key, row, rows)])
       if (name) known.set(name, key);
-  /** Settings whose variable has another name than their key. */
   const byKey = new Map(Array.from(known, ([name, key]) => [envOf(key, EMPTY), name]));
   return Object.entries(env).flatMap(([name, value = '']) => {
     const short = name.replace(PREFIX, '');
@@ -141,9 +127,8 @@ export function unknownVariables(rows: SettingsTable, env: Environment): Setting
 const EMPTY = { type: 'string', summary: '' } as const;
 
 /**
- * Returns whether the variable is a Docker-style service link. Kubernetes sets one for every
- * service in the namespace, and its name may collide with a setting's variable:
- * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ * Kubernetes sets one for every service in the namespace, and its name may collide with a setting's
+ * variable: https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
 function isServiceLink(name: string, value: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\/\S+:\d+$/.test(value.trim());

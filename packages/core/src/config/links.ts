@@ -2,26 +2,23 @@ import { GatewayError } from '../errors/errors.js';
 import type { Config } from './settings.js';
 
 export interface Links {
-  /** The prefix of every link: the origin, if `host` is set, then `root_path`. */
+  /** The origin, if `host` is set, then `root_path`. */
   readonly base: string;
-  /** Whether clients use HTTPS according to the settings. */
+  /** By the settings. */
   readonly isHttps: boolean;
-  /** Returns the base URL with the public name, or else the address of a listener. */
+  /** With the public name, or else the address of a listener. */
   url(port: number): string;
-  /** Returns the base URL with the public name, or else the address that the client has used. */
+  /** With the public name, or else the address that the client has used. */
   ofRequest(request: ClientRequest): string;
 }
 
-/** The parts of a request that give the address used by the client. */
+/** Gives the address used by the client. */
 interface ClientRequest {
   readonly headers: { readonly host?: string | undefined };
   readonly socket: { readonly localPort?: number | undefined };
 }
 
-/**
- * Returns the base URL of the server's links, with the scheme of `host` or, if it has none, of the
- * listener. Throws `host_invalid` if `host` is invalid.
- */
+/** The scheme is that of `host` or, if it has none, of the listener. Throws `host_invalid`. */
 export function linksOf({
   host,
   root_path: rootPath,

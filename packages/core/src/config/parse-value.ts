@@ -3,16 +3,12 @@ import { maskAddress } from '../logging/redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
-/**
- * The parsed value, or the mistake, phrased as the part of a sentence between the key and the
- * origin.
- */
+/** A mistake is the part of a sentence between the key and the origin. */
 type ParsedSetting =
   | { readonly value: number | boolean | string | readonly string[] }
   | { readonly wrong: string; readonly hint?: string };
 
 /**
- * Parses a value given for a setting.
  * @param fromText whether the value comes from an environment variable or a flag, which are always
  *   text, rather than from the file
  */
@@ -105,7 +101,7 @@ function parseText(setting: Setting, given: string): ParsedText {
 }
 
 interface Format {
-  /** The pattern for JSON Schema validators. It may accept values that `isValid` rejects. */
+  /** For JSON Schema validators. It may accept values that `isValid` rejects. */
   readonly pattern: string;
   readonly isValid?: (text: string) => boolean;
   readonly like: readonly [one: string, several: string, example: string];
@@ -122,7 +118,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     isValid: URL.canParse,
     like: ['a URL', 'URLs', 'https://example.com/path'],
   },
-  // A host is a name, an IP address or the directory of a Unix socket.
+  // A name, an IP address or the directory of a Unix socket.
   host: {
     pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#,;\\[\\]]+)$',
     like: ['a host', 'hosts', 'db.example.com'],
@@ -131,7 +127,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: '^[^@,]*$',
     like: ['an address without a login', 'addresses without logins', 'example.com'],
   },
-  // An address is host:port, [::1]:port, or :port for every local address.
+  // host:port, [::1]:port, or :port for every local address.
   address: {
     pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
     isValid: hasPort,
@@ -142,7 +138,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     isValid: hasPort,
     like: ['an address', 'addresses', 'collector:4317'],
   },
-  // Parts of a DSN: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+  // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
   dsn: {
     pattern:
       '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
@@ -158,7 +154,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
     like: ['an origin', 'origins', 'https://app.example.com'],
   },
-  // The names of buckets: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
   archive: {
     pattern: '^(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\\w.=/-]*)?|/.*)$',
     like: ['a bucket or folder', 'buckets or folders', 's3://bucket/prefix or /srv/archive'],
@@ -191,10 +187,7 @@ function checkFormat(
   };
 }
 
-/**
- * Formats the value with credentials masked. Any setting may contain them, because users paste URLs
- * into the wrong one.
- */
+/** Masks credentials in any setting, because users paste URLs into the wrong one. */
 function shownText(given: unknown): string {
   return maskAddress(JSON.stringify(given) ?? 'nothing');
 }
@@ -203,7 +196,7 @@ function hasPort(text: string): boolean {
   return Number(/(\d+)\/?$/.exec(text)?.[1]) <= 65_535;
 }
 
-/** Splits an address, `<host>:<port>`; the host may be an IPv6 address in brackets. */
+/** The host may be an IPv6 address in brackets. */
 export function hostAndPort(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':');
   return {
@@ -212,7 +205,6 @@ export function hostAndPort(address: string): { host: string; port: number } {
   };
 }
 
-/** Removes the brackets of an IPv6 address. */
 function bare(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }

@@ -2,10 +2,7 @@ import { MASK, maskAddress } from '../logging/redaction.js';
 import { nest, type Resolved } from './config.js';
 import { settingAt, type Setting } from './settings.js';
 
-/**
- * Returns the settings as `gateway config` prints them. Secrets are masked unless `showSecrets` is
- * set.
- */
+/** As printed by `gateway config`. Secrets are masked unless `showSecrets` is set. */
 export function presentConfig(
   { config, rows }: Resolved,
   { showSecrets = false } = {},
@@ -16,7 +13,7 @@ export function presentConfig(
   );
 }
 
-/** Returns each setting's value and origin. Secrets are masked unless `showSecrets` is set. */
+/** Secrets are masked unless `showSecrets` is set. */
 export function presentOrigins({ config, origins, rows }: Resolved, { showSecrets = false } = {}) {
   const line = (key: string, origin: string) => ({
     value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null,

@@ -1,34 +1,28 @@
-/**
- * A row of the settings table, from which types, validation, flags, help, redaction and the
- * reference page are derived.
- */
+/** Types, validation, flags, help, redaction and the reference page are derived from it. */
 export interface Setting {
   readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
   readonly default?: number | boolean | string | readonly string[];
-  /**
-   * The environment variable. Default: GATEWAY_ and the upper-case key, with underscores for dots
-   * and dashes.
-   */
+  /** Default: GATEWAY_ and the upper-case key, with underscores for dots and dashes. */
   readonly env?: string;
   readonly flag?: string;
-  /** Alternative keys of this setting in the configuration file. */
+  /** Alternative keys in the configuration file. */
   readonly also?: readonly string[];
   /** The commands that accept the flag. Default: all. */
   readonly on?: readonly string[];
   readonly alias?: { readonly flag: string; readonly on: readonly string[] };
   /** Flag values that count as unset: negative numbers, or zero. */
   readonly flagUnset?: 'negative' | 'zero';
-  /** The allowed values, matched case-insensitively. */
+  /** Matched case-insensitively. */
   readonly options?: readonly string[];
-  /** Whether to convert the value, a plugin name, to lowercase. */
+  /** The value, a plugin name, is converted to lowercase. */
   readonly lowerCase?: true;
   readonly min?: number;
   readonly max?: number;
   /**
-   * The format of a string: `cidr` is a network, `host` a host without a port, `login` an address
-   * without credentials, `address` is host:port, `target` is host:port with or without http(s)://,
-   * `dsn` is a Sentry DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`,
-   * `archive` is s3://bucket/prefix or an absolute path, and `day` a UTC day.
+   * `cidr` is a network, `host` a host without a port, `login` an address without credentials,
+   * `address` is host:port, `target` is host:port with or without http(s)://, `dsn` is a Sentry
+   * DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`, `archive` is
+   * s3://bucket/prefix or an absolute path, and `day` a UTC day.
    */
   readonly format?:
     | 'cidr'
@@ -43,17 +37,15 @@ export interface Setting {
     | 'ancestor'
     | 'archive'
     | 'day';
-  /** The part of an error message that says how to name several hosts. */
+  /** Tells in an error message how to name several hosts. */
   readonly oneHost?: string;
   readonly secret?: boolean;
   readonly summary: string;
-  /** The words by which error messages name an option, such as `feature flag`. */
+  /** Names the option in error messages, such as `feature flag`. */
   readonly noun?: string;
   readonly required?: boolean;
   readonly owner?: string;
-  /**
-   * Marks a setting that no longer exists. The text is an error message that names its replacement.
-   */
+  /** The setting no longer exists. The error message names its replacement. */
   readonly withdrawn?: string;
 }
 
@@ -67,7 +59,7 @@ export interface FeatureFlag {
 
 export type FlagTable = Readonly<Record<string, FeatureFlag>>;
 
-/** Returns the table with `enable_feature_flag` limited to the given flags. */
+/** Limits `enable_feature_flag` to the given flags. */
 export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
   const row = table['enable_feature_flag'];
   return row
@@ -103,7 +95,7 @@ type Plain<T> = T extends readonly unknown[]
     ? { readonly [P in keyof T]: Plain<T[P]> }
     : T;
 
-/** The nested settings of a table. Settings without a default are optional. */
+/** Settings without a default are optional. */
 type ConfigOf<Table> = Plain<
   Intersected<
     {
@@ -128,7 +120,6 @@ export function keysOf(key: string, { also = [] }: Setting): string[] {
   return [key, ...also];
 }
 
-/** Returns the flags of a setting that a command accepts. */
 export function flagsOf(setting: Setting, command: string): string[] {
   const taken: string[] = [];
   if (setting.flag && (!setting.on || setting.on.includes(command))) taken.push(setting.flag);
@@ -139,7 +130,7 @@ export function flagsOf(setting: Setting, command: string): string[] {
 const ONE_POSTGRES =
   'name the address that follows the primary, such as a Service, a pooler or a virtual IP; database.replicas names replicas for reads';
 
-/** The commands that use the management API, of a server or within their process. */
+/** These use the management API, of a server or within their process. */
 const API_COMMANDS = [
   'retry',
   ...['add', 'assign', 'drain', 'list', 'move', 'remove', 'set'].map((it) => `shards:${it}`),
@@ -149,7 +140,7 @@ const API_COMMANDS = [
   ...['list', 'resume'].map((it) => `utils:sources:${it}`),
 ];
 
-/** The settings, by their path in the configuration file. `discovery.ts` adds plugin settings. */
+/** By path in the configuration file. `discovery.ts` adds plugin settings. */
 // Two lines per row keep the table readable.
 // prettier-ignore
 export const settings = {
@@ -487,8 +478,5 @@ export const settings = {
     summary: 'Fail to start if a plugin is inactive. Counts only plugins that the configuration selects.' },
 } as const satisfies SettingsTable;
 
-/**
- * The resolved settings, deeply frozen. Plugin settings are included but untyped; read them with
- * `settingsAt`.
- */
+/** Deeply frozen. Plugin settings are included but untyped; read them with `settingsAt`. */
 export type Config = ConfigOf<typeof settings>;

@@ -3,8 +3,8 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 const SHAPE = /^gw_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 
 /**
- * Creates an API key to show once, and returns it with its public mask and the SHA-256 hash to
- * store. A single round of hashing suffices for 256 random bits.
+ * The key is shown once; its public mask and SHA-256 hash are stored. A single round of hashing
+ * suffices for 256 random bits.
  */
 export function newApiKey(): {
   readonly mask: string;
@@ -16,12 +16,12 @@ export function newApiKey(): {
   return { mask, key, hash: hashApiKey(key) };
 }
 
-/** Returns the public mask of an API key, or undefined if the text does not look like one. */
+/** Undefined if the text does not look like an API key. */
 export function maskOfApiKey(key: string): string | undefined {
   return SHAPE.exec(key)?.[1];
 }
 
-/** Compares a key with its stored hash in constant time. */
+/** Constant time. */
 export function matchesApiKey(key: string, hash: Uint8Array): boolean {
   const given = hashApiKey(key);
   return given.length === hash.length && timingSafeEqual(given, hash);

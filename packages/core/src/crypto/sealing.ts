@@ -5,16 +5,13 @@ import type { InvalidField } from '../errors/error-row.js';
 import { isObject } from '../json/json-value.js';
 import { MASK } from '../logging/redaction.js';
 
-/**
- * Prefixes of sealed text. Version 2 text is bound to its place; version 1 text can be opened
- * anywhere.
- */
+/** Version 2 text is bound to its place; version 1 text can be opened anywhere. */
 const PREFIX = 'sealed:v2:';
 const UNBOUND_PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The row field or cookie that holds a secret. Sealed text cannot be opened in another place. */
+/** A row field or cookie. Sealed text cannot be opened in another place. */
 export type SecretPlace = readonly [
   table:
     | 'endpoints'
@@ -32,15 +29,14 @@ export type Open = (sealed: string, place: SecretPlace) => string;
 export type Sealer = Readonly<ReturnType<typeof sealer>>;
 
 /**
- * Returns functions that encrypt secrets for storage and decrypt them.
  * @param encryptionKey 32 bytes in base64
  * @throws GatewayError `encryption_key_missing` or `encryption_key_invalid`
  */
 export function sealer(encryptionKey: string | undefined) {
   const key = keyBytes(encryptionKey);
   /**
-   * Encrypts text with AES-256-GCM and a fresh nonce, bound to the place. Returns `sealed:v2:`
-   * followed by the nonce, tag and ciphertext in base64url.
+   * AES-256-GCM with a fresh nonce, bound to the place: `sealed:v2:` followed by the nonce, tag and
+   * ciphertext in base64url.
    */
   const seal = (text: string, place: SecretPlace): string => {
     const iv = randomBytes(IV_BYTES);
@@ -51,7 +47,6 @@ export function sealer(encryptionKey: string | undefined) {
     return PREFIX + Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url');
   };
   /**
-   * Decrypts sealed text.
    * @throws GatewayError `not_unsealable` if the text was changed, is not sealed, or was sealed
    *   with another key or for another place
    */
@@ -79,12 +74,12 @@ export function sealer(encryptionKey: string | undefined) {
 
 const boundTo = (place: SecretPlace) => Buffer.from(JSON.stringify(place));
 
-/** Returns whether the text is sealed, in either version. Does not decrypt it. */
+/** In either version. Does not decrypt the text. */
 export function isSealed(text: string): boolean {
   return isBound(text) || text.startsWith(UNBOUND_PREFIX);
 }
 
-/** Returns whether the text is sealed and bound to a place. Does not decrypt it. */
+/** Does not decrypt the text. */
 export function isBound(text: string): boolean {
   return text.startsWith(PREFIX);
 }
@@ -99,16 +94,13 @@ function keyBytes(encryptionKey: string | undefined): Buffer {
 }
 
 /**
- * The JSON Schema of a connection. `"x-secret": true` marks secrets, and `"x-address": true` marks
- * fields that determine where secrets are sent.
+ * `"x-secret": true` marks secrets, and `"x-address": true` marks fields that determine where
+ * secrets are sent.
  */
 export type ConnectionSchema = Readonly<Record<string, unknown>>;
 export type ConnectionValue = Readonly<Record<string, unknown>>;
 
-/**
- * Calls `change` for every secret field of the schema, except in missing nested objects. A field
- * for which it returns undefined is removed.
- */
+/** Skips missing nested objects. A field for which `change` returns undefined is removed. */
 function mapSecrets(
   value: ConnectionValue,
   schema: ConnectionSchema,
@@ -133,7 +125,6 @@ function mapSecrets(
   return result;
 }
 
-/** Decrypts the secrets of a connection for its plugin. */
 export function openConnection(
   sealed: ConnectionValue,
   schema: ConnectionSchema,
@@ -152,8 +143,8 @@ export function maskConnection(sealed: ConnectionValue, schema: ConnectionSchema
 }
 
 /**
- * Seals the secrets of a connection. An unchanged secret keeps its sealed text, because agents
- * restart a source whose record has changed.
+ * An unchanged secret keeps its sealed text, because agents restart a source whose record has
+ * changed.
  */
 export function sealConnection(
   plain: ConnectionValue,
@@ -203,10 +194,7 @@ export function keepSecrets(
   return { connection, problems };
 }
 
-/**
- * Returns the name of the first changed address field. If the schema marks none, every non-secret
- * field counts as one.
- */
+/** The first one. If the schema marks none, every non-secret field counts as an address. */
 function changedAddress(
   given: ConnectionValue,
   stored: ConnectionValue,

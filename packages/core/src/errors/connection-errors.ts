@@ -10,10 +10,7 @@ export interface NetworkError {
   readonly cause?: unknown;
 }
 
-/**
- * Reasons of failed connections that name a fault of the server, by the code that programs read.
- * Each has to keep its sentence: stored errors are recognised by them.
- */
+/** The server is at fault. Each has to keep its sentence: stored errors are recognised by them. */
 export const CONNECTION_REASONS = {
   nothing_listens: 'nothing listens there',
   certificate_expired: 'its certificate has expired',
@@ -42,7 +39,7 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no route to that network',
 };
 
-/** Reasons for failed TLS handshakes, matched by error code, or by message if the code was lost. */
+/** Matched by error code, or by message if the code was lost. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: ConnectionReason])[] = [
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'certificate_expired'],
   [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'certificate_not_yet_valid'],
@@ -86,7 +83,7 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: Connecti
   ],
 ];
 
-/** Explains a failed TLS handshake. Returns undefined for any other error. */
+/** Undefined for any other error. */
 export function tlsReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '', message = '' }) => {
     // The message takes precedence, because the EPROTO code has several causes.
@@ -97,7 +94,7 @@ export function tlsReason(error: unknown): string | undefined {
   });
 }
 
-/** Explains a network error or a failed TLS handshake. Returns undefined for any other error. */
+/** Undefined for any other error. */
 export function networkReason(error: unknown): string | undefined {
   return (
     reasonIn(error, ({ code = '' }) => NETWORK[code]) ??
@@ -133,7 +130,6 @@ export function asError(
   return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
-/** The `kv` settings used in error messages. */
 interface KvPlace {
   readonly scheme?: string;
   readonly tls?: { readonly cert_file?: string | undefined };
@@ -143,7 +139,6 @@ interface KvPlace {
   readonly cluster?: { readonly addresses: readonly string[] } | undefined;
 }
 
-/** Returns the address details for KV errors. */
 export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<KvAddress> {
   return {
     host,
@@ -171,10 +166,7 @@ interface Denial {
   readonly fix: string;
 }
 
-/**
- * Returns the reason and fix if the Redis user's ACL refused a command, otherwise undefined:
- * https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
- */
+/** Redis ACL: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
 function aclRefusal(sentences: string): Denial | undefined {
   if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences))
     return undefined;
@@ -190,7 +182,7 @@ function aclRefusal(sentences: string): Denial | undefined {
   };
 }
 
-/** Reasons for ioredis errors, matched by message, because ioredis drops error codes. */
+/** ioredis drops error codes, so its errors are matched by message. */
 const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
   [
@@ -210,7 +202,7 @@ const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Adds the address, reason and fix to a Redis error. Returns any other error unchanged. */
+/** Adds the address, reason and fix. Any other error is returned unchanged. */
 export function explainKvError(error: unknown, settings: KvPlace): Error {
   if (error instanceof GatewayError) return error;
   const place = kvAddress(settings);
@@ -255,7 +247,7 @@ const LISTEN: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such address',
 };
 
-/** Adds the address, reason and fix to a listen error. Returns any other error unchanged. */
+/** Adds the address, reason and fix. Any other error is returned unchanged. */
 export function explainListenError(
   error: unknown,
   place: { port: number; bind: string; setting: string; flag: string; addressSetting?: string },
@@ -269,7 +261,7 @@ export function explainListenError(
 }
 
 /**
- * Errors from a Redis server that responds but accepts no writes:
+ * The Redis server responds but accepts no writes:
  * https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
  */
 const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
@@ -300,7 +292,7 @@ function unwritable(error: unknown): Denial | undefined {
   return UNWRITABLE.find(({ begins }) => messages.some((message) => message.startsWith(begins)));
 }
 
-/** Returns why Redis is unusable, for the health report, without a final period. */
+/** For the health report, without a final period. */
 export function kvReason(error: unknown, place: KvPlace): string {
   const explained = explainKvError(error, place);
   if (isGatewayError(explained, 'kv_denied')) return `${explained.message}; ${explained.fix}`;
@@ -318,7 +310,7 @@ const FILE: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only for this process',
 };
 
-/** Explains a file error. Unlike the Node.js message, omits the path. */
+/** Unlike the Node.js message, omits the path. */
 export function fileReason(error: unknown): string {
   const { code = '', message } = error as { code?: string; message?: string };
   return FILE[code] ?? message ?? String(error);

@@ -21,8 +21,8 @@ const POOLED: DatabaseFailure = [
 ];
 
 /**
- * Failures by SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). Without a
- * reason, the Postgres message is used.
+ * By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). Without a reason,
+ * the Postgres message is used.
  */
 const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '25006': ['database_read_only'],
@@ -49,7 +49,7 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '58030': ['database_exhausted', 'it cannot read or write its files'],
 };
 
-/** Failures by SQLSTATE and message, where the message is more specific. */
+/** By SQLSTATE and message, where the message is more specific. */
 const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, DatabaseFailure])[]>> = {
   // Connection poolers refuse clients with this SQLSTATE: https://www.pgbouncer.org/config.html
   '08P01': [
@@ -93,7 +93,7 @@ const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
   [/Connection terminated|Connection ended|is not queryable/, CUT],
 ];
 
-/** Adds the address, reason and fix to a Postgres error. Returns any other error unchanged. */
+/** Adds the address, reason and fix. Any other error is returned unchanged. */
 export function explainDatabaseError(
   error: unknown,
   { host, port, database, username }: DatabasePlace,
@@ -117,7 +117,7 @@ function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return matching(DRIVER_SENTENCES, message) ?? (code.startsWith('08') ? CUT : undefined);
 }
 
-/** Returns why Postgres is unusable, for the health report, without a final period, and the fix. */
+/** For the health report, without a final period. */
 export function databaseReason(
   error: unknown,
   place: DatabasePlace,

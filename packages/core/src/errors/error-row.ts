@@ -1,32 +1,29 @@
 export interface SettingProblem {
   readonly key: string;
-  /**
-   * Where the setting was given: a flag (`--port`), an environment variable (`AGENT_PORT`) or the
-   * file (`./gateway.json`).
-   */
+  /** A flag (`--port`), an environment variable (`AGENT_PORT`) or the file (`./gateway.json`). */
   readonly origin: string;
   readonly sentence: string;
 }
 
-/** A mistake in a request. `field` is the path of the field in the body. */
+/** `field` is its path in the body. */
 export interface InvalidField {
   readonly field: string;
   readonly sentence: string;
 }
 
-/** A row of the error table, which determines how an error is reported. */
+/** Determines how an error is reported. */
 export interface ErrorRow<Details> {
-  /** Exit status of a command: 1 for a failure, 2 for a usage error. */
+  /** 1 for a failure, 2 for a usage error. */
   readonly exit: 1 | 2;
   readonly http: number;
-  /** States the failure, its place and, if known, its cause. */
+  /** The failure, its place and, if known, its cause. */
   readonly message: (details: Details) => string;
   readonly fix: (details: Details) => string;
 }
 
 export type None = Record<never, never>;
 
-/** A string with `{detail}` placeholders, or a function of the details. */
+/** A string may have `{detail}` placeholders. */
 type Sentence = string | ((details: never) => string);
 type Named<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [Key in Name]: string | number } & Named<Rest>
@@ -37,9 +34,7 @@ type DetailsOf<It> = It extends string
     ? Details
     : never;
 
-/**
- * Returns a row of the error table. `{name}` in a string is replaced with the detail of that name.
- */
+/** `{name}` in a string is replaced with the detail of that name. */
 export function row<const Message extends Sentence, const Fix extends Sentence>(
   http: number,
   message: Message,
@@ -57,13 +52,13 @@ function filledIn(sentence: Sentence): (details: unknown) => string {
     );
 }
 
-/** Returns a row whose message and fix are passed as details. */
+/** Message and fix are passed as details. */
 export const composed = (http = 500, exit: 1 | 2 = 1) => row(http, '{sentence}', '{fix}', exit);
 
 export const listed = (lines: readonly { readonly sentence: string }[]) =>
   lines.map(({ sentence }) => `  ${sentence}`).join('\n');
 
-/** Codes for states that do not allow a request, as details of `conflict`. */
+/** Details of `conflict`: states that do not allow a request. */
 export const CONFLICTS = [
   'endpoint_deleted',
   'endpoint_inactive',

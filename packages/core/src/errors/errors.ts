@@ -11,9 +11,7 @@ type ErrorArguments<Code extends ErrorCode> =
     ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
     : [details: ErrorDetails<Code>, options?: { cause?: unknown }];
 
-/**
- * An error from the error table. Its code determines the message, fix, exit status and HTTP status.
- */
+/** The code determines the message, fix, exit status and HTTP status. */
 export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly fix: string;
@@ -39,7 +37,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Returns whether the error is a `GatewayError`, with the given code if any. */
+/** With the given code, if any. */
 export function isGatewayError<Code extends ErrorCode>(
   error: unknown,
   code?: Code,

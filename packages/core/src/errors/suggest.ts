@@ -1,10 +1,7 @@
-/**
- * The length of the longest word to compare. Words may come from requests, and the cost grows with
- * the product of both lengths.
- */
+/** Words may come from requests, and the cost grows with the product of both lengths. */
 const WORD_MAX = 100;
 
-/** Returns the most similar candidate by edit distance, or undefined if none is close enough. */
+/** By edit distance. Undefined if no candidate is close enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > WORD_MAX) return undefined;
   let best: string | undefined;
@@ -19,7 +16,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Returns `; did you mean X?`, or an empty string if no candidate is close enough. */
+/** `; did you mean X?`, or empty if no candidate is close enough. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const best = nearest(word, candidates);
   return best === undefined ? '' : `; did you mean ${best}?`;

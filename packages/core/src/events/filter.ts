@@ -1,16 +1,15 @@
 import { isObject } from '../json/json-value.js';
 
 /**
- * A compiled subscription filter. A value matches if all properties of the filter match. The
- * operand of a property is a value to equal, an object of operators, or nested properties. `$or` and
- * `$and` take lists of filters. There is no `$regex`, because one tenant's pattern could block the
- * deliveries of others.
+ * A value matches if all properties of the filter match. The operand of a property is a value to
+ * equal, an object of operators, or nested properties. `$or` and `$and` take lists of filters.
+ * There is no `$regex`, because one tenant's pattern could block the deliveries of others.
  *
  * `a.b` addresses a nested property or, if there is none, one that has this name; `a\.b` only the
  * latter. As in MongoDB, a path leads through lists to the properties of their elements, and an
  * operator holds for a list if it holds for the list or one of its elements, except that `$neq` and
  * `$nin` negate `$eq` and `$in`.
- * @throws FilterBudgetError if the budget is exceeded
+ * @throws FilterBudgetError
  */
 export type Filter = (value: unknown, budget: FilterBudget) => boolean;
 
@@ -24,10 +23,7 @@ export class FilterBudget {
   #spent = 0;
   parsedCharacters = 0;
 
-  /**
-   * @param counted precomputed property counts of large objects, because counting takes
-   *   milliseconds
-   */
+  /** @param counted property counts of large objects, because counting takes milliseconds */
   constructor(
     private readonly most: number = FILTER_STEPS_MAX,
     private readonly counted?: ReadonlyMap<object, number>,
@@ -37,10 +33,7 @@ export class FilterBudget {
     return this.#spent + this.parsedCharacters / CHARACTERS_PER_STEP;
   }
 
-  /**
-   * Adds steps to the cost.
-   * @throws FilterBudgetError if the budget is exceeded
-   */
+  /** @throws FilterBudgetError */
   spend(steps: number): void {
     this.#spent += steps;
     if (this.#spent > this.most) throw new FilterBudgetError();
@@ -59,17 +52,14 @@ export class FilterBudget {
 }
 
 /**
- * The step budget for one event: about 2 ms on one core, and enough for 1,000 subscriptions with
- * 100 comparisons each.
+ * For one event: about 2 ms on one core, and enough for 1,000 subscriptions with 100 comparisons
+ * each.
  */
 export const FILTER_STEPS_MAX = 100_000;
-/**
- * The number of characters of JSON with many small properties that can be parsed in the time of one
- * comparison.
- */
+/** JSON with many small properties, parsed in the time of one comparison. */
 const CHARACTERS_PER_STEP = 1;
 
-/** The length of a name that is looked up in the time of one comparison. */
+/** Looked up in the time of one comparison. */
 const CHARACTERS_PER_NAME = 64;
 
 export class FilterBudgetError extends Error {
@@ -78,7 +68,7 @@ export class FilterBudgetError extends Error {
   }
 }
 
-/** Limits of a filter. They apply to the header filter and the body filter separately. */
+/** For the header filter and the body filter separately. */
 export const FILTER_BYTES_MAX = 16 * 1024;
 export const FILTER_NODES_MAX = 200;
 export const FILTER_DEPTH_MAX = 20;
@@ -90,7 +80,7 @@ class Several {
   constructor(readonly values: readonly unknown[]) {}
 }
 
-/** Returns whether a value, one of several, or an element of a list passes the test. */
+/** Tests a value, several values, or the elements of a list. */
 function some(value: unknown, budget: FilterBudget, test: (one: unknown) => boolean): boolean {
   if (value instanceof Several) return value.values.some((one) => some(one, budget, test));
   if (test(value)) return true;
@@ -141,10 +131,7 @@ const operators: Readonly<Record<string, Operator>> = {
 
 export const filterOperators: readonly string[] = [...Object.keys(operators), '$or', '$and'];
 
-/**
- * Compiles a filter.
- * @throws Error that names the invalid operator or operand, or the exceeded limit
- */
+/** @throws Error that names the invalid operator or operand, or the exceeded limit */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   checkSize(document);
   return compileMembers(document);
@@ -203,17 +190,17 @@ function compileMember(name: string, operand: unknown): Filter {
   return (value, budget) => inner(memberAt(value, names, budget), budget);
 }
 
-/** Splits a path at its dots, except those that are escaped. */
+/** At its dots, except escaped ones. */
 function namesOf(path: string): readonly string[] {
   return path.split(/(?<!\\)\./).map((name) => name.replaceAll('\\.', '.'));
 }
 
-/** Returns what a path addresses, as a value of JSON: a list if it leads through lists. */
+/** A list if the path leads through lists. */
 export function valueAt(value: unknown, path: string, budget: FilterBudget): unknown {
   return memberAt(value, namesOf(path), budget);
 }
 
-/** Returns what a filter compared as a value of JSON. */
+/** As JSON. */
 export function shownOf(value: unknown): unknown {
   return value instanceof Several ? value.values : value;
 }
@@ -255,10 +242,7 @@ function throughList(
   return values.length > 0 ? new Several(values) : undefined;
 }
 
-/**
- * Compares two values deeply.
- * @param b a value from the filter, whose size limits the work
- */
+/** @param b a value from the filter, whose size limits the work */
 function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   budget.spend(1);
   if (a === b) return true;
@@ -276,8 +260,8 @@ function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
 }
 
 /**
- * Compares two numbers or two strings. Returns NaN for other types, so that `$gt`, `$gte`, `$lt`
- * and `$lte` never match them.
+ * NaN for types other than two numbers or two strings, so that `$gt`, `$gte`, `$lt` and `$lte`
+ * never match them.
  */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;

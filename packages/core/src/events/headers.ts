@@ -1,14 +1,12 @@
-/** The message header that selects the recipients. */
+/** Selects the recipients. */
 export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
-/**
- * The default name of the signature header. Projects may change it, but messages must not set it.
- */
+/** Projects may change it, but messages must not set it. */
 const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 
 /**
- * Headers that messages must not set, and who sets them. RFC 9110, section 7.6.1, and RFC 9112,
- * section 6, define the headers that belong to the connection.
+ * Messages must not set these. RFC 9110, section 7.6.1, and RFC 9112, section 6, define the headers
+ * that belong to the connection.
  */
 const OWNERS: ReadonlyMap<string, 'the connection' | 'the gateway'> = new Map([
   ...[
@@ -43,27 +41,24 @@ const RESERVED = new Set(
   ),
 );
 
-/** A `token` (RFC 9110, section 5.6.2). */
+/** `token` (RFC 9110, section 5.6.2). */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** A field value (RFC 9110, section 5.5): visible characters, spaces, tabs and opaque bytes. */
+/** RFC 9110, section 5.5: visible characters, spaces, tabs and opaque bytes. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/**
- * Returns whether the header is reserved. Settings must not name reserved headers, and events do
- * not contain any.
- */
+/** Settings must not name reserved headers, and events do not contain any. */
 export function isReservedHeader(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
 }
 
-/** Returns who sets a header that messages must not set, or undefined for other headers. */
+/** The owner of a header that messages must not set. Undefined for other headers. */
 export function headerOwner(name: string): 'the connection' | 'the gateway' | undefined {
   return OWNERS.get(name.toLowerCase());
 }
 
 /**
- * Returns why a custom header cannot be sent over HTTP, phrased as the predicate of a sentence
- * about it, or undefined if it can. Does not check the owner.
+ * The predicate of a sentence. Undefined if the header can be sent over HTTP. Does not check the
+ * owner.
  */
 export function customHeaderProblem(name: string, value: string): string | undefined {
   if (!isHeaderName(name)) return 'is not a header name';
@@ -72,22 +67,19 @@ export function customHeaderProblem(name: string, value: string): string | undef
     : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
-/**
- * Returns whether the name is a `token` as defined in RFC 9110, in upper or lower case. Reserved
- * names are valid.
- */
+/** A `token` as defined in RFC 9110, in upper or lower case. Reserved names are valid. */
 export function isHeaderName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Returns whether the value is empty or consists of tabs, printable ASCII and U+0080 to U+00FF. */
+/** Empty, or tabs, printable ASCII and U+0080 to U+00FF. */
 export function isHeaderValue(value: string): boolean {
   return VALUE.test(value);
 }
 
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
-/** Returns the headers of a message that may travel: those of its trace, and the named ones. */
+/** The trace context, and the named headers. */
 export function forwardedHeaders(
   headers: Readonly<Record<string, string>>,
   names: readonly string[],
@@ -99,8 +91,8 @@ export function forwardedHeaders(
 }
 
 /**
- * Returns the headers of an event, with lower-case names: the valid, unreserved headers from the
- * broker, overridden by the message's custom headers.
+ * With lower-case names: the valid, unreserved headers from the broker, overridden by the message's
+ * custom headers.
  */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,
@@ -121,7 +113,7 @@ export function travellingHeaders(
   return headers;
 }
 
-/** Sets a header. A plain assignment to `__proto__`, a valid name, would change the prototype. */
+/** A plain assignment to `__proto__`, a valid name, would change the prototype. */
 function put(headers: Record<string, string>, name: string, value: string): void {
   if (name === '__proto__')
     Object.defineProperty(headers, name, {

@@ -1,10 +1,9 @@
 import { hash, randomFillSync } from 'node:crypto';
 
 /**
- * Builds a UUID (RFC 9562) from 48 bits of epoch milliseconds and 74 bits of SHA-256 (version 8) or
- * random bits (version 7).
- * Event and delivery ids are derived from their unique attributes, so the primary key rejects
- * duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md).
+ * A UUID (RFC 9562) from 48 bits of epoch milliseconds and 74 bits of SHA-256 (version 8) or random
+ * bits (version 7). Event and delivery ids are derived from their unique attributes, so the primary
+ * key rejects duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md).
  */
 function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   const time = Math.trunc(timeMs).toString(16).padStart(12, '0');
@@ -12,33 +11,27 @@ function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${version}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }
 
-/**
- * The latest time that an event may have. Postgres does not store milliseconds exactly after 2200.
- */
+/** Postgres does not store milliseconds exactly after 2200. */
 const LARGEST_TIME_MS = Date.UTC(2200, 0, 1);
 
 /**
- * The bounds of a plausible message time. The lower bound, in 2001 (13 digits), excludes times in
- * seconds. The upper bound, a day in the future, excludes times in microseconds and wrong clocks.
+ * The lower bound, in 2001 (13 digits), excludes times in seconds. The upper bound, a day in the
+ * future, excludes times in microseconds and wrong clocks.
  */
 const EARLIEST_TIME_MS = 1e12;
 const AHEAD_MS_MAX = 86_400_000;
 
-/**
- * Returns whether a message time is plausible: in milliseconds, and at most a day in the future.
- * Returns false for NaN.
- */
+/** In milliseconds, and at most a day in the future. False for NaN. */
 export function isPossibleTime(timeMs: number, nowMs: number): boolean {
   return timeMs >= EARLIEST_TIME_MS && timeMs <= nowMs + AHEAD_MS_MAX;
 }
 
-/** Clamps a message time in epoch milliseconds, because brokers may send -1 or garbage. */
+/** In epoch milliseconds. Brokers may send -1 or garbage. */
 export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;
 }
 
 /**
- * Derives the id of an event.
  * @param timeMs the clamped message time, in epoch milliseconds
  * @param ordinal the index of the event among those of the message
  * @param digest given only if another message would have the same id
@@ -55,14 +48,14 @@ export function eventId(
 }
 
 /**
- * Returns 64 bits of the body's SHA-256 in hex, to tell a redelivery from another message with the
- * same coordinates and time.
+ * 64 bits of the body's SHA-256 in hex, to tell a redelivery from another message with the same
+ * coordinates and time.
  */
 export function messageDigest(body: Uint8Array): string {
   return hash('sha256', body).slice(0, 16);
 }
 
-/** Derives the id of a delivery. `subscriptionId` is null if the message named the endpoint. */
+/** `subscriptionId` is null if the message named the endpoint. */
 export function eventDeliveryId(
   eventId: string,
   endpointId: string,
@@ -75,17 +68,14 @@ export function eventDeliveryId(
   );
 }
 
-/**
- * Returns the epoch milliseconds in an id. They equal `occurred_at`, which determines the
- * partition.
- */
+/** Epoch milliseconds. They equal `occurred_at`, which determines the partition. */
 export function timeOfId(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Returns whether the text is a lower-case UUID, the form of every id. */
+/** A lower-case UUID, the form of every id. */
 export function isId(text: string): boolean {
   return UUID.test(text);
 }
@@ -104,8 +94,8 @@ let lastMs = NaN;
 let sequence = 0;
 
 /**
- * Creates a UUID version 7. Ids sort by time and, within one process and millisecond, by order of
- * creation. Random bytes are drawn in blocks.
+ * UUID version 7. Ids sort by time and, within one process and millisecond, by order of creation.
+ * Random bytes are drawn in blocks.
  */
 export function newId(timeMs = Date.now()): string {
   if (randomOffset + 10 > randomBytes.length) {

@@ -1,4 +1,4 @@
-/** The types of operational events, which report on the endpoints and sources of a project. */
+/** These report on the endpoints and sources of a project. */
 export const OPERATIONAL_TYPES = [
   'gateway.endpoint.disabled',
   'gateway.endpoint.activated',
@@ -18,7 +18,6 @@ export type OperationalType = (typeof OPERATIONAL_TYPES)[number];
 
 const types: ReadonlySet<string> = new Set(OPERATIONAL_TYPES);
 
-/** Whether an event type is one of operational events. */
 export function isOperational(eventType: string): boolean {
   return types.has(eventType);
 }

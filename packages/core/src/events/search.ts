@@ -1,15 +1,15 @@
 import { compileFilter, FilterBudget, type Filter } from './filter.js';
 
-/** A search through events, as a person types it. */
+/** As a person types it. */
 export interface EventSearch {
-  /** Texts that must all occur in the event's data, type, id, key, owner or position. */
+  /** Each must occur in the event's data, type, id, key, owner or position. */
   readonly words: readonly string[];
   /**
-   * Texts that occur in the data of every match, unless it has Unicode escapes or, for digits, numbers
-   * with exponents. They exclude most events before their data is parsed.
+   * Occur in the data of every match, unless it has Unicode escapes or, for digits, numbers with
+   * exponents. They exclude most events before their data is parsed.
    */
   readonly texts: readonly string[];
-  /** Returns whether an event matches all conditions. Undefined if there are only words. */
+  /** Undefined if there are only words. */
   readonly matches?: (data: string, headers: string) => boolean;
 }
 
@@ -32,8 +32,8 @@ const OPERATORS: Readonly<Record<string, (values: readonly unknown[]) => unknown
 };
 
 /**
- * Parses a search: conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words.
- * Conditions become a filter of the subscription language.
+ * Conditions such as `data.order.id = 42 and headers.x-shop = acme`, or words. Conditions become a
+ * filter of the subscription language.
  * @throws Error that names the place of a mistake and shows an example
  */
 export function parseSearch(text: string): EventSearch {
@@ -92,7 +92,7 @@ export function parseSearch(text: string): EventSearch {
   };
 }
 
-/** Returns the values that a typed value stands for: `42` is a number or a string. */
+/** `42` is a number or a string. */
 function valuesOf(token: string): unknown[] {
   if (token.startsWith('"')) {
     try {
@@ -105,10 +105,10 @@ function valuesOf(token: string): unknown[] {
   return LITERALS.has(token) ? [LITERALS.get(token), token] : [token];
 }
 
-/** Matches data with a number that has an exponent, in JavaScript and Postgres. */
+/** Data with a number that has an exponent, in JavaScript and Postgres. */
 export const EXPONENT = '[ ,:\\t\\r\\n[]-?[0-9]+([.][0-9]+)?[eE]';
 
-/** Returns a text that the JSON of an equal value contains. */
+/** The JSON of an equal value contains it. */
 function textOf(value: unknown, token: string): string | undefined {
   // Quotes, slashes and control characters can be escaped in several ways.
   if (typeof value === 'string')
@@ -118,10 +118,7 @@ function textOf(value: unknown, token: string): string | undefined {
   return /^-?(\d+|[a-z]+)$/.exec(token)?.[1];
 }
 
-/**
- * Returns a regular expression, for JavaScript and Postgres, of the spellings that a text can have
- * in JSON.
- */
+/** A regular expression, for JavaScript and Postgres. */
 export function spellingsOf(text: string): string {
   const literally = (it: string) => it.replace(/[^\w\u0080-\uffff]/g, '\\$&');
   return Array.from(text, (character) => {

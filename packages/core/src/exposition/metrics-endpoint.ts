@@ -19,15 +19,12 @@ type MetricsAnswer = ReturnType<typeof metricsResponse>;
 interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every local address. */
   readonly address: string;
-  /** The key of the setting: `server.pulladdr` or `agent.pulladdr`. */
+  /** `server.pulladdr` or `agent.pulladdr`. */
   readonly key: string;
   readonly env: string;
 }
 
-/**
- * Serves only /metrics, so that scrapers need no access to other paths. Throws the same errors as
- * `listen`.
- */
+/** Serves only /metrics, so that scrapers need no access to other paths. Throws like `listen`. */
 export async function serveMetrics(
   place: MetricsPlace,
   answer: MetricsAnswer,
@@ -41,7 +38,6 @@ export async function serveMetrics(
   };
 }
 
-/** Returns the `listen` arguments for an address setting. */
 export function metricsPlace({ address, key, env }: MetricsPlace) {
   const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
   return {
@@ -53,7 +49,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
   };
 }
 
-/** Responds to a metrics request. For HEAD, Node.js omits the body. */
+/** For HEAD, Node.js omits the body. */
 export async function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
@@ -88,16 +84,15 @@ export interface MetricsResponse {
 
 const compress = promisify(gzip);
 
-/** The minimum body size to compress. Smaller bodies fit in one packet. */
+/** Smaller bodies fit in one packet and are not compressed. */
 const COMPRESSED_BYTES_MIN = 1_400;
-/** The fastest gzip level. It already shrinks repeated labels to a twentieth of their size. */
+/** The fastest gzip level already shrinks repeated labels to a twentieth. */
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
 /**
- * Returns a handler for GET /metrics, which gzips the response if the client accepts it. The status
- * is 401 for a missing or wrong token, 429 after too many wrong tokens, and 500 if the backend
- * fails.
+ * Gzips the response if the client accepts it. 401 for a missing or wrong token, 429 after too many
+ * wrong tokens, and 500 if the backend fails.
  */
 export function metricsResponse(of: {
   config: Config;
@@ -116,10 +111,7 @@ export function metricsResponse(of: {
       return await packed(contentType, await bytesOf(body), headers['accept-encoding']);
     } catch (error) {
       if (!failing)
-        log.error(
-          { error },
-          'The metrics backend failed to produce the exposition; /metrics answers 500 until it succeeds.',
-        );
+        log.error({ error }, 'The metrics backend failed; /metrics returns 500 until it recovers.');
       failing = true;
       const sentence =
         'The metrics backend failed to produce the exposition. The log of this process has the reason.';
@@ -128,9 +120,7 @@ export function metricsResponse(of: {
   };
 }
 
-/**
- * The number of characters to encode per event loop turn. Encoding them takes half a millisecond.
- */
+/** Characters encoded per event loop turn, which takes half a millisecond. */
 const PIECE = 512 * 1024;
 
 async function bytesOf(body: string): Promise<Buffer> {
@@ -158,15 +148,15 @@ interface Sent {
 type Verdict = 'admitted' | 'wrong' | 'locked_out';
 
 /**
- * The number of wrong tokens that an address may send within `WRONG_MS`. After that, even the right
- * token is refused, so that guessing cannot succeed. Connections that have sent the right token and
- * no wrong one since are exempt.
+ * Wrong tokens per address and `WRONG_MS`. After that, even the right token is refused, so that
+ * guessing cannot succeed. Connections that have sent the right token and no wrong one since are
+ * exempt.
  */
 const WRONG_MAX = 10;
 const WRONG_MS = 60_000;
 const ADDRESSES_MAX = 1_000;
 
-/** Returns a function that checks the bearer token by comparing digests in constant time. */
+/** Compares digests in constant time. */
 function admission(token: string | undefined): (sent: Sent) => Verdict {
   if (token === undefined) return () => 'admitted';
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
@@ -201,9 +191,8 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
 }
 
 /**
- * Returns a function that decides whether a request may see the /healthz details, which name
- * resources of all tenants. Requires the /metrics token or, if none is set, a direct request from
- * this machine.
+ * Details of /healthz name resources of all tenants. They require the /metrics token or, if none is
+ * set, a direct request from this machine.
  */
 export function admitsToDetails({
   metrics: { bearer_token: token },
@@ -259,10 +248,7 @@ async function packed(
   };
 }
 
-/**
- * Returns whether an Accept-Encoding header accepts gzip:
- * https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding
- */
+/** https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding */
 function takesGzip(accepted: string): boolean {
   return accepted.split(',').some((it) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(it));
 }

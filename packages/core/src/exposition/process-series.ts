@@ -3,20 +3,14 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Meter } from '../metrics/meter.js';
 import { VERSION } from '../process/version.js';
 
-/**
- * The sampling interval of the event-loop delay. Sampling uses a libuv timer and runs no
- * JavaScript.
- */
+/** libuv samples the event-loop delay with a timer, without JavaScript. */
 const LOOK_EVERY_MS = 20;
 const PERCENTILES = [50, 99, 100];
 
-/**
- * Meters that already include the process series. An agent and a server in one process share a
- * meter, and CPU time must not be counted twice.
- */
+/** An agent and a server in one process share a meter, and CPU time must not be counted twice. */
 const shown = new WeakSet<Meter>();
 
-/** Updates the process series on each exposition. Returns a function that stops the updates. */
+/** Updates on each exposition, until the returned function is called. */
 export function showProcess(
   { meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>,
   part: 'agent' | 'server',

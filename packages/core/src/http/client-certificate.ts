@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { certificatesIn, PemProblem, privateKeyIn } from './pem.js';
 
-/** A client certificate for TLS: a PEM chain that begins with the leaf, and the leaf's PEM key. */
+/** A PEM chain that begins with the leaf, and the leaf's PEM key. */
 export interface ClientCertificate {
   readonly cert: string;
   readonly key: string;
@@ -10,13 +10,10 @@ export interface ClientCertificate {
 
 type CheckedCertificate =
   | { readonly cert: string; readonly expiresAt: Date }
-  /** The problem, as the predicate of a sentence about the certificate or key. */
+  /** The predicate of a sentence about the certificate or key. */
   | { readonly part: 'cert' | 'key'; readonly problem: string };
 
-/**
- * Checks that a certificate is usable now. Returns its chain without other text, and its expiry, or
- * the problem. Takes about 1 ms.
- */
+/** Usable now. The chain is returned without other text. Takes about 1 ms. */
 export function checkClientCertificate(
   { cert, key }: ClientCertificate,
   now = new Date(),

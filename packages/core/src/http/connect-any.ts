@@ -4,17 +4,17 @@ import { buildConnector } from 'undici';
 import { watchedConnector } from './connection-use.js';
 import { shortageOf } from './shortage.js';
 
-/** The delay before the next address is tried: https://www.rfc-editor.org/rfc/rfc8305#section-5 */
+/** https://www.rfc-editor.org/rfc/rfc8305#section-5 */
 const NEXT_MS = 250;
-/** The maximum number of addresses per connection, each with a socket of its own. */
+/** Per connection. Each address has a socket of its own. */
 const ADDRESSES_MAX = 6;
-/** Codes that describe this machine rather than the host, if another address failed differently. */
+/** These describe this machine rather than the host, if another address failed differently. */
 const UNROUTED = /^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL|EAFNOSUPPORT)$/;
 
 /**
- * Connects to the addresses of a name, 250 ms apart or after a failure, and keeps the connection
- * that opens first. Each attempt lasts as long as `connect` allows, whereas Node.js ends all but the
- * last after `autoSelectFamilyAttemptTimeout`, so that hosts with a slow handshake are unreachable.
+ * Tries the addresses 250 ms apart or after a failure, and keeps the connection that opens first.
+ * Each attempt lasts as long as `connect` allows, whereas Node.js ends all but the last after
+ * `autoSelectFamilyAttemptTimeout`, so that hosts with a slow handshake are unreachable.
  */
 export function connectToAny(
   connect: buildConnector.connector,
@@ -65,7 +65,7 @@ export function connectToAny(
   next();
 }
 
-/** Returns the addresses with the families in turns, because one family may be unreachable. */
+/** Alternates address families, because one may be unreachable. */
 function interleaved(addresses: readonly LookupAddress[]): string[] {
   const first = addresses.filter(({ family }) => family === addresses[0]!.family);
   const other = addresses.filter((it) => !first.includes(it));
@@ -74,7 +74,7 @@ function interleaved(addresses: readonly LookupAddress[]): string[] {
     .flatMap((it) => it?.address ?? []);
 }
 
-/** Returns a connector that resolves names as the machine does, and connects to any address. */
+/** Resolves names as the machine does, and connects to any address. */
 export function plainConnector(
   connectTimeoutMs: number,
   secureContext?: SecureContext,

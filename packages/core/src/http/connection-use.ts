@@ -12,18 +12,15 @@ import {
 
 export interface ConnectionUse {
   readonly requests: number;
-  /** Whether the peer has sent a byte since the latest request. */
+  /** A byte has arrived since the latest request. */
   readonly hasAnswered: boolean;
-  /**
-   * Returns the response head received so far, or undefined if its status line is incomplete or
-   * informational (1xx).
-   */
+  /** Undefined if the status line is incomplete or informational (1xx). */
   cutHead(): Head | undefined;
 }
 
 /**
- * The age at which a connection closes, with its next response, so that requests follow a name that
- * has moved. Servers may announce longer timeouts.
+ * An older connection closes with its next response, so that requests follow a name that has moved.
+ * Servers may announce longer timeouts.
  */
 const AGE_MAX_MS = 120_000;
 const INFORMATIONAL_MAX = 16;
@@ -37,17 +34,17 @@ subscribe('undici:client:sendHeaders', (message) => {
 });
 
 /**
- * Returns the connection on which undici sent the latest headers. Call it in `onBodySent`. Returns
- * undefined if the connector is not watched.
+ * The connection on which undici sent the latest headers. Call it in `onBodySent`. Undefined if the
+ * connector is not watched.
  */
 export function connectionInUse(): ConnectionUse | undefined {
   return latest;
 }
 
 /**
- * Returns a connector whose connections record their use and rewrite response heads. Informational
- * responses (1xx) are removed, because undici closes the connection on `100 Continue`. Other heads
- * are rewritten for undici's strict parser. Old connections are closed after a response.
+ * Records the use of connections and rewrites response heads. Informational responses (1xx) are
+ * removed, because undici closes the connection on `100 Continue`. Other heads are rewritten for
+ * undici's strict parser. Old connections are closed after a response.
  */
 export function watchedConnector(
   connect: buildConnector.connector,
@@ -61,7 +58,7 @@ export function watchedConnector(
 }
 
 /**
- * Removes the trailing dot of a host name, which SNI does not allow
+ * SNI does not allow the trailing dot of a host name
  * (https://www.rfc-editor.org/rfc/rfc6066#section-3). Servers would reject the name or send another
  * certificate.
  */
@@ -111,7 +108,7 @@ class WatchedConnection implements ConnectionUse {
     return head && head.status >= 200 ? head : undefined;
   }
 
-  /** Returns the bytes to pass to undici, or none while the head is incomplete. */
+  /** The bytes for undici; none while the head is incomplete. */
   #readHead(chunk: Buffer): Buffer {
     this.hasAnswered = true;
     const isOld = performance.now() > this.#oldAtMs;

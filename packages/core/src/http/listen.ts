@@ -4,19 +4,19 @@ import type { AddressInfo, Server as NetServer } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { explainListenError } from '../errors/connection-errors.js';
 
-/** The grace period for requests in flight when the server closes. */
+/** For requests in flight when the server closes. */
 const CLOSE_SECONDS = 10;
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * How long an idle connection stays open: longer than the 60 s of common load balancers, which
- * otherwise send a request into a connection that is just being closed, and answer 502.
+ * Longer than the 60 s of common load balancers, which otherwise send a request into a connection
+ * that is just being closed, and answer 502.
  */
 export const KEEP_ALIVE_MS = 75_000;
-/** The timeout of an idle connection, such as one whose client does not read. */
+/** For a connection without traffic, such as one whose client does not read. */
 const STILL_MS = 120_000;
 
 /**
- * Default headers of every response, so that browsers do not run, embed or store it:
+ * Browsers must not run, embed or store responses:
  * https://cheatsheetseries.owasp.org/cheatsheets/REST_Security_Cheat_Sheet.html#security-headers
  */
 const HEADERS = new Map([
@@ -26,14 +26,13 @@ const HEADERS = new Map([
   ['cache-control', 'no-store'],
 ]);
 /**
- * Default headers over TLS. Browsers ignore Strict-Transport-Security over plain HTTP:
- * https://www.rfc-editor.org/rfc/rfc6797
+ * Browsers ignore Strict-Transport-Security over plain HTTP: https://www.rfc-editor.org/rfc/rfc6797
  */
 const TLS_HEADERS = new Map([...HEADERS, ['strict-transport-security', 'max-age=31536000']]);
 
 /**
- * Starts listening and returns the port. Adds the security headers to every response. On `::`, also
- * listens on IPv4, or on it alone if IPv6 is off.
+ * Returns the port. Adds the security headers to every response. On `::`, also listens on IPv4, or
+ * on it alone if IPv6 is off.
  * @throws GatewayError `port_in_use` or `port_refused`, which name the settings
  */
 export function listen(
@@ -54,7 +53,7 @@ export function listen(
   });
 }
 
-/** Binds a listener to an address and port, and on `::` to `0.0.0.0` if IPv6 is off. */
+/** On `::`, falls back to `0.0.0.0` if IPv6 is off. */
 export async function bind(
   server: NetServer,
   { bind: host, port, exclusive }: { bind: string; port: number; exclusive?: boolean },
@@ -69,14 +68,14 @@ export async function bind(
   }
 }
 
-/** Closes each connection after its next response, so that clients find another process. */
+/** Each connection closes after its next response, so that clients find another process. */
 export function leaveConnections(server: Server): void {
   server.prependListener('request', (_request, response) =>
     response.setHeader('connection', 'close'),
   );
 }
 
-/** Stops accepting connections, closes idle ones, and after `seconds` aborts requests in flight. */
+/** Closes idle connections, and after `seconds` aborts requests in flight. */
 export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
   return new Promise((resolve) => {
     const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);

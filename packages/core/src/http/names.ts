@@ -4,26 +4,23 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 const LOOKUP_MS = 5_000;
-/** The maximum wait for other lookups of the same owner. */
+/** For other lookups of the same owner. */
 const WAIT_MS = 2_000;
 /**
- * The wait for the other address family after the first response.
+ * For the other address family after the first response.
  * https://www.rfc-editor.org/rfc/rfc8305#section-3 recommends less, but for interactive clients.
  */
 const OTHER_FAMILY_MS = 500;
-/**
- * Resolver options. With these, c-ares in Node.js repeats a query after one or two seconds, and
- * then once more.
- */
+/** With these, c-ares in Node.js repeats a query after one or two seconds, and then once more. */
 const PATIENCE = { timeout: 1_000, tries: 3 };
 
 /**
- * Thrown if a name has no address or no name server responds. Its code is a getaddrinfo code, as
- * libraries expect.
+ * The name has no address or no name server responds. The code is a getaddrinfo code, as libraries
+ * expect.
  */
 export class LookupError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
-  /** Whether the name servers of this machine answer for no name. */
+  /** The name servers of this machine respond for no name. */
   readonly isResolverAway: boolean;
 
   /** @param code a c-ares error code */
@@ -34,16 +31,13 @@ export class LookupError extends Error {
     this.code = ABSENT.has(code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   }
 
-  /** Returns the error for a lookup that got no response by the caller's deadline. */
+  /** No response arrived by the caller's deadline. */
   static ofSilence(hostname: string, afterMs: number, isResolverAway: boolean): LookupError {
     return new LookupError(hostname, isResolverAway ? UNREACHABLE : SILENT, afterMs);
   }
 }
 
-/**
- * Thrown if a name was not looked up because its owner has too many lookups. The name itself may be
- * valid.
- */
+/** The owner has too many lookups. The name itself may be valid. */
 export class LookupsBusyError extends Error {
   readonly code = 'EAI_AGAIN';
 
@@ -70,27 +64,26 @@ function reasonOf(code: string, afterMs: number): string {
 }
 
 /**
- * A name that no domain has (https://www.rfc-editor.org/rfc/rfc6761#section-6.4). A name server that
+ * No domain has this name (https://www.rfc-editor.org/rfc/rfc6761#section-6.4). A name server that
  * does not answer for it works for no name, whereas the owner of a domain can break its own names.
  */
 const PROBE = 'gateway.invalid.';
 const PROBE_AFTER_MS = 1_000;
 const PROBE_MS = 2_500;
-/** How long the outcome of a probe holds. */
 const PROBED_MS = 5_000;
 
 const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
 
 interface OwnerLookups {
   readonly lookups: Map<string, Promise<LookupAddress[]>>;
-  /** Queued lookups by name, oldest first. */
+  /** By name, oldest first. */
   readonly waiting: Map<string, () => void>;
 }
 
 /**
- * Resolves names with c-ares. `dns.lookup` (getaddrinfo) blocks one of two threads per name, so two
- * silent servers would stop all lookups. Each owner, such as a project, has its own limit.
- * Concurrent lookups of a name by one owner are merged.
+ * Uses c-ares: `dns.lookup` (getaddrinfo) blocks one of two threads per name, so two silent servers
+ * would stop all lookups. Each owner, such as a project, has its own limit. Concurrent lookups of a
+ * name by one owner are merged.
  */
 export class Names {
   readonly #owners = new Map<unknown, OwnerLookups>();
@@ -108,7 +101,7 @@ export class Names {
     this.#search = parsed(files.resolv, parseSearch);
   }
 
-  /** Runs `work`. Lookups started during the call belong to the owner. */
+  /** Lookups started during the call belong to the owner. */
   askFor(owner: unknown, work: () => void): void {
     const before = this.#asker;
     this.#asker = owner;
@@ -120,7 +113,7 @@ export class Names {
   }
 
   /**
-   * Returns at least one address.
+   * At least one address.
    * @param owner defaults to the owner given to `askFor`, else to the name itself, because undici
    *   also reconnects outside of `askFor`
    * @throws LookupError
@@ -156,7 +149,6 @@ export class Names {
     return own.waiting.has(name) ? 'waiting' : 'asking';
   }
 
-  /** Whether the name servers of this machine answered for no name lately. */
   get isResolverAway(): boolean {
     return this.#probed.isAway && performance.now() - this.#probed.atMs < PROBED_MS;
   }
@@ -208,11 +200,11 @@ function waitFor(name: string, { waiting }: OwnerLookups): Promise<void> {
 
 interface LookupOutcome {
   readonly addresses: LookupAddress[];
-  /** The c-ares error code, if there are no addresses. */
+  /** A c-ares error code, if there are no addresses. */
   readonly code: string;
 }
 
-/** Looks up a name with the search list of resolv.conf, which c-ares in Node.js ignores. */
+/** Applies the search list of resolv.conf, which c-ares in Node.js ignores. */
 async function find(name: string, { domains, ndots }: SearchList): Promise<LookupAddress[]> {
   const deadlineMs = performance.now() + LOOKUP_MS;
   const under = name.endsWith('.') ? [] : domains.map((domain) => `${name}.${domain}`);
@@ -228,8 +220,7 @@ async function find(name: string, { domains, ndots }: SearchList): Promise<Looku
 }
 
 /**
- * Queries the name servers in turn. Unlike c-ares in Node.js, also tries the next server after an
- * error, not only after a timeout.
+ * Unlike c-ares in Node.js, also tries the next server after an error, not only after a timeout.
  */
 async function askServers(name: string, deadlineMs: number): Promise<LookupOutcome> {
   for (let rest: string[] | undefined; ;) {
@@ -280,9 +271,7 @@ function askBothFamilies(
   });
 }
 
-/**
- * Returns the addresses in getaddrinfo order: IPv6 first if the machine has a global IPv6 address.
- */
+/** The order of getaddrinfo: IPv6 first if the machine has a global IPv6 address. */
 function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   const of = (family: 4 | 6) => found[family]!.map((address) => ({ address, family }));
   const [four, six] = [of(4), of(6)];
@@ -290,17 +279,13 @@ function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   return isSixFirst ? [...six, ...four] : [...four, ...six];
 }
 
-/** Whether this machine has a global IPv6 address. */
 export function hasIpv6(): boolean {
   return Object.values(networkInterfaces()).some((all) =>
     all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)),
   );
 }
 
-/**
- * Returns the loopback addresses for localhost and its subdomains:
- * https://www.rfc-editor.org/rfc/rfc6761#section-6.3
- */
+/** localhost and its subdomains: https://www.rfc-editor.org/rfc/rfc6761#section-6.3 */
 function loopback(name: string): LookupAddress[] | undefined {
   if (!/(^|\.)localhost$/.test(plain(name))) return undefined;
   return [
@@ -313,10 +298,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/**
- * Returns a function that reads a file and reparses it only after changes. A missing file counts as
- * empty.
- */
+/** Reparses only after changes. A missing file counts as empty. */
 function parsed<T>(path: string, parse: (text: string) => T): () => T {
   let known: { readonly text: string; readonly value: T } | undefined;
   return () => {
@@ -326,7 +308,7 @@ function parsed<T>(path: string, parse: (text: string) => T): () => T {
   };
 }
 
-/** Returns undefined if the file exists but cannot be read now, as without a free descriptor. */
+/** Undefined if the file exists but cannot be read now, as without a free descriptor. */
 function textOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -335,7 +317,7 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** Parses a hosts file: https://man7.org/linux/man-pages/man5/hosts.5.html */
+/** https://man7.org/linux/man-pages/man5/hosts.5.html */
 function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
   const hosts = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {
@@ -354,10 +336,7 @@ interface SearchList {
   readonly ndots: number;
 }
 
-/**
- * Parses the search list of a resolv.conf file:
- * https://man7.org/linux/man-pages/man5/resolv.conf.5.html
- */
+/** https://man7.org/linux/man-pages/man5/resolv.conf.5.html */
 function parseSearch(text: string): SearchList {
   const search = { domains: [] as string[], ndots: 1 };
   for (const line of text.split('\n')) {

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * Returns the network of a client: the IPv4 address, unwrapped if IPv4-mapped, or the /64 network
- * of an IPv6 address, because one client usually controls all of it.
+ * The IPv4 address, unwrapped if IPv4-mapped, or the /64 network of an IPv6 address, because one
+ * client usually controls all of it.
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '');

@@ -11,13 +11,10 @@ interface PemFile {
   readonly flag: string;
 }
 
-/** The reason PEM text cannot be used, phrased as the end of a sentence about it. */
+/** The end of a sentence about the PEM text. */
 export class PemProblem extends Error {}
 
-/**
- * Returns the certificates in PEM text.
- * @throws PemProblem if there are none or one is damaged
- */
+/** @throws PemProblem if there are none or one is damaged */
 export function certificatesIn(text: string): string[] {
   const blocks =
     text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
@@ -31,10 +28,7 @@ export function certificatesIn(text: string): string[] {
   return blocks;
 }
 
-/**
- * Returns the private key in PEM text.
- * @throws PemProblem if there is none, or it is encrypted or damaged
- */
+/** @throws PemProblem if there is none, or it is encrypted or damaged */
 export function privateKeyIn(text: string): KeyObject {
   if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text))
     throw new PemProblem('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
@@ -49,18 +43,12 @@ export function privateKeyIn(text: string): KeyObject {
   }
 }
 
-/**
- * Reads a file with at least one certificate.
- * @throws GatewayError `tls_file` if the file cannot be used
- */
+/** @throws GatewayError `tls_file` */
 export function readCertificates(file: PemFile): string[] {
   return readPem('certificate', file, certificatesIn);
 }
 
-/**
- * Reads a certificate chain and its private key, and checks that they match.
- * @throws GatewayError `tls_file` if a file cannot be used or they do not match
- */
+/** @throws GatewayError `tls_file` if a file cannot be used or they do not match */
 export function readClientCertificate(
   certificate: PemFile,
   key: PemFile,
@@ -76,8 +64,8 @@ export function readClientCertificate(
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
 /**
- * Returns the default certificate authorities and those in the `delivery.ca_file` at `path`.
- * @throws GatewayError `tls_file` if the file cannot be used
+ * The default certificate authorities and those in the `delivery.ca_file` at `path`.
+ * @throws GatewayError `tls_file`
  */
 export function authoritiesWith(path: string): string[] {
   const added = readCertificates({
@@ -89,9 +77,8 @@ export function authoritiesWith(path: string): string[] {
 }
 
 /**
- * Creates a TLS context with the default authorities and those in the file. Slow, so reuse the
- * result.
- * @throws GatewayError `tls_file` if the file cannot be used
+ * Slow, so reuse the result.
+ * @throws GatewayError `tls_file`
  */
 export function withAuthorities(path: string): tls.SecureContext {
   return tls.createSecureContext({ ca: authoritiesWith(path) });

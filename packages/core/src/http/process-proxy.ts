@@ -21,7 +21,7 @@ type ProxiedRequest = http.ClientRequest & { _header: string | null };
 type ConnectOptions = http.ClientRequestArgs & { readonly socket?: Socket };
 type SocketCreated = (error: Error | null, socket?: Socket) => void;
 
-/** Cloud metadata addresses, from which AWS clients get their credentials. */
+/** AWS clients get their credentials from these. */
 const METADATA = /^(169\.254\.\d+\.\d+|\[(fe80:|fd00:ec2:).*)$/i;
 const METADATA_URLS = ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'AWS_EC2_METADATA_SERVICE_ENDPOINT'];
 
@@ -34,11 +34,11 @@ const CONNECT_TIMEOUT_MS = 2_500;
 let proxy: OpenProxy | undefined;
 
 /**
- * Sends every HTTP request of this process through a proxy, including those of `fetch` and of all
- * `node:http` and `node:https` agents, because a per-client option is easily forgotten. Requests to
- * cloud metadata addresses and exceptions are sent directly. Clients that open their own connections are not
- * affected; the gateway's clients use `dispatcherOf`.
- * @param delivery the `delivery.*` settings; without a proxy, nothing changes
+ * Applies to every HTTP request of this process, including those of `fetch` and of all `node:http`
+ * and `node:https` agents, because a per-client option is easily forgotten. Requests to cloud
+ * metadata addresses and exceptions are sent directly. Clients that open their own connections are
+ * not affected; the gateway's clients use `dispatcherOf`.
+ * @param delivery without a proxy, nothing changes
  * @returns a function that undoes the change
  * @throws GatewayError `tls_file`
  */
@@ -91,8 +91,8 @@ function originOf({ protocol }: ProxiedAgent, { host: given, port }: ConnectOpti
 let isPatched = false;
 
 /**
- * Patches the prototype of all Node.js agents to connect to the proxy, tunnelling TLS and sending
- * absolute URLs otherwise. The Node.js 24 option `proxyEnv` affects only agents created with it.
+ * All Node.js agents connect to the proxy, tunnelling TLS and sending absolute URLs otherwise. The
+ * Node.js 24 option `proxyEnv` affects only agents created with it.
  */
 function patchAgents(): void {
   if (isPatched) return;
@@ -149,10 +149,7 @@ function patchAgents(): void {
   };
 }
 
-/**
- * Sets the absolute-form URL that a proxy requires:
- * https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
- */
+/** https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form */
 function nameWholeUrl(request: ProxiedRequest, { origin }: URL, login: OpenProxy['login']): void {
   request.path = origin + request.path;
   if (request._header === null) {

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Returns whether a URL is reached without the proxy. Exceptions are as in curl and Go: a host or
- * `.domain`, which include subdomains, an address or network, each with an optional port, or `*`.
+ * As in curl and Go: a host or `.domain`, which include subdomains, an address or network, each
+ * with an optional port, or `*`.
  */
 export function proxyExceptions(exceptions: readonly string[]): (url: URL) => boolean {
   const rules = exceptions.flatMap((text) => ruleOf(text.trim().toLowerCase()) ?? []);

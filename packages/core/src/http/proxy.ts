@@ -6,40 +6,36 @@ import { networkReason } from '../errors/connection-errors.js';
 import { plainConnector } from './connect-any.js';
 import { proxyExceptions } from './proxy-exceptions.js';
 
-/** Thrown if the proxy fails or rejects the request. */
+/** The proxy fails or rejects the request. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
 }
 
 interface ProxyOptions {
-  /** An `http://` or `https://` URL, with credentials if the proxy requires them. */
+  /** With credentials if the proxy requires them. */
   readonly url: string;
   /**
-   * Checks the host of each connection, and rejects if it is forbidden. For plain HTTP, checks a
-   * host at most once every ten seconds.
+   * Rejects if the host is forbidden. Called for each connection; for plain HTTP, at most once
+   * every ten seconds per host.
    */
   readonly check?: (host: string) => Promise<void>;
-  /** The TLS context with the certificate authorities for the proxy and the hosts. */
+  /** For the proxy and the hosts. */
   readonly secureContext?: SecureContext | undefined;
-  /** The TLS context for the hosts. Default: `secureContext`. */
+  /** Default: `secureContext`. */
   readonly hostContext?: SecureContext | undefined;
   readonly connectTimeoutMs: number;
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-/** Sends requests. `close` waits for requests in flight; `destroy` aborts them. */
+/** `close` waits for requests in flight; `destroy` aborts them. */
 export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & {
   close(): Promise<void>;
   destroy(): Promise<void>;
 };
 
-/** An undici dispatcher that sends requests through a proxy. */
 export interface OpenProxy extends RequestDispatcher {
   readonly login: Readonly<Record<string, string>>;
-  /**
-   * Connects to the proxy or, with `to`, through it to that host. Rejects with `ProxyError` if the
-   * connection fails.
-   */
+  /** Connects to the proxy or, with `to`, through it to that host. Rejects with `ProxyError`. */
   connect(to?: URL): Promise<Socket>;
 }
 
@@ -48,15 +44,20 @@ interface Proxy {
   readonly login: Readonly<Record<string, string>>;
 }
 
-/** How long a server's `Keep-Alive` may keep an idle connection: it closes by age only when used. */
+/**
+ * The longest idle time that a server's `Keep-Alive` may request: a connection closes by age only
+ * when used.
+ */
 const IDLE_MAX_MS = 60_000;
-/** How long a host check is valid for plain HTTP, where one proxy connection serves any host. */
+/**
+ * With plain HTTP, one proxy connection serves any host, so each is checked again after this time.
+ */
 const CHECKED_MS = 10_000;
 const CHECKED_HOSTS = 1_000;
 
 /**
- * Creates a dispatcher that uses the proxy, if one is set. Clients based on `fetch` or Node.js
- * agents do not need one, because `proxyProcess` applies to them.
+ * Clients based on `fetch` or Node.js agents do not need a dispatcher, because `proxyProcess`
+ * applies to them.
  * @param options.direct the connector used without a proxy
  */
 export function dispatcherOf({
@@ -66,7 +67,7 @@ export function dispatcherOf({
   ...options
 }: Omit<ProxyOptions, 'url'> & {
   proxy: string | undefined;
-  /** The hosts that are reached without the proxy: the `delivery.no_proxy` setting. */
+  /** `delivery.no_proxy`. */
   noProxy?: readonly string[] | undefined;
   direct?: buildConnector.connector;
 }): RequestDispatcher {
@@ -85,7 +86,6 @@ export function dispatcherOf({
   };
 }
 
-/** Creates connection pools by origin. */
 export function openAgent(options: Agent.Options): Agent {
   return new Agent({
     keepAliveMaxTimeout: IDLE_MAX_MS,
@@ -95,9 +95,8 @@ export function openAgent(options: Agent.Options): Agent {
 }
 
 /**
- * A pool that reports no more once it is closed. undici's Agent, which closes a pool without
- * connections, would count the report towards the next pool of the origin, and so close each pool
- * after one request.
+ * Reports nothing once it is closed. undici's Agent, which closes a pool without connections, would
+ * count the report towards the next pool of the origin, and so close each pool after one request.
  */
 class OriginPool extends Pool {
   override emit(event: string | symbol, ...args: unknown[]): boolean {
@@ -107,10 +106,9 @@ class OriginPool extends Pool {
 }
 
 /**
- * Sends requests through an HTTP proxy: HTTPS through pooled CONNECT tunnels, plain HTTP with
- * absolute URLs. The proxy resolves names.
- * undici's ProxyAgent cannot check hosts, has no CONNECT timeout, and throws the same error for all
- * statuses.
+ * HTTPS goes through pooled CONNECT tunnels, plain HTTP has absolute URLs. The proxy resolves
+ * names. undici's ProxyAgent cannot check hosts, has no CONNECT timeout, and throws the same error
+ * for all statuses.
  */
 export function openProxy(options: ProxyOptions): OpenProxy {
   const {
@@ -199,7 +197,7 @@ function bare(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }
 
-/** Decodes percent-encoding. Returns malformed text unchanged. */
+/** Malformed percent-encoding is returned unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -234,8 +232,8 @@ function failingOwn(
 }
 
 /**
- * Whether headers are those of a proxy's own response. Squid and RFC 9209
- * (https://www.rfc-editor.org/rfc/rfc9209#section-2.1.1) mark them; others name themselves.
+ * Squid and RFC 9209 (https://www.rfc-editor.org/rfc/rfc9209#section-2.1.1) mark a proxy's own
+ * responses; other proxies name themselves.
  */
 function isOwn(headers: readonly Buffer[]): boolean {
   return headers.some((bytes, k) => {
@@ -254,10 +252,7 @@ function isOwn(headers: readonly Buffer[]): boolean {
   });
 }
 
-/**
- * Opens a tunnel through the proxy with CONNECT:
- * https://www.rfc-editor.org/rfc/rfc9110#name-connect
- */
+/** CONNECT: https://www.rfc-editor.org/rfc/rfc9110#name-connect */
 async function openTunnel(
   pool: Pool,
   proxy: Proxy,
@@ -311,7 +306,7 @@ function unreachable({ place }: Proxy, error: Error): ProxyError {
   );
 }
 
-/** Returns a version of `check` that caches accepted hosts for `CHECKED_MS`. */
+/** Caches accepted hosts for `CHECKED_MS`. */
 function remembering(check: (host: string) => Promise<void>): (host: string) => Promise<void> {
   const passed = new Map<string, number>();
   return async (host) => {

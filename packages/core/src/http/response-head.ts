@@ -1,8 +1,8 @@
-/** The maximum size of a response head in bytes, as in curl. */
+/** As in curl. */
 export const HEAD_MAX = 300 * 1024;
 /**
- * The number of bytes to keep from a larger head, because undici rejects heads above 16 KB. The
- * `DECIDING` fields have a separate budget, so that they are kept wherever they occur.
+ * Kept from a larger head, because undici rejects heads above 16 KB. The `DECIDING` fields have a
+ * separate budget, so that they are kept wherever they occur.
  */
 const KEPT_BYTES = 12 * 1024;
 const DECIDING = /^(content-encoding|content-length|location|retry-after|transfer-encoding)$/;
@@ -11,7 +11,7 @@ const DECIDING_BYTES = 3 * 1024;
 const TOKEN = 1;
 const TEXT = 2;
 /**
- * Whether each byte may occur in a token or a field value:
+ * Bytes that may occur in a token or a field value:
  * https://www.rfc-editor.org/rfc/rfc9110#name-tokens
  */
 const KINDS = new Uint8Array(256).map((_, byte) => {
@@ -22,8 +22,7 @@ const KINDS = new Uint8Array(256).map((_, byte) => {
 });
 
 /**
- * Returns whether the bytes begin with a complete, final head that undici can parse. Runs for every
- * response, so it does not allocate.
+ * A complete, final head that undici can parse. Runs for every response, so it does not allocate.
  */
 export function isPlainHead(bytes: Buffer): boolean {
   // Require `HTTP/1.0 ` or `HTTP/1.1 `.
@@ -71,8 +70,8 @@ export function isPlainHead(bytes: Buffer): boolean {
 const CHUNKED = Buffer.from('chunked');
 
 /**
- * Recognises Content-Length and Transfer-Encoding by the bytes that distinguish them from other
- * names in common use.
+ * Checks only the bytes that distinguish Content-Length and Transfer-Encoding from other names in
+ * common use.
  */
 function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'coding' | undefined {
   const length = end - start;
@@ -85,17 +84,17 @@ function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'codin
 
 export interface Head {
   readonly status: number;
-  /** The fields in their original order, with lower-case names. */
+  /** In their original order, with lower-case names. */
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
-/** The beginning of a status line. Some HTTP/1.1 servers write `HTTP/2 200`. */
+/** Some HTTP/1.1 servers write `HTTP/2 200`. */
 const STATUS_LINE = /^HTTP\/(?:1\.[01]|2(?:\.0)?) +([1-9]\d\d)(?!\d)/;
 
 /**
- * Parses a head as leniently as curl: joins folded lines, replaces control characters with spaces,
- * and drops malformed lines and an incomplete last line. Returns undefined if the status line is
- * incomplete or not HTTP.
+ * As lenient as curl: joins folded lines, replaces control characters with spaces, and drops
+ * malformed lines and an incomplete last line. Undefined if the status line is incomplete or not
+ * HTTP.
  */
 export function readHead(text: string): Head | undefined {
   const [line = '', ...lines] = text.slice(0, text.lastIndexOf('\n') + 1).split(/\r?\n/);
@@ -122,8 +121,8 @@ export function readHead(text: string): Head | undefined {
 }
 
 /**
- * Rewrites a head for undici, with `connection: close`: if the framing is ambiguous, the end of the
- * body is a guess, and bytes after it must not be parsed as the next response.
+ * For undici, with `connection: close`: if the framing is ambiguous, the end of the body is a
+ * guess, and bytes after it must not be parsed as the next response.
  */
 export function mendedHead({ status, fields }: Head): Buffer {
   const kept = fields.filter(
@@ -136,10 +135,7 @@ export function mendedHead({ status, fields }: Head): Buffer {
   );
 }
 
-/**
- * Returns the field that determines where the body ends:
- * https://www.rfc-editor.org/rfc/rfc9112#section-6.3
- */
+/** https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
 function framing(status: number, fields: Head['fields']): string {
   const given = (wanted: string) =>
     fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
@@ -157,7 +153,7 @@ function framing(status: number, fields: Head['fields']): string {
   return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
 }
 
-/** Explains why bytes are not an HTTP/1.1 response. */
+/** The bytes are not an HTTP/1.1 response. */
 export function otherProtocol(bytes: Buffer): string {
   // A SETTINGS or GOAWAY frame on stream 0: https://www.rfc-editor.org/rfc/rfc9113#section-4.1
   const isFrame =

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { hasIpv6, LookupError } from './names.js';
 
-/** Shortages of a process or machine that prevent connections, by error code, with their fixes. */
+/** Fixes by error code. A shortage of a process or machine prevents connections. */
 const SHORTAGES: Readonly<Record<string, string>> = {
   EMFILE:
     'this process has as many files and sockets open as it may (EMFILE). Raise its limit: LimitNOFILE of systemd, `ulimit -Hn`, or --ulimit nofile of the container',
@@ -15,15 +15,12 @@ const SHORTAGES: Readonly<Record<string, string>> = {
 const NO_RESOLVER =
   'no name server answers. Check /etc/resolv.conf of this machine, and the name servers in it';
 
-/**
- * Returns the shortage of this machine that caused an error, and its fix, as the end of a sentence.
- * Returns undefined for an error that the other side caused.
- */
+/** The end of a sentence, with the fix. Undefined for an error that the other side caused. */
 export function shortageOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = '', address = '', cause } = error as NodeJS.ErrnoException & { address?: string };
   if (error instanceof LookupError) return error.isResolverAway ? NO_RESOLVER : undefined;
-  // Without IPv6, an address of it cannot be reached however many ports are free.
+  // Without IPv6, an IPv6 address cannot be reached however many ports are free.
   if (code === 'EADDRNOTAVAIL' && isIP(address) === 6 && !hasIpv6()) return undefined;
   return SHORTAGES[code] ?? shortageOf(cause);
 }

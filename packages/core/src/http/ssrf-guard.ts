@@ -11,8 +11,8 @@ import { LookupsBusyError, Names } from './names.js';
 import { openAgent } from './proxy.js';
 
 /**
- * Networks refused by default, from the registries
- * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
+ * From the registries https://www.iana.org/assignments/iana-ipv4-special-registry and
+ * iana-ipv6-special-registry.
  */
 const REFUSED_NETWORKS = [
   '0.0.0.0/8',
@@ -66,8 +66,7 @@ export class RefusedAddressError extends Error {
 }
 
 /**
- * Returns a function that decides whether an address may be reached. `allowedNetworks` take
- * precedence over `REFUSED_NETWORKS`.
+ * `allowedNetworks` take precedence over `REFUSED_NETWORKS`.
  * @throws Error for an invalid CIDR block
  */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
@@ -96,8 +95,8 @@ function blockList(networks: readonly string[]): BlockList {
 }
 
 /**
- * Returns the IPv4 address in an IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address.
- * Packets sent to the IPv6 address go to that IPv4 address.
+ * IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96). Packets sent to the IPv6 address go to that
+ * IPv4 address.
  */
 function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
@@ -108,13 +107,10 @@ function embeddedIpv4(address: string): string | undefined {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
 }
 
-/** Resolves a name to at least one address, as `Names` does. */
+/** At least one address, as `Names` returns. */
 type FindAddresses = (name: string) => Promise<LookupAddress[]>;
 
-/**
- * Returns a connector that checks an address and connects to exactly that address, to prevent DNS
- * rebinding.
- */
+/** Connects to exactly the checked address, to prevent DNS rebinding. */
 export function guardedConnector(
   mayReach: (address: string) => boolean,
   find: FindAddresses,
@@ -127,7 +123,6 @@ export function guardedConnector(
     connectTimeoutMs: number;
     secureContext?: SecureContext | undefined;
     setting?: NetworksSetting;
-    /** The age at which a connection closes. */
     ageMaxMs?: number | undefined;
   },
 ): buildConnector.connector {
@@ -142,7 +137,6 @@ export function guardedConnector(
   return reachableConnector(connect, mayReach, find, setting);
 }
 
-/** Returns a connector that resolves each host and connects to an address that may be reached. */
 function reachableConnector(
   connect: buildConnector.connector,
   mayReach: (address: string) => boolean,
@@ -163,10 +157,7 @@ function reachableConnector(
   };
 }
 
-/**
- * Returns those of a name's addresses that may be reached.
- * @throws RefusedAddressError if there are none
- */
+/** @throws RefusedAddressError if no address may be reached */
 async function findReachable(
   name: string,
   mayReach: (address: string) => boolean,
@@ -221,7 +212,7 @@ export async function checkHost(
   if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses, setting);
 }
 
-/** The maximum number of concurrent lookups per source or connection test. */
+/** Concurrent, per source or connection test. */
 const LOOKUPS_PER_SOURCE = 16;
 
 interface Guard {
@@ -229,7 +220,7 @@ interface Guard {
   readonly find: FindAddresses;
   readonly lookup: LookupFunction;
   readonly maxAnswerBytes: number;
-  /** The connection pools for `fetch` in guarded work. */
+  /** For `fetch` in guarded work. */
   readonly pools: Dispatcher;
 }
 
@@ -251,11 +242,10 @@ export async function checkGuarded(host: string): Promise<void> {
 }
 
 /**
- * Returns a function that runs the work of a source under a guard. Connections opened by the work,
- * or by anything it starts, are checked whichever library opens them, including those to addresses
- * that a broker returns. HTTP responses above `maxAnswerBytes` are aborted. `asProcess` runs work
- * without the guard.
- * @param allowedNetworks the `source.allowed_networks` setting
+ * Connections opened by a source's work, or by anything it starts, are checked whichever library
+ * opens them, including those to addresses that a broker returns. HTTP responses above
+ * `maxAnswerBytes` are aborted. `asProcess` runs work without the guard.
+ * @param allowedNetworks `source.allowed_networks`
  */
 export function sourceGuard(
   allowedNetworks: readonly string[],
@@ -302,7 +292,7 @@ export function sourceGuard(
 
 type ConnectTarget = Partial<net.TcpNetConnectOpts & net.IpcNetConnectOpts>;
 type GuardedRequest = http.ClientRequestArgs & { readonly isGuarded?: boolean };
-/** Node.js internals that are patched here and missing from its types. */
+/** The types of Node.js omit these internals. */
 interface GuardedAgent extends http.Agent {
   addRequest(request: http.ClientRequest, options: GuardedRequest): void;
   getName(options?: GuardedRequest): string;
@@ -316,7 +306,7 @@ const { _normalizeArgs: normalizeArgs } = net as typeof net & {
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
 
-/** Patches `Socket.connect`, which opens every TCP and TLS connection in Node.js. */
+/** `Socket.connect` opens every TCP and TLS connection in Node.js. */
 function patchConnections(): void {
   if (isPatched) return;
   isPatched = true;
@@ -374,8 +364,8 @@ function limitAnswer(response: IncomingMessage): void {
 let isFetchGuarded = false;
 
 /**
- * Gives guarded work its own pools for `fetch`, because shared pools open connections for any work.
- * A process-wide proxy takes precedence.
+ * Guarded work has its own pools for `fetch`, because shared pools open connections for any work. A
+ * process-wide proxy takes precedence.
  */
 export function guardFetch(): void {
   if (isFetchGuarded) return;

@@ -1,11 +1,11 @@
 interface JsonMember {
-  /** The names and list indexes of the property, joined into one string. */
+  /** Names and list indexes, joined. */
   readonly path: string;
   readonly line: number;
 }
 
 /**
- * Returns all properties in valid JSON text in order, including repeated ones.
+ * In the order of the text, which must be valid JSON, including repeated ones.
  * @param joint the separator between the parts of a path
  */
 export function jsonMembers(text: string, joint = '.'): JsonMember[] {
@@ -37,8 +37,8 @@ export function jsonMembers(text: string, joint = '.'): JsonMember[] {
 }
 
 /**
- * Returns the repeated properties, of which `JSON.parse` keeps only the last. Omits those nested in
- * another repeated property.
+ * `JSON.parse` keeps only the last of repeated properties. Omits those nested in another repeated
+ * property.
  */
 export function repeatedMembers(
   text: string,

@@ -1,7 +1,4 @@
-/**
- * Explains where and why text is not valid JSON. Quotes at most one character, because the text may
- * contain secrets.
- */
+/** Quotes at most one character, because the text may contain secrets. */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
   if (expected && position)
@@ -11,15 +8,12 @@ export function jsonMistake(text: string, error: Error): string {
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;
 }
 
-/** Returns V8's message without its excerpt of the input, which may contain secrets. */
+/** V8's message, whose excerpt of the input may contain secrets. */
 export function withoutExcerpt(error: unknown): string {
   return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
 }
 
-/**
- * Returns the position of the unexpected token: the last character of the shortest prefix that
- * fails with this error.
- */
+/** The last character of the shortest prefix that fails with this error. */
 function firstBad(text: string): number {
   let good = 0;
   let bad = text.length;

@@ -2,7 +2,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Looks up an untrusted key, ignoring inherited names such as `constructor` and `__proto__`. */
+/** For untrusted keys: ignores inherited names such as `constructor` and `__proto__`. */
 export function own<Value>(
   table: Readonly<Record<string, Value>>,
   word: string,
@@ -19,15 +19,12 @@ export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 
-/**
- * The maximum nesting depth of untrusted JSON. Recursive functions overflow the stack on deeper
- * values.
- */
+/** For untrusted JSON. Recursive functions overflow the stack on deeper values. */
 export const NESTING_MAX = 200;
 
 /**
- * Returns a property of a valid JSON object as raw text, so that numbers keep their digits. If the
- * name is repeated, the last one wins.
+ * Raw text of valid JSON, so that numbers keep their digits. If the name is repeated, the last one
+ * wins.
  */
 export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;
@@ -47,7 +44,7 @@ export function rawJsonValue(text: string, name: string): string | undefined {
   }
 }
 
-/** Returns the elements of a valid JSON array as raw text. */
+/** Raw text of valid JSON. */
 export function rawJsonElements(text: string): string[] {
   const elements: string[] = [];
   let at = skipSpace(text, 0) + 1;
@@ -61,7 +58,7 @@ export function rawJsonElements(text: string): string[] {
   }
 }
 
-/** Returns the raw text at a path of names and indexes, so that numbers keep their digits. */
+/** Raw text, so that numbers keep their digits. The path has names and indexes. */
 export function rawJsonAt(text: string, path: readonly string[]): string | undefined {
   let at: string | undefined = text.trim();
   for (const name of path) {
@@ -81,7 +78,7 @@ function spells(quoted: string, name: string): boolean {
 
 const STRUCTURE = /["[\]{}]/g;
 
-/** Returns whether text is nested deeper than `NESTING_MAX`, even if it is not valid JSON. */
+/** Deeper than `NESTING_MAX`, even if it is not valid JSON. */
 export function isTooDeep(text: string): boolean {
   let left = NESTING_MAX;
   // Counting brackets is fast, and most text has too few to be nested that deep.
@@ -90,10 +87,7 @@ export function isTooDeep(text: string): boolean {
   return left < 0 && nesting(text) > NESTING_MAX;
 }
 
-/**
- * Returns the nesting depth of text, even if it is not valid JSON; 0 for a scalar. A megabyte
- * without structure takes 1 ms.
- */
+/** 0 for a scalar. The text need not be valid JSON. A megabyte without structure takes 1 ms. */
 export function nesting(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -117,8 +111,7 @@ function skipSpace(text: string, at: number): number {
 }
 
 /**
- * Returns the position after the string that starts at `at`, in linear time: each backslash is read
- * only once.
+ * The position after the string that starts at `at`. Linear time: each backslash is read only once.
  */
 export function skipString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
@@ -150,9 +143,7 @@ function skipValue(text: string, at: number): number {
   return at;
 }
 
-/**
- * Merges two objects deeply. A value in `over` that is not an object replaces the one in `base`.
- */
+/** Deeply. A value in `over` that is not an object replaces the one in `base`. */
 export function merged(
   base: Readonly<Record<string, unknown>>,
   over: Readonly<Record<string, unknown>>,

@@ -8,10 +8,7 @@ import {
   skipString,
 } from './json-value.js';
 
-/**
- * The number of characters to parse per step, which takes about 1 ms. A step may be up to twice as
- * long.
- */
+/** Characters per step, which takes about 1 ms. A step may be up to twice as long. */
 const PIECE = 8 * 1024;
 
 interface OpenValue {
@@ -23,17 +20,14 @@ interface OpenValue {
    */
   from: number;
   memberAt: number;
-  /**
-   * The value parsed so far. Undefined while the text may still be short enough to be parsed with
-   * its parent.
-   */
+  /** Undefined while the text may still be short enough to be parsed with its parent. */
   value: Record<string, unknown> | unknown[] | undefined;
   size: number;
 }
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** The property counts of large objects, because counting them later would take milliseconds. */
+  /** Property counts of large objects, because counting them later would take milliseconds. */
   readonly sizes: ReadonlyMap<object, number>;
 }
 
@@ -97,7 +91,7 @@ function take(text: string, open: OpenValue, end: number): void {
       put(open, name, member);
 }
 
-/** Adds a property or an element. If a name is repeated, the last one wins. */
+/** If a name is repeated, the last one wins. */
 function put(open: OpenValue, name: string, member: unknown): void {
   open.value ??= open.isArray ? [] : {};
   const { value } = open;

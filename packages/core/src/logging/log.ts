@@ -6,14 +6,13 @@ import { loggable, withoutSecrets } from './redaction.js';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
- * A log of JSON lines.
- * `debug` is for single events, `warn` for unexpected conditions that were recovered from, `error`
- * for data loss or problems that need a person. Sentences are constant; variable parts are fields:
- * `project_id`, `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`, `trace_id`, `error`.
- * Message contents are never logged.
+ * JSON lines. `debug` is for single events, `warn` for unexpected conditions that were recovered
+ * from, `error` for data loss or problems that need a person. Sentences are constant; variable
+ * parts are fields: `project_id`, `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`,
+ * `trace_id`, `error`. Message contents are never logged.
  */
 export interface Log extends PluginLog {
-  /** Whether debug lines are written. Check it before building a line per event. */
+  /** Check it before building a line per event. */
   readonly debugging: boolean;
   child(fields: object): Log;
 }
@@ -21,19 +20,16 @@ export interface Log extends PluginLog {
 const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
 
 /**
- * Creates a log that masks secrets and, except at the debug level, limits repeated lines, by
- * default to 100 a minute.
+ * Masks secrets and, except at the debug level, limits repeated lines, by default to 100 a minute.
  */
 export function createLog(given: {
   level: LogLevel;
   name: string;
   /** The `env` setting, added to every line. */
   environment?: string;
-  /**
-   * Where to write lines. Default: standard error, because standard output is for command output.
-   */
+  /** Default: standard error, because standard output is for command output. */
   destination?: { write(line: string): void };
-  /** The limit for repeated lines. Not applied at the debug level. */
+  /** For repeated lines. Not applied at the debug level. */
   limit?: LogLimit;
 }): Log {
   const { level, name, environment, destination, limit = LIMIT } = given;
@@ -63,10 +59,7 @@ export function createLog(given: {
 
 type LimitedLevel = 'info' | 'warn' | 'error';
 
-/**
- * Returns a log that limits its lines.
- * @param given the log's fields before masking, from which the subject of a line is derived
- */
+/** @param given the log's fields before masking, from which the subject of a line is derived */
 function logOf(
   logger: Logger,
   may: (level: LimitedLevel, sentence: string, subject: string) => boolean,
@@ -89,9 +82,7 @@ function logOf(
   };
 }
 
-/**
- * Returns the subject of a line. Different sources, endpoints and errors are counted separately.
- */
+/** Different sources, endpoints and errors are counted separately. */
 function subjectOf(fields: Readonly<Record<string, unknown>>): string {
   const { project_id, source_id, endpoint_id, error } = fields;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
@@ -108,21 +99,21 @@ export const silentLog: Log = {
 };
 
 /**
- * The maximum number of lines per level and sentence in a window. Lines about subjects not yet seen
- * in the window may exceed it, up to twice the number.
+ * Lines per level and sentence in a window. Lines about subjects not yet seen in the window may
+ * exceed it, up to twice the number.
  */
 export interface LogLimit {
   readonly lines: number;
   readonly windowMs: number;
 }
 
-/** The number of sentences with their own limit. All others share one. */
+/** Sentences with their own limit. All others share one. */
 const SENTENCES_MAX = 500;
 const OTHERS = 'Lines of many kinds';
 
 /**
- * Returns a function that decides whether to write a line, so that frequent events do not fill the
- * disk. When the window or the process ends, `tell` reports how many lines were omitted.
+ * Frequent events must not fill the disk. When the window or the process ends, `tell` reports how
+ * many lines were omitted.
  */
 function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,

@@ -1,44 +1,41 @@
 import { withoutExcerpt } from '../json/json-mistake.js';
 
-/** Replaces secrets in output. */
 export const MASK = '********';
 
 const SECRET =
   '(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|encryption|licen[cs]e|private)[_-]?key|credential|header_?value)';
 const SECRET_NAME = new RegExp(`${SECRET}|^pass$`, 'i');
 /**
- * Secrets in text: `password=…` in queries, connection strings and flags, `"password":"…"` in JSON,
- * and `authorization` credentials.
+ * `password=…` in queries, connection strings and flags, `"password":"…"` in JSON, and
+ * `authorization` credentials.
  */
 const SECRET_VALUES = [
   new RegExp(`(${SECRET}[\\w-]*=)[^\\s"'&;,]+`, 'gi'),
   new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
 ];
-/** Credentials as `user:password@` without a scheme, as in a hand-written address. */
+/** `user:password@` without a scheme, as in a hand-written address. */
 const BARE_CREDENTIALS = /[^\s"'/:@]*:[^\s"'@]+@/g;
 /**
- * Credentials in a URL, up to the last `@` of the authority. Placeholders such as `<key>` do not
- * match. After `name:`, `/`, `?` and `#` match too, because passwords may contain them, unless a
- * port follows the colon.
+ * Up to the last `@` of the authority. Placeholders such as `<key>` do not match. After `name:`,
+ * `/`, `?` and `#` match too, because passwords may contain them, unless a port follows the colon.
  */
 const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"'<]*)@/g;
 const DEPTH = 4;
 
-/** Masks credentials in URLs. */
 export function maskUrls(text: string): string {
   return text.includes('://') ? text.replace(URL_CREDENTIALS, `//${MASK}@`) : text;
 }
 
 /**
- * Masks credentials in an address, with or without a scheme. Do not use it for other text, which
- * may have a colon before an `@` without credentials.
+ * With or without a scheme. Do not use it for other text, which may have a colon before an `@`
+ * without credentials.
  */
 export function maskAddress(text: string): string {
   return maskUrls(text).replace(BARE_CREDENTIALS, `${MASK}@`);
 }
 
-/** Masks likely secrets in text. */
+/** Finds likely secrets only. */
 export function withoutSecrets(text: string): string {
   return SECRET_VALUES.reduce(
     (rest, pattern) => rest.replace(pattern, `$1${MASK}`),
@@ -46,7 +43,7 @@ export function withoutSecrets(text: string): string {
   );
 }
 
-/** Returns log fields with secrets masked and errors as objects. */
+/** Masks secrets and turns errors into objects. */
 export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
   try {
     return cleaned(fields, DEPTH) as Record<string, unknown>;
@@ -75,8 +72,8 @@ function cleaned(value: unknown, depth: number): unknown {
 }
 
 /**
- * Returns the code, message, fix, cause and inner errors of an error, and the stack of an
- * unexpected one. Omits other properties (`detail`, rows), which may contain data.
+ * Code, message, fix, cause and inner errors, and the stack of an unexpected error. Omits other
+ * properties (`detail`, rows), which may contain data.
  */
 function describe(
   error: Error & { code?: unknown; fix?: unknown; errors?: unknown },
@@ -97,7 +94,7 @@ function describe(
   };
 }
 
-/** Returns the message without the data that Postgres or the JSON parser quotes in it. */
+/** Omits data that Postgres or the JSON parser quotes in the message. */
 function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
   const message = withoutSecrets(error.message);
   // Class 22 messages quote values; class 23 only names constraints
@@ -108,7 +105,7 @@ function withoutContent(error: Error & { code?: unknown; severity?: unknown }): 
   return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
 }
 
-/** Returns the frames of a stack, skipping the message, whose lines may look like frames. */
+/** Skips the message, whose lines may look like frames. */
 function framesOf({ message, stack = '' }: Error): string[] {
   const at = stack.indexOf(message);
   return stack

@@ -1,22 +1,16 @@
 import type { Labels, Series } from '@gateway/plugin';
 import { OTHER } from './series.js';
 
-/**
- * Labels that identify a project. They are folded last, so that sums by project stay correct unless
- * there are too many projects.
- */
+/** Folded last, so that sums by project stay correct unless there are too many projects. */
 const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
-/**
- * Labels that identify a resource within a project. Labels in neither set have few values and are
- * kept.
- */
+/** Identify a resource within a project. Labels in neither set have few values and are kept. */
 const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
 
 /** Folded label sets are counted up to this multiple of the number of shown ones. */
 const HIDDEN_PER_SHOWN = 10;
 /**
- * The ratio of `max` to the number of `other` sets that keep their project labels. Once that number
- * is reached, project labels are folded as well.
+ * `max` divided by this many `other` sets keep their project labels. Beyond that, project labels
+ * are folded as well.
  */
 const SHOWN_PER_PROJECT = 10;
 
@@ -31,20 +25,17 @@ interface ShownSet {
 }
 
 /**
- * A tree with a level per label, keyed by label value. A lookup takes a tenth of the time needed to
- * build a string key.
+ * A level per label, keyed by label value. A lookup takes a tenth of the time needed to build a
+ * string key.
  */
 type Tree = Map<string | undefined, Tree | ShownSet>;
 
-/** Returns whether a series has a label with user-defined, and therefore unlimited, values. */
+/** User-defined label values are unlimited. */
 export function isUnbounded({ labels }: Series): boolean {
   return labels.some((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
 }
 
-/**
- * Limits the label sets of a series: shows the first ones unchanged and folds the others into
- * `other` sets.
- */
+/** Shows the first label sets of a series unchanged and folds the others into `other` sets. */
 export class LabelCardinality {
   readonly #row: Series;
   readonly #max: number;
@@ -52,8 +43,8 @@ export class LabelCardinality {
   readonly #within: readonly string[];
   readonly #names: readonly string[];
   /**
-   * All label sets. Kept across restarts, because most label sets recur, and rebuilding the tree
-   * caused most of the garbage.
+   * Kept across restarts, because most label sets recur, and rebuilding the tree caused most of the
+   * garbage.
    */
   #tree: Tree = new Map();
   #others: Tree = new Map();
@@ -76,10 +67,7 @@ export class LabelCardinality {
     return this.#shownFor(labels).labels;
   }
 
-  /**
-   * Returns the labels and value to set for a gauge. Put each label set at most once between
-   * restarts.
-   */
+  /** For a gauge. Put each label set at most once between restarts. */
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
     if (shown.value === undefined) return { labels: shown.labels, value };
@@ -104,7 +92,7 @@ export class LabelCardinality {
   #shownFor(labels: Labels): ShownSet {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
-    // Already folded by the caller.
+    // The caller has already folded it.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER))
       return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {

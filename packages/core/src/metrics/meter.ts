@@ -4,25 +4,24 @@ import type { Log } from '../logging/log.js';
 import { LabelCardinality, isUnbounded } from './label-cardinality.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 
-/** Records values of the series in the series table. Without a backend, records nothing. */
+/** Without a backend, records nothing. */
 export interface Meter {
   add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
-  /** Sets a gauge. If its label sets may be folded, `clear` it before each sample. */
+  /** If the gauge's label sets may be folded, `clear` it before each sample. */
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /** Adds a value, in the unit of the series, to a histogram. */
+  /** In the unit of the series. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /**
-   * Clears a gauge. Set its next sample in the same turn of the event loop, so that no exposition
-   * lacks it.
+   * Set the gauge's next sample in the same turn of the event loop, so that no exposition lacks it.
    * @param folded the number of label sets already folded in the sample
    */
   clear(name: SeriesName, folded?: number): void;
   /**
-   * Adds a collector, which sets gauges before every exposition. Sample gauges that need I/O at
-   * intervals instead. Returns a function that removes the collector.
+   * The collector sets gauges before every exposition, until the returned function is called.
+   * Gauges that need I/O are sampled at intervals instead.
    */
   collect(read: GaugeCollector): () => void;
-  /** Returns all series in the backend's format. Concurrent calls share one exposition. */
+  /** In the backend's format. Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
 }
 
@@ -37,10 +36,7 @@ interface MeterOptions {
   readonly collectors?: Collectors;
 }
 
-/**
- * Returns a meter. Without a backend, it records nothing, and `expose` returns the reason as a
- * comment.
- */
+/** Without a backend, it records nothing, and `expose` returns the reason as a comment. */
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
@@ -100,8 +96,8 @@ type GaugeCollector = () => void | Promise<void>;
 export type Collectors = ReturnType<typeof createCollectors>;
 
 /**
- * Returns a set of collectors. A failing collector leaves its series unchanged, and only the first
- * of consecutive failures is logged.
+ * A failing collector leaves its series unchanged, and only the first of consecutive failures is
+ * logged.
  */
 export function createCollectors(log: Pick<Log, 'warn'>) {
   const collectors = new Set<() => Promise<void>>();
@@ -114,24 +110,21 @@ export function createCollectors(log: Pick<Log, 'warn'>) {
           failing = false;
         } catch (error) {
           if (!failing)
-            log.warn(
-              { error },
-              'Metrics of the moment could not be read; they are shown as they were.',
-            );
+            log.warn({ error }, 'Could not read current metrics; showing the last values.');
           failing = true;
         }
       };
       collectors.add(guarded);
       return () => void collectors.delete(guarded);
     },
-    /** Runs all collectors. Never rejects. */
+    /** Never rejects. */
     run: async () => void (await Promise.all([...collectors].map((read) => read()))),
   };
 }
 
 /**
- * Counts outcomes of messages or API events. Updates all counters synchronously, so that the total
- * always equals the sum of its parts.
+ * Outcomes of messages or API events. Updates all counters synchronously, so that the total always
+ * equals the sum of its parts.
  */
 export function countIngest(
   meter: Meter,

@@ -3,10 +3,10 @@ import type { Series } from '@gateway/plugin';
 /** The `source` label of events created over the API. */
 export const API_SOURCE = 'api';
 
-/** The label value of folded label sets, also used by the Postgres sample. */
+/** Replaces folded label values, also in the Postgres sample. */
 export const OTHER = 'other';
 
-/** Bucket bounds for latencies, up to a day, which is the longest retry schedule. */
+/** Up to a day, which is the longest retry schedule. */
 const LATENCY_SECONDS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200,
   86_400,
@@ -16,10 +16,7 @@ const STEP_SECONDS = [
 ];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/**
- * All series of the gateway. `fold` defines how gauges beyond `metrics.max_label_sets` are
- * combined.
- */
+/** `fold` defines how gauges beyond `metrics.max_label_sets` are combined. */
 // prettier-ignore
 export const series = {
   // Ingest and latency.

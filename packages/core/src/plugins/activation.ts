@@ -25,9 +25,9 @@ export interface ActiveSource {
   readonly connectionSchema: Readonly<Record<string, unknown>>;
   readonly settings: Readonly<Record<string, unknown>>;
   /**
-   * Imports the plugin once, completes connections with the defaults of their schema, and restricts
-   * the plugin to `source.allowed_networks`.
-   * @throws GatewayError `plugin_import` if the import fails
+   * Imports once, adds defaults of the schema to connections, and restricts the plugin to
+   * `source.allowed_networks`.
+   * @throws GatewayError `plugin_import`
    */
   load(): Promise<SourcePlugin>;
 }
@@ -36,10 +36,7 @@ export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
-  /**
-   * The meter of the process. Without a metrics plugin, it records nothing, and `/metrics` gives
-   * the reason in a comment.
-   */
+  /** Without a metrics plugin, it records nothing, and `/metrics` gives the reason in a comment. */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
   readonly gates: PluginGates;
@@ -49,24 +46,21 @@ export interface ActivatedPlugins {
 interface ActivationOptions extends PluginGates {
   readonly serviceName: string;
   readonly log: Log;
-  /** The time limit for importing a plugin, and separately for starting it. */
+  /** For importing a plugin, and separately for starting it. */
   readonly deadlineMs?: number;
 }
 
-/** The sampling interval for a backend without a `sample_time` setting. */
+/** For a backend without a `sample_time` setting. */
 const SAMPLE_TIME_SECONDS = 5;
 const CLOSE_MS = 3_000;
 const CLOSE_TRACER_MS = 6_000;
 
 const PULLMETRICS = 'pullmetrics';
 
-/** The active tracer. Only one is allowed, because a second one would silently receive nothing. */
+/** Only one tracer is allowed, because a second one would silently receive nothing. */
 let activeTracer: string | undefined;
 
-/**
- * Starts the plugins that `previewPlugins` lists as active. A plugin that fails becomes inactive,
- * with the reason.
- */
+/** A plugin that fails becomes inactive, with the reason. */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
   const gates = { discovery, resolved, licence };
@@ -88,7 +82,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
       if (plugin.kind === 'source') {
         const source = lazySource(plugin, own, { deadlineMs, tell, allowedNetworks });
         sources.set(plugin.name, source);
-        // The gateway's own are imported with their first source, because their clients are large.
+        // Built-in sources are imported on first use, because their clients are large.
         if (!isOurs(plugin)) importing.push(source.load());
       } else if (plugin.kind === 'tracer')
         tracer = await startTracer(plugin, own, { ...options, deadlineMs });
@@ -111,7 +105,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
       const known = isGatewayError(error) ? error : startFailed(error);
       log.error(
         { plugin: plugin.name, kind: plugin.kind, error: known },
-        'A plugin could not be activated.',
+        'Could not activate a plugin.',
       );
       tell(known);
     }
@@ -137,7 +131,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   };
 }
 
-/** Closes the backend. If it pushes metrics, it sends its last values first. Never rejects. */
+/** A backend that pushes sends its last values first. Never rejects. */
 async function closeMetrics(
   backend: Metrics | undefined,
   collectors: Collectors,
@@ -219,8 +213,8 @@ async function startTracer(
 }
 
 /**
- * Waits for a plugin to start. One that starts too late is closed.
- * @throws GatewayError `plugin_start` if it does not start in time
+ * One that starts too late is closed.
+ * @throws GatewayError `plugin_start`
  */
 async function inTime<Started extends { close?(): Promise<void> }>(
   start: () => Promise<Started>,
@@ -240,7 +234,7 @@ async function inTime<Started extends { close?(): Promise<void> }>(
 const LOG_EVERY_MS = 60_000;
 const ERRORS_MAX = 10;
 
-/** Returns a function that logs errors of a running plugin, each once a minute. */
+/** Logs each error of a running plugin once a minute. */
 function failing(log: Log, { name, package: from }: InstalledPlugin, sentence: string) {
   let logged = new Set<string>();
   let sinceMs = -Infinity;

@@ -2,8 +2,7 @@ import type { ConnectionSchema, ConnectionValue } from '../crypto/sealing.js';
 import { isObject } from '../json/json-value.js';
 
 /**
- * Normalises a connection: `enum` values match case-insensitively, and `Enabled` and `Disabled` are
- * accepted as booleans.
+ * `enum` values match case-insensitively, and `Enabled` and `Disabled` are accepted as booleans.
  */
 export function canonicalConnection(
   given: ConnectionValue,
@@ -25,20 +24,14 @@ export function canonicalConnection(
   });
 }
 
-/**
- * Returns a connection with the defaults of its schema. Defaults are not stored, so that a new one
- * applies to every source.
- */
+/** Defaults are not stored, so that a new one applies to every source. */
 export function withDefaults(stored: ConnectionValue, schema: ConnectionSchema): ConnectionValue {
   return mapFields(stored, schema, (value, field) =>
     value === undefined ? field['default'] : value,
   );
 }
 
-/**
- * Replaces each field in the schema, at any depth, with the result of `change`. Fields for which it
- * returns undefined are unchanged.
- */
+/** At any depth. Fields for which `change` returns undefined are unchanged. */
 function mapFields(
   value: ConnectionValue,
   schema: ConnectionSchema,

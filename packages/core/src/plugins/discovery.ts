@@ -20,17 +20,17 @@ import {
   type SettingsTable,
 } from '../config/settings.js';
 
-/** The installed plugins, as described by their manifests. No plugin code is imported. */
+/** Described by their manifests. No plugin code is imported. */
 export interface Discovery {
   readonly plugins: readonly InstalledPlugin[];
-  /** Plugins that no configuration can make usable. */
+  /** No configuration can make them usable. */
   readonly refused: readonly RefusedPlugin[];
   readonly rows: SettingsTable;
   readonly flags: FlagTable;
 }
 
 interface RefusedPlugin {
-  /** The plugin name, or the package name if the manifest is unreadable. */
+  /** The package name if the manifest is unreadable. */
   readonly name: string;
   readonly package: string;
   readonly kind?: InstalledPlugin['kind'];
@@ -109,8 +109,7 @@ export function discover({
 }
 
 /**
- * Returns what the plugin declares that is already taken, such as a setting, and its owner, or
- * undefined if nothing is.
+ * The first declaration, such as a setting, that another plugin has already made, and its owner.
  */
 function clash(
   plugin: InstalledPlugin,
@@ -143,7 +142,7 @@ function clash(
   return undefined;
 }
 
-/** Returns the packages that may be plugins, each with the folder whose `package.json` lists it. */
+/** Each with the folder whose `package.json` lists it. */
 function candidates(root: string, pluginsDir: string | undefined) {
   const own = dependencies(root);
   const host = hostOf(root);
@@ -155,7 +154,7 @@ function candidates(root: string, pluginsDir: string | undefined) {
   ];
 }
 
-/** Returns the folder where the command is installed: the nearest parent with a `package.json`. */
+/** The nearest parent with a `package.json`. */
 function hostOf(root: string): string | undefined {
   for (let folder = dirname(root); ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json'))) return folder;
@@ -177,7 +176,7 @@ function packageJson(folder: string): PackageJson | undefined {
   }
 }
 
-/** Finds a package folder like Node.js, but ignores `exports`. */
+/** Like Node.js, but ignores `exports`. */
 function locate(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);

@@ -6,8 +6,8 @@ const EXPOSE_MS = 10_000;
 const FUNCTIONS = ['add', 'set', 'observe', 'clear', 'expose'] as const;
 
 /**
- * Returns a backend that never throws when a value is recorded: the errors go to `failed`. `expose`
- * rejects if the backend returns no text in time.
+ * Recording never throws: errors go to `failed`. `expose` rejects if the backend returns no text in
+ * time.
  * @throws Error if the backend lacks a function
  */
 export function guardedMetrics(backend: Metrics, failed: (error: unknown) => void): Metrics {

@@ -18,31 +18,27 @@ import type { InstalledPlugin } from './manifest.js';
 import { asCore, kindOf, readableError, untilFault } from './plugin-faults.js';
 import { takenMessage } from './taken-message.js';
 
-/** The maximum HTTP response size in a connection test. */
 const CHECK_ANSWER_BYTES = 1024 * 1024;
-/**
- * The maximum HTTP response size when reading a source. Enough for ten 1 MB SQS messages with
- * escapes.
- */
+/** Enough for ten 1 MB SQS messages with escapes. */
 const READ_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /**
- * The maximum bytes of unsettled messages of a source, twice what a plugin with `InFlight` holds,
- * and the bytes that a message counts for at least.
+ * Unsettled messages of a source, twice what a plugin with `InFlight` buffers; below it, what each
+ * message counts for at least.
  */
 const UNSETTLED_BYTES_MAX = 2 * AGENT_IN_FLIGHT_BYTES;
 const MESSAGE_BYTES_MIN = 1024;
 
-/** The time that `run` has to end after it was told to and its last message has settled. */
+/** `run` must end this long after it was told to and its last message has settled. */
 const END_MS = 10_000;
 const LOOK_MS = 500;
 
 const STATES: readonly unknown[] = ['connecting', 'reading', 'failing'];
 
 /**
- * Wraps a source plugin. It gets connections with defaults and can reach only allowed networks.
- * Whatever it hands over is checked here and nowhere else. A mistake of the plugin, and an error that
- * it does not catch, rejects its call with an error that names it.
+ * The plugin gets connections with defaults and reaches only allowed networks. Its output is
+ * validated here and nowhere else. A mistake of the plugin, and an error that it does not catch,
+ * rejects its call with an error that names it.
  */
 export function guardedSource(
   plugin: SourcePlugin,
@@ -137,7 +133,7 @@ export function guardedSource(
     }),
   };
 }
-/** The messages of a source that have not settled. */
+/** Unsettled messages of a source. */
 interface Held {
   messages: number;
   bytes: number;
@@ -155,7 +151,10 @@ async function counted(held: Held, message: Message, handle: Handle): Promise<Ou
   return outcome;
 }
 
-/** Resolves when a run should have ended, `END_MS` after its last message has settled, or has. */
+/**
+ * Resolves `END_MS` after the last message of an aborted run has settled, or when the run has
+ * ended.
+ */
 async function overdue(
   signal: AbortSignal,
   held: Held,
@@ -168,8 +167,7 @@ async function overdue(
 }
 
 /**
- * Returns the context for a plugin. Core functions that the plugin calls run unguarded, and the
- * plugin's abort listeners run guarded.
+ * Core functions that the plugin calls run unguarded, and the plugin's abort listeners run guarded.
  */
 function inCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
   context: Context,
@@ -198,10 +196,7 @@ function inCore<Context extends { readonly log: PluginLog; readonly signal: Abor
   return { ...functions, log, signal: abortingHere(context.signal) };
 }
 
-/**
- * Returns a signal that aborts with `signal`, but runs its listeners in the current async context
- * and not that of the core.
- */
+/** Runs listeners in the current async context and not that of the core. */
 function abortingHere(signal: AbortSignal): AbortSignal {
   const here = new AbortController();
   const abort = AsyncResource.bind(() => here.abort(signal.reason));

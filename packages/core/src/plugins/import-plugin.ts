@@ -9,8 +9,8 @@ import { resolveOwnPluginApi } from './own-plugin-api.js';
 import { readableError, untilFault } from './plugin-faults.js';
 
 /**
- * The time limit for an import, and separately for a start. A top-level await that never settles
- * must not block the process.
+ * For an import, and separately for a start. A top-level await that never settles must not block
+ * the process.
  */
 export const PLUGIN_DEADLINE_MS = 10_000;
 
@@ -21,8 +21,8 @@ const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = {
 };
 
 /**
- * Imports a plugin, which runs its code, and checks that it exports the functions of its kind.
- * @throws GatewayError `plugin_import` if the import fails or a function is missing
+ * Runs the plugin's code, and checks that it exports the functions of its kind.
+ * @throws GatewayError `plugin_import`
  */
 export async function importPlugin<Plugin>(
   plugin: InstalledPlugin,
@@ -43,10 +43,7 @@ export async function importPlugin<Plugin>(
   return exported;
 }
 
-/**
- * Returns the default export of a file in a plugin's package.
- * @throws GatewayError `plugin_import` if the import fails or there is no default export
- */
+/** @throws GatewayError `plugin_import` if the import fails or there is no default export */
 export async function importDefault<Export = unknown>(
   plugin: InstalledPlugin,
   file = plugin.manifest.module,

@@ -16,11 +16,11 @@ export { API_VERSION, type PluginKind, type PluginManifest };
 
 export type PackageJson = Readonly<Record<string, unknown>>;
 
-/** A plugin as described by its package. Its code is not imported. */
+/** Described by its package, whose code is not imported. */
 export interface InstalledPlugin {
   readonly kind: PluginKind;
   readonly name: string;
-  /** The semver range of the supported plugin API. */
+  /** Semver range. */
   readonly api: string;
   readonly manifest: PluginManifest;
   readonly package: string;
@@ -28,24 +28,21 @@ export interface InstalledPlugin {
   /** `the installation`, or the path of the plugin folder. */
   readonly from: string;
   readonly folder: string;
-  /** The plugin's settings, all below `home`. */
+  /** All below `home`. */
   readonly rows: SettingsTable;
-  /**
-   * The key above the plugin's settings: `tracer.<name>`, `metrics.<name>_metrics` or
-   * `source.<name>`.
-   */
+  /** `tracer.<name>`, `metrics.<name>_metrics` or `source.<name>`. */
   readonly home: string;
   readonly flags: FlagTable;
-  /** The JSON Schema of connections. Only for sources. */
+  /** JSON Schema. Only for sources. */
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns whether a plugin is a part of the gateway, and so tested with it. */
+/** Built-in plugins are tested with the gateway. */
 export function isOurs({ package: from }: Pick<InstalledPlugin, 'package'>): boolean {
   return from.startsWith('@gateway/');
 }
 
-/** Thrown if a manifest is invalid, with the reason as its message. */
+/** The message is the reason. */
 export class BrokenManifest extends Error {}
 
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
@@ -88,15 +85,11 @@ const ROW_FIELDS = [
   'required',
 ];
 
-/**
- * Returns whether the name is a lower-case letter followed by lower-case letters, digits and
- * hyphens.
- */
 export function isPluginName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Returns whether the package has a `gateway` object or the keyword `gateway-plugin`. */
+/** It has a `gateway` object or the keyword `gateway-plugin`. */
 export function isPluginPackage(json: PackageJson): boolean {
   const keywords = json['keywords'];
   return (
@@ -105,7 +98,7 @@ export function isPluginPackage(json: PackageJson): boolean {
   );
 }
 
-/** Returns the version of a package, or an empty string if there is none. */
+/** Empty if there is none. */
 export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
@@ -114,10 +107,7 @@ function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
 
-/**
- * Returns the plugins that a package declares.
- * @throws BrokenManifest if the manifest is invalid
- */
+/** @throws BrokenManifest */
 export function readPlugins(folder: string, json: PackageJson, from: string): InstalledPlugin[] {
   const gateway = object(json['gateway'], 'gateway');
   const api = text(gateway['api'], 'gateway.api');
@@ -238,8 +228,8 @@ function refuseUnknown(
 }
 
 /**
- * Rejects a path that is outside the package, directly or through a symbolic link. A missing file
- * is reported only when it is read.
+ * A path can leave the package directly or through a symbolic link. A missing file is reported only
+ * when it is read.
  */
 function requireInside(folder: string, file: string | undefined, at: string): void {
   if (file === undefined) return;

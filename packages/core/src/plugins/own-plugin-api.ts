@@ -9,8 +9,8 @@ type Resolve = (
 let isResolved = false;
 
 /**
- * Lets every module that imports `@gateway/plugin` get the copy of this gateway, wherever the plugin
- * is installed: its folder may have been moved, or made by another installation.
+ * Resolves `@gateway/plugin` to this gateway's copy for every module, wherever the plugin is
+ * installed: its folder may have been moved, or made by another installation.
  */
 export function resolveOwnPluginApi(): void {
   if (isResolved) return;

@@ -3,42 +3,39 @@ import { asProcess, PluginError } from '@gateway/plugin';
 
 type OnFault = (error: unknown) => void;
 
-/** Where the errors of the plugin go whose code runs, or that started what runs. */
+/** Receives the errors of the plugin whose code is running, or that started it. */
 const working = new AsyncLocalStorage<OnFault | undefined>();
 
 /**
- * Runs plugin code. Errors that neither it nor anything that it starts catches are passed to
- * `failed` by `blamePlugin`. There, `process.exit` throws instead of ending the process.
+ * Errors that neither the plugin nor anything that it starts catches are passed to `failed` by
+ * `blamePlugin`. Inside, `process.exit` throws instead of ending the process.
  */
 export function asPlugin<T>(failed: OnFault, work: () => T): T {
   guardExit();
   return working.run(failed, work);
 }
 
-/** Runs core code that a plugin calls. */
+/** For core code that a plugin calls. */
 export function asCore<T>(work: () => T): T {
   return working.run(undefined, () => asProcess(work));
 }
 
-/** Passes an uncaught error to the plugin that caused it. Returns whether there is one. */
+/** Returns false if no plugin caused the error. */
 export function blamePlugin(error: unknown): boolean {
   const failed = working.getStore();
   if (failed) asCore(() => failed(error));
   return failed !== undefined;
 }
 
-/** Runs plugin code until it settles or something that it started throws. */
+/** Settles like `work`, or when something that it started throws. */
 export function untilFault<T>(work: () => Promise<T> | T): Promise<T> {
   return new Promise((resolve, reject) => {
-    // An async function, so that what the plugin throws at once is a rejection too.
+    // An async function, so that a synchronous throw of the plugin is a rejection too.
     asPlugin(reject, async () => work()).then(resolve, reject);
   });
 }
 
-/**
- * Returns an error whose text can be read: the one that the plugin threw, or one that describes
- * what it threw instead.
- */
+/** A plugin may throw anything: what is not a readable error is described by one. */
 export function readableError(thrown: unknown): Error {
   const fix = 'Report it to the author of the plugin.';
   try {
@@ -56,7 +53,7 @@ export function readableError(thrown: unknown): Error {
   }
 }
 
-/** Names the kind of a value, without its content. */
+/** Without its content. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

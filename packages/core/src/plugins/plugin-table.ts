@@ -12,7 +12,6 @@ import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
 import { isOurs, type InstalledPlugin } from './manifest.js';
 
-/** The inputs that determine which plugins become active. */
 export interface PluginGates {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
@@ -27,13 +26,12 @@ export interface PluginState {
   /** `the installation`, or the path of the plugin folder. */
   readonly from: string;
   readonly state: 'active' | 'inactive';
-  /** The error code, if inactive. */
+  /** If inactive. */
   readonly code?: string;
   readonly reason?: string;
   readonly fix?: string;
 }
 
-/** Returns the state of a plugin: inactive if there is an error, else active. */
 export function pluginState(
   it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind },
   error?: GatewayError,
@@ -44,8 +42,8 @@ export function pluginState(
 }
 
 /**
- * Decides which plugins become active, without importing them. Lists the refused plugins, the
- * installed ones in the order of `discovery`, then the missing ones.
+ * Imports nothing. Lists the refused plugins, the installed ones in the order of `discovery`, then
+ * the missing ones.
  */
 export function previewPlugins({ discovery, resolved, licence }: PluginGates): PluginState[] {
   return [
@@ -58,8 +56,7 @@ export function previewPlugins({ discovery, resolved, licence }: PluginGates): P
 }
 
 /**
- * Previews the plugins, and imports the active ones without starting them. A plugin that fails to
- * import becomes inactive.
+ * Imports the active plugins without starting them. A plugin that fails to import becomes inactive.
  */
 export async function importedPlugins(gates: PluginGates): Promise<PluginState[]> {
   const { refused, plugins } = gates.discovery;
@@ -75,7 +72,7 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
   return table;
 }
 
-/** Returns why the source plugin with this name is inactive. Undefined if there is no such plugin. */
+/** Undefined if there is no such plugin. */
 export function whySourceInactive(
   table: readonly PluginState[],
   name: string,
@@ -112,7 +109,7 @@ function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): Plug
   });
 }
 
-/** Error codes of plugins that are inactive because the configuration does not request them. */
+/** The configuration does not request these plugins. */
 const IDLE = [
   'plugin_not_selected',
   'plugin_flag_off',
@@ -121,10 +118,7 @@ const IDLE = [
   'metrics_closed',
 ];
 
-/**
- * Returns whether a plugin is inactive although it is selected, or for a reason other than not
- * being requested.
- */
+/** The plugin is selected, or inactive for a reason other than not being requested. */
 export function isMissed(
   { name, kind, state, code = '' }: PluginState,
   { tracer, metrics }: Config,
@@ -137,9 +131,8 @@ export function isMissed(
 }
 
 /**
- * Returns why a plugin cannot become active, without importing it. Checks, in order, the API range,
- * selection, feature flag, licence, schema of the connection and settings. For metrics backends, lists all unmet conditions
- * except the settings.
+ * Imports nothing. Checks, in order, the API range, selection, feature flag, licence, schema of the
+ * connection and settings. For metrics backends, lists all unmet conditions except the settings.
  */
 export function whyInactive(
   plugin: InstalledPlugin,
@@ -208,7 +201,7 @@ function closedGates(
   return closed;
 }
 
-/** Returns the required settings that have no value. Invalid values are reported elsewhere. */
+/** Invalid values are reported elsewhere. */
 export function missingSettings(
   { rows }: InstalledPlugin,
   { config, pluginProblems }: Resolved,
@@ -227,8 +220,8 @@ interface FlagState {
   readonly name: string;
   readonly enabled: boolean;
   /**
-   * Where the flag was enabled: a command-line flag, an environment variable or the file. `default`
-   * if it was not.
+   * A command-line flag, an environment variable or the file. `default` if the flag was not
+   * enabled.
    */
   readonly origin: string;
   readonly stability: FeatureFlag['stability'];
@@ -236,7 +229,6 @@ interface FlagState {
   readonly summary: string;
 }
 
-/** Returns the feature flags of the installed plugins, and whether each is enabled. */
 export function flagStates({
   discovery,
   resolved: { config, origins },

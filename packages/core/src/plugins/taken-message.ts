@@ -5,14 +5,14 @@ import { kindOf, readableError } from './plugin-faults.js';
 
 const COORDINATES_MAX = 1_000;
 
-/** The getters of typed arrays, because those of an instance can be overridden. */
+/** From the prototype, because getters of an instance can be overridden. */
 const { buffer, byteOffset, byteLength } = Object.getOwnPropertyDescriptors(
   Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array,
 );
 
 /**
- * Returns a copy of a message that a plugin hands over, with the same bytes, or why it is not one,
- * as the end of "it hands over".
+ * Copies a message from a plugin, sharing its bytes. An invalid one gives the reason, as the end of
+ * "it hands over".
  */
 export function takenMessage(given: unknown): Message | string {
   try {

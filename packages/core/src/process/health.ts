@@ -10,11 +10,10 @@ export interface HealthComponent {
   readonly since: Date;
 }
 
-/** The health of a process: the latest state of each component. */
 export class Health {
   readonly #components = new Map<string, HealthComponent>();
 
-  /** Records the state of a component. Returns whether the state or reason changed. */
+  /** Returns whether the state or reason changed. */
   report(name: string, state: ComponentState, given?: string, since: Date = new Date()): boolean {
     const reason = given && maskUrls(given);
     const known = this.#components.get(name);
@@ -33,7 +32,7 @@ export class Health {
     this.#components.delete(name);
   }
 
-  /** Reports secrets whose files have changed, which this process reads only at its start. */
+  /** This process reads secrets only at its start; reports those whose files have changed. */
   reportSecrets(): void {
     const changed = changedSecretFiles();
     if (changed.length === 0) this.forget('secrets');
@@ -60,7 +59,7 @@ export class Health {
   }
 }
 
-/** Returns the worst state of each kind of component, without names of sources and shards, reasons or times. */
+/** The worst state of each kind, without names of sources and shards, reasons or times. */
 export function statesOnly(
   components: readonly HealthComponent[],
 ): Pick<HealthComponent, 'name' | 'state'>[] {
@@ -72,10 +71,7 @@ export function statesOnly(
   return [...worst].map(([name, state]) => ({ name, state }));
 }
 
-/**
- * Returns a line for readiness probes: whether the process is ready, and which components are
- * failing, starting with those that are down.
- */
+/** For readiness probes. Failing components that are down come first. */
 export function readySentence(
   ready: boolean,
   isDraining: boolean,
@@ -95,14 +91,14 @@ export function readySentence(
   return `${ready ? 'ready' : 'not ready'}${all === '' ? '' : `${ready ? ', but ' : ': '}${all}`}`;
 }
 
-/** A failure that has not ended: its start, its latest error, and the time of that error. */
+/** Not ended yet. */
 export interface OngoingFailure {
   readonly since: Date;
   readonly error: unknown;
   readonly at: Date;
 }
 
-/** Adds an error to a failure, or starts a new failure. */
+/** Without a failure before, starts a new one. */
 export function failAgain(
   before: OngoingFailure | null | undefined,
   error: unknown,
@@ -111,7 +107,6 @@ export function failAgain(
   return { since: before?.since ?? at, error, at };
 }
 
-/** Returns the failure with the latest error. */
 export function latestOf(all: readonly OngoingFailure[]): OngoingFailure | undefined {
   return all.reduce<OngoingFailure | undefined>(
     (latest, one) => (latest && latest.at > one.at ? latest : one),

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../logging/log.js';
 
-/** Closes the parts of a process in the reverse order in which they were added. */
 export class Lifecycle {
   readonly #log: Log;
   readonly #parts: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
@@ -16,8 +15,8 @@ export class Lifecycle {
   }
 
   /**
-   * Closes the parts, last added first. After the deadline, closes the remaining ones without
-   * waiting. Failures are logged. Later calls return the same promise.
+   * Closes the last part first. After the deadline, closes the remaining ones without waiting.
+   * Failures are logged. Later calls return the same promise.
    */
   close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
     return (this.#closing ??= this.#closeAll(deadlineMs));
@@ -36,7 +35,7 @@ export class Lifecycle {
       late = true;
       this.#log.warn(
         { part: name, deadline_ms: deadlineMs },
-        'Closing took too long, the rest is closed without waiting.',
+        'Shutdown timed out; closing the rest without waiting.',
       );
     }
     timer.abort();
@@ -53,8 +52,8 @@ export class Lifecycle {
 }
 
 /**
- * Waits for SIGTERM, SIGINT or SIGHUP, which a closed terminal sends. A second signal exits immediately
- * with status 1.
+ * SIGTERM, SIGINT or SIGHUP, which a closed terminal sends. A second signal exits immediately with
+ * status 1.
  */
 export function untilSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -65,7 +64,7 @@ export function untilSignal(log: Log): Promise<NodeJS.Signals> {
         process.exit(1);
       }
       asked = true;
-      log.info({ signal }, 'Draining; a second signal exits at once.');
+      log.info({ signal }, 'Draining; a second signal exits immediately.');
       resolve(signal);
     };
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, listen);

@@ -3,22 +3,22 @@ import { ProjectPace } from './project-pace.js';
 import { inSlices } from './slices.js';
 
 const AT_ONCE_MS = 2;
-/** How long shares are enforced after work has alternated between projects. */
+/** Shares are enforced for this long after work has alternated between projects. */
 const SHARING_MS = 1_000;
-/** The interval at which waiting work checks whether it may continue. */
+/** Waiting work checks at this interval whether it may continue. */
 export const SHARES_LOOK_MS = 2;
 
 /**
  * Limits each project's time on the event loop. A message takes several turns, each delayed by
- * other work. Work from a project over its share waits, which keeps turns short for other projects.
- * A project that works alone is not limited.
+ * other work. Work of a project over its share waits, which keeps turns short for other projects. A
+ * project that works alone is not limited.
  */
 export class LoopShares {
   readonly #pace: ProjectPace;
   #lastProject: string | undefined;
   #sharedUntilMs = 0;
 
-  /** @param msPerSecond the `limits.event_loop_ms` setting; 0 means unlimited */
+  /** @param msPerSecond `limits.event_loop_ms`; 0 means unlimited */
   constructor(msPerSecond: number) {
     this.#pace = new ProjectPace(msPerSecond, msPerSecond === 0 ? 0 : AT_ONCE_MS / msPerSecond);
   }
@@ -27,7 +27,7 @@ export class LoopShares {
     return performance.now() < this.#sharedUntilMs && this.#pace.isOver(projectId);
   }
 
-  /** Runs work synchronously and counts its time. */
+  /** Synchronous; counts its time. */
   run<Result>(projectId: string, work: () => Result): Result {
     const startedAtMs = performance.now();
     try {
@@ -37,7 +37,7 @@ export class LoopShares {
     }
   }
 
-  /** Runs work in slices, pausing while the project is over its share. Settles like `inSlices`. */
+  /** Pauses while the project is over its share. Settles like `inSlices`. */
   runInSlices<Result>(projectId: string, steps: Generator<unknown, Result>): Promise<Result> {
     const pause = async () => {
       await nextTurn();

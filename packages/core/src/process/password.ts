@@ -4,7 +4,6 @@ import { readSecretFile } from '../config/given-value.js';
 import { fileReason } from '../errors/connection-errors.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
 
-/** The time limit of a password command. */
 export const PASSWORD_COMMAND_MS = 10_000;
 
 export interface GivenPassword {
@@ -13,23 +12,20 @@ export interface GivenPassword {
   readonly password_command?: string | undefined;
 }
 
-/** A password that can change while the process runs. */
+/** Can change while the process runs. */
 export interface ChangingPassword {
-  /**
-   * Returns the current password. Concurrent callers share a run of the command. Rejects with
-   * `password_unreadable`.
-   */
+  /** Concurrent callers share a run of the command. Rejects with `password_unreadable`. */
   read(): Promise<string>;
   /**
-   * Returns the current password at once, for clients that cannot wait. With a command, this is the
-   * one of its last run, and starts another run; only the first call waits for it.
+   * For clients that cannot wait. With a command, this is the password of its last run, and starts
+   * another run; only the first call waits for it.
    * @throws GatewayError `password_unreadable`
    */
   now(): string;
 }
 
 /**
- * Returns the password of a group of settings if a file or command holds it, otherwise undefined.
+ * Undefined unless a file or command provides the password.
  * @param group `database`, `kv` or `smtp`
  */
 export function changingPassword(

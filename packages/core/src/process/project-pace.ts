@@ -1,16 +1,16 @@
-/** The burst allowed to an idle project, in seconds of its share. */
+/** For an idle project, in seconds of its share. */
 const BURST_SECONDS = 1 / 10;
 /** Each 16 KB counts as one more event. */
 const BYTES_PER_EVENT = 16 * 1024;
 
-/** Returns the number of small events that these events count as. */
+/** In small events. */
 export function workOfEvents(events: number, bytes: number): number {
   return events + Math.floor(bytes / BYTES_PER_EVENT);
 }
 
 /** A token bucket per project, so that a project over its share does not delay the others. */
 export class ProjectPace {
-  /** The monotonic time at which each project's counted work is done, at the pace of its share. */
+  /** On the monotonic clock: when each project's counted work is done, at the pace of its share. */
   readonly #doneAtMs = new Map<string, number>();
 
   /**
@@ -30,14 +30,14 @@ export class ProjectPace {
     return this.waitMs(projectId) > 0;
   }
 
-  /** Returns the milliseconds until the project's counted work is within its share. */
+  /** 0 once the project's counted work is within its share. */
   waitMs(projectId: string, nowMs = performance.now()): number {
     return Math.max(0, (this.#doneAtMs.get(projectId) ?? 0) - nowMs - this.burstSeconds * 1000);
   }
 
   /**
-   * Counts work; a negative amount refunds work that was not done. Returns the milliseconds until
-   * earlier work is within the share, so that this work may run.
+   * A negative amount refunds work that was not done. Returns the milliseconds until earlier work
+   * is within the share, so that this work may run.
    */
   add(projectId: string, work: number): number {
     if (this.perSecond === 0 || work === 0) return 0;

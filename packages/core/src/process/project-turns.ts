@@ -4,8 +4,8 @@ interface OwnerTurns {
 }
 
 /**
- * Limits the concurrent work of each owner, such as a project. Work beyond the limit waits in
- * order, independently of other owners.
+ * Limits the concurrent work of each owner, such as a project. Further work waits in order,
+ * independently of other owners.
  */
 export class ProjectTurns {
   readonly #owners = new Map<string, OwnerTurns>();
@@ -17,7 +17,7 @@ export class ProjectTurns {
     return this.#owners.get(owner)?.waiting.length ?? 0;
   }
 
-  /** Resolves when work of the owner may begin. Call the returned function once, when it ends. */
+  /** Call the returned function once, when the work ends. */
   async take(owner: string): Promise<() => void> {
     let its = this.#owners.get(owner);
     if (!its) this.#owners.set(owner, (its = { running: 0, waiting: [] }));
@@ -27,7 +27,7 @@ export class ProjectTurns {
     return () => this.#release(owner);
   }
 
-  /** Runs work within the owner's limit. Settles like `work`. */
+  /** Settles like `work`. */
   async run<Result>(owner: string, work: () => Promise<Result>): Promise<Result> {
     const release = await this.take(owner);
     try {

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The time after which long work yields to the event loop. */
 export const SLICE_MS = 2;
 
 /**
- * Returns a function for long asynchronous work to await often: it yields to the event loop if 2 ms
- * have passed since it last did.
+ * For long asynchronous work to await often: yields to the event loop if 2 ms have passed since it
+ * last did.
  */
 export function yielding(): () => Promise<void> {
   let sinceMs = performance.now();
@@ -17,8 +16,8 @@ export function yielding(): () => Promise<void> {
 }
 
 /**
- * Runs a generator, and yields to the event loop at the first `yield` after every 2 ms. The
- * generator should yield at least every millisecond. Settles like the generator.
+ * Yields to the event loop at the first `yield` after every 2 ms. The generator should yield at
+ * least every millisecond. Settles like the generator.
  * @param onSlice receives the duration of each slice in milliseconds
  * @param pause runs between slices, and must take at least one turn of the event loop
  */

@@ -1,17 +1,14 @@
 interface RepeatOptions {
   readonly afterMs?: number;
   readonly retryMs: number;
-  /**
-   * Reports a failure.
-   * @param isFirst whether it is the first of consecutive failures
-   */
+  /** @param isFirst the first of consecutive failures */
   failed(error: unknown, isFirst: boolean): void;
   recovered?(): void;
 }
 
 /**
- * Repeats `work`, which returns the milliseconds until its next run. Returns a function that aborts
- * `work` and waits for it to end.
+ * `work` returns the milliseconds until its next run. The returned function aborts `work` and waits
+ * for it to end.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<number>,
@@ -48,8 +45,8 @@ export function repeat(
 }
 
 /**
- * Returns a function that runs `work`, one run at a time. Calls during a run share the next one, because
- * the running one may have begun before what they are about.
+ * Runs never overlap. Calls during a run share the next one, because the running one may have begun
+ * before what they are about.
  */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running = Promise.resolve();
@@ -63,18 +60,14 @@ export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
       }));
 }
 
-/**
- * Returns the back-off after consecutive failures. It doubles with each failure; its upper half is
- * random.
- */
+/** Doubles with each consecutive failure; the upper half is random. */
 export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {}): number {
   const full = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(full / 2 + Math.random() * (full / 2));
 }
 
 /**
- * Waits for `work` without cancelling it. After `ms`, rejects with an ETIMEDOUT error whose message
- * is `sentence`.
+ * Does not cancel `work`. After `ms`, rejects with an ETIMEDOUT error whose message is `sentence`.
  */
 export function withTimeout<T>(
   work: Promise<T>,

@@ -4,5 +4,5 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/** The version of the gateway and all its packages. */
+/** All packages have this version. */
 export const VERSION = version;

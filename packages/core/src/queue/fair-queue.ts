@@ -1,4 +1,4 @@
-/** The number of removals after which a queue's array is trimmed to release memory. */
+/** A queue's array is trimmed after this many removals, to release memory. */
 const GONE_MAX = 1024;
 
 interface OwnerQueue<Item> {
@@ -7,11 +7,11 @@ interface OwnerQueue<Item> {
 }
 
 /**
- * A queue per owner, such as a project. Owners take turns, so that none waits behind another's
- * backlog. Items of an owner keep their order.
+ * Owners, such as projects, take turns, so that none waits behind another's backlog. Items of an
+ * owner keep their order.
  */
 export class FairQueue<Item> {
-  /** The queues in turn order. Owners without items have no entry. */
+  /** In turn order. Owners without items have no entry. */
   readonly #queues = new Map<string, OwnerQueue<Item>>();
   #size = 0;
 
@@ -32,7 +32,7 @@ export class FairQueue<Item> {
   }
 
   /**
-   * Removes and returns up to `most` items, one per owner in turn.
+   * Removes up to `most` items, one per owner in turn.
    * @param fits decides whether to take an owner's next item: true takes it, false skips the owner,
    *   which keeps its turn, and `full` ends the call
    */

@@ -2,50 +2,39 @@ import { failAgain, latestOf, type OngoingFailure } from '../process/health.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface StageOptions<Item> {
-  /** The maximum number of batches in progress. */
+  /** Batches in progress, at most. */
   readonly concurrency: number;
   /** The maximum sum of `sizeOf` in a batch. A larger item forms a batch by itself. */
   readonly capacity: number;
-  /** Returns the size of an item when a batch is taken. Default: 1. */
+  /** Called when a batch is taken. Default: 1. */
   readonly sizeOf?: (item: Item) => number;
-  /** Returns the owner of an item. Owners take turns. By default, all items have the same owner. */
+  /** Owners take turns. By default, all items have the same owner. */
   readonly ownerOf?: (item: Item) => string;
   /**
-   * How long to wait for other items, unless this many are already waiting. Default: until the end
-   * of the current turn of the event loop.
+   * Waits for other items, unless this many are already waiting. Default: until the end of the
+   * current turn of the event loop.
    */
   readonly linger?: { readonly ms: number; readonly items: number };
-  /** Returns whether an item may join the batch that begins with `first`. Default: true. */
+  /** Whether an item may join the batch that begins with `first`. Default: true. */
   readonly together?: (first: Item, item: Item) => boolean;
   /**
-   * Decides whether to take an owner's next fitting item, whenever the stage takes items. Returns 0
-   * to take the item, or the milliseconds until the next call; Infinity waits for `wake`. Default:
-   * takes every item.
+   * Called with an owner's next fitting item whenever the stage takes items. Returns 0 to take the
+   * item, or the milliseconds until the next call; Infinity waits for `wake`. Default: takes every
+   * item.
    */
   readonly gate?: (item: Item, underWay: ReadonlySet<readonly Item[]>) => number;
-  /**
-   * Processes all or part of a batch. A rejection fails all the items, which are retried if
-   * `backoffMs` is set.
-   */
+  /** A rejection fails all the items, which are retried if `backoffMs` is set. */
   readonly work: (items: readonly Item[]) => Promise<void>;
   /**
-   * Reports a failure before the retry.
+   * Called before the retry.
    * @param isFirst whether no other batch is failing
    */
   readonly failed?: (error: unknown, items: readonly Item[], isFirst: boolean) => void;
-  /**
-   * Returns the back-off after this many failures. Without it, `work` must not fail: an unexpected
-   * error ends the process.
-   */
+  /** Without it, `work` must not fail: an unexpected error ends the process. */
   readonly backoffMs?: (failures: number) => number;
-  /**
-   * Returns whether the items themselves cause the error, so that a retry is useless. Default:
-   * false.
-   */
+  /** Whether the items themselves cause the error, so that a retry is useless. Default: false. */
   readonly refuses?: (error: unknown) => boolean;
-  /**
-   * Returns a replacement for an item refused on its own, or undefined (the default) to drop it.
-   */
+  /** Replaces an item refused on its own; undefined (the default) drops it. */
   readonly replace?: (item: Item, error: Error) => Item | undefined;
   /**
    * Receives each item once, when the work of its batch ends, or at `stop` if it is still waiting.
@@ -73,7 +62,7 @@ export interface StageOptions<Item> {
  */
 export class Stage<Item> {
   readonly #queue = new FairQueue<Item>();
-  /** Failures of the batches being retried, oldest first. */
+  /** Batches being retried, oldest first. */
   readonly #failing = new Map<readonly Item[], OngoingFailure>();
   readonly #waits = new Set<() => void>();
   readonly #underWay = new Set<readonly Item[]>();
@@ -85,16 +74,13 @@ export class Stage<Item> {
 
   constructor(private readonly options: StageOptions<Item>) {}
 
-  /**
-   * When the oldest failing batch began to fail, and the latest error of any batch. Undefined if no
-   * batch is failing.
-   */
+  /** The start of the oldest failure and the latest error of any batch. */
   get failing(): OngoingFailure | undefined {
     const all = [...this.#failing.values()];
     return all[0] && { ...latestOf(all)!, since: all[0].since };
   }
 
-  /** Whether batches being retried occupy all slots. */
+  /** Batches being retried occupy all slots. */
   get isStuck(): boolean {
     return this.#failing.size >= this.options.concurrency;
   }
@@ -122,7 +108,7 @@ export class Stage<Item> {
     this.wake();
   }
 
-  /** Takes items as if one had been pushed, so that the gate is called again. */
+  /** Calls the gate again, as if an item had been pushed. */
   wake(): void {
     const { concurrency, linger } = this.options;
     if (linger && this.#queue.size < linger.items) {
@@ -164,8 +150,8 @@ export class Stage<Item> {
   };
 
   /**
-   * Takes the next batch. If the gate blocks all items, a timer triggers the next attempt after the
-   * gate's delay, because there may be no batch in progress whose end would do so.
+   * If the gate blocks all items, a timer triggers the next attempt after the gate's delay, because
+   * there may be no batch in progress whose end would do so.
    */
   #next(): Item[] {
     const { capacity, sizeOf, together, gate } = this.options;
@@ -226,10 +212,7 @@ export class Stage<Item> {
     }
   }
 
-  /**
-   * Works on the items until they are done, refused or left because of `stop`.
-   * @returns the error if the items are refused, else the outcome
-   */
+  /** @returns the error if the items are refused */
   async #workUntilAnswered(items: readonly Item[]): Promise<'done' | 'stopped' | Error> {
     const { work, failed, refuses, backoffMs } = this.options;
     try {

@@ -14,11 +14,11 @@ export type SubscriptionMismatch =
       readonly sentence?: string;
     }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
-  /** The filter matches nothing, because it does not compile or exceeds the budget. */
+  /** The filter does not compile or exceeds the budget, so it matches nothing. */
   | { readonly part: 'filter'; readonly sentence: string };
 
 interface FilterMismatch {
-  /** The path of the value, such as `order.amount`. Empty for the headers or body as a whole. */
+  /** Such as `order.amount`. Empty for the headers or body as a whole. */
   readonly path: string;
   readonly operator: string;
   /** The operand. For `$or`, the alternatives, none of which matches. */
@@ -31,10 +31,7 @@ interface CandidateSubscription extends StoredSubscription {
   readonly deleted_at: Date | null;
 }
 
-/**
- * Returns why a subscription does not match an event, or null if it matches. `data` is the parsed
- * body.
- */
+/** Null if the subscription matches. `data` is the parsed body. */
 export function subscriptionMismatch(
   { event_types: patterns, filter, is_disabled, deleted_at }: CandidateSubscription,
   {
@@ -73,10 +70,7 @@ export function subscriptionMismatch(
   };
 }
 
-/**
- * Returns why a filter does not match a value, or undefined if it matches. Throws if the filter
- * does not compile or exceeds the budget.
- */
+/** Undefined if the filter matches. Throws if it does not compile or exceeds the budget. */
 export function filterMismatch(
   document: Readonly<Record<string, unknown>>,
   value: unknown,

@@ -1,4 +1,4 @@
-/** The routing outcomes stored with an event, each with the resulting event status. */
+/** Stored with an event, each with the resulting event status. */
 export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
@@ -31,14 +31,14 @@ export const routingOutcomes = {
 export type RoutingOutcome = keyof typeof routingOutcomes;
 
 /**
- * Returns whether a newer configuration may change the outcome, because a recipient may have been
- * created at about the same time as the event.
+ * A newer configuration may change the outcome if a recipient may have been created at about the
+ * same time as the event.
  */
 export function mayChange(outcome: RoutingOutcome): boolean {
   return outcome !== 'routed' && outcome !== 'filter_budget';
 }
 
-/** Returns the sentence for a stored outcome. Returns an unknown one unchanged. */
+/** An unknown outcome is returned unchanged. */
 export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code)
     ? routingOutcomes[code as RoutingOutcome].sentence
@@ -65,8 +65,8 @@ export interface Addressed {
 }
 
 /**
- * Returns the rule that routes an event. The narrower name wins: a producer that always sets an
- * owner and sometimes an endpoint means that endpoint. The reverse would send to others.
+ * The narrower name wins: a producer that always sets an owner and sometimes an endpoint means that
+ * endpoint. The reverse would send to others.
  */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
   if (messageType === 'broadcast') return 'broadcast';
@@ -74,7 +74,6 @@ export function routingRule({ messageType, endpointId, ownerId }: Addressed): Ro
   return ownerId === null ? 'subscriptions' : 'owner_id';
 }
 
-/** Returns whether the event must be matched with subscriptions. */
 export function needsMatching(event: Addressed): boolean {
   return routingRule(event) === 'subscriptions';
 }

@@ -3,19 +3,17 @@ import { isOperational } from '../events/operational.js';
 import { type Addressed, type RoutingOutcome, routingRule } from './outcomes.js';
 import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from './routed-project.js';
 
-/** The part of an event that routing needs. `data` is parsed only if a filter needs the body. */
+/** `data` is parsed only if a filter needs the body. */
 export interface RoutableEvent extends Addressed {
   readonly eventType: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The body of the event, as JSON text. */
+  /** JSON text. */
   readonly data: string;
 }
 
 export interface Target<Endpoint> {
   readonly endpoint: Endpoint;
-  /**
-   * The matching subscription, or null if the endpoint was chosen without one, such as by its id.
-   */
+  /** Null if the endpoint was chosen without a subscription, such as by its id. */
   readonly subscriptionId: string | null;
 }
 
@@ -25,11 +23,10 @@ export interface EventRoute<Endpoint> {
 }
 
 /**
- * Returns the endpoints of an event, regardless of their status. If there are none, `outcome` gives
- * the reason.
+ * Endpoints are returned regardless of their status. If there are none, `outcome` gives the reason.
  * @param budget shared by all subscriptions, because many small filters delay other projects as
  *   much as one large filter
- * @param bodyOf returns the parsed body; called at most once, and only if a filter needs the body
+ * @param bodyOf called at most once, and only if a filter needs the body
  */
 export function route<Endpoint extends RoutedEndpoint>(
   project: RoutedProject<Endpoint> | undefined,
@@ -90,7 +87,7 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
 }
 
 const REMEMBERED_TYPES_MAX = 10_000;
-/** The approximate number of subscriptions cached for all event types of a project. */
+/** Approximate, for all event types of a project. */
 const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
 
 function subscriptionsOf(project: RoutedProject, eventType: string): readonly RoutedSubscription[] {
@@ -111,10 +108,7 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
   return subscriptions;
 }
 
-/**
- * Returns whether an endpoint may receive events of a type by a subscription. An owner must not
- * learn about the endpoints of others from operational events.
- */
+/** An owner must not learn about the endpoints of others from operational events. */
 export function mayReceive(
   endpoint: Pick<RoutedEndpoint, 'ownerId'> | undefined,
   eventType: string,
@@ -123,8 +117,8 @@ export function mayReceive(
 }
 
 /**
- * Returns whether a pattern matches an event type. `*` matches all but operational events,
- * `order.*` those that begin with `order.`, and any other pattern only itself.
+ * `*` matches all but operational events, `order.*` those that begin with `order.`, and any other
+ * pattern only itself.
  */
 export function matchesType(pattern: string, eventType: string): boolean {
   if (pattern === '*') return !isOperational(eventType);

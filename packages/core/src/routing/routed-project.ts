@@ -13,12 +13,11 @@ export interface RoutedSubscription {
   readonly headers: Filter | null;
 }
 
-/** A project's configuration, prepared for routing. */
 export interface RoutedProject<Endpoint extends RoutedEndpoint = RoutedEndpoint> {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
   readonly subscriptions: readonly RoutedSubscription[];
-  /** The subscriptions matching each event type, filled on first use. */
+  /** Filled on first use of an event type. */
   readonly subscriptionsOfType: Map<string, readonly RoutedSubscription[]>;
 }
 
@@ -33,7 +32,7 @@ export interface StoredSubscription {
 }
 
 /**
- * Prepares a project for routing: compiles its filters and indexes its endpoints.
+ * Compiles filters and indexes endpoints.
  * @param onInvalid see `routedSubscription`
  */
 export function routedProject<Endpoint extends RoutedEndpoint, Row extends StoredSubscription>(
@@ -47,7 +46,7 @@ export function routedProject<Endpoint extends RoutedEndpoint, Row extends Store
   );
 }
 
-/** Prepares a project whose filters are already compiled for routing, by indexing its endpoints. */
+/** For filters that are already compiled. */
 export function routedOf<Endpoint extends RoutedEndpoint>(
   endpoints: readonly Endpoint[],
   subscriptions: readonly RoutedSubscription[],
@@ -68,8 +67,7 @@ export function routedOf<Endpoint extends RoutedEndpoint>(
 }
 
 /**
- * Compiles the filters of a subscription. Returns undefined if one does not compile: matching
- * nothing is safer than matching everything.
+ * Undefined if a filter does not compile: matching nothing is safer than matching everything.
  * @param onInvalid called if a filter does not compile
  */
 export function routedSubscription<Row extends StoredSubscription>(
@@ -93,7 +91,7 @@ export function routedSubscription<Row extends StoredSubscription>(
   }
 }
 
-/** Lower-cases the header names in a filter, as they are in events. */
+/** Events have lower-case header names. */
 export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [

@@ -12,10 +12,10 @@ import {
 } from '@opentelemetry/api';
 import { VERSION } from '../process/version.js';
 
-/** A span attribute. Names without `gateway.` are OpenTelemetry semantic conventions. */
+/** Names without `gateway.` are OpenTelemetry semantic conventions. */
 export interface SpanAttribute {
   readonly meaning: string;
-  /** When the attribute is set. Undefined means always. */
+  /** Undefined means always. */
   readonly when?: string;
 }
 
@@ -52,7 +52,7 @@ export interface SpanRow {
   readonly attributes: readonly SpanAttributeName[];
 }
 
-/** All spans of the gateway, in pipeline order. */
+/** In pipeline order. */
 // prettier-ignore
 export const spans = {
   'ingest.message': { kind: 'consumer',
@@ -96,15 +96,11 @@ type SpanAttributes<Name extends SpanName> = Partial<
   Record<(typeof spans)[Name]['attributes'][number], string | number>
 >;
 
-/**
- * Returns the span name for creating an event. `dynamic` means that its endpoints are found by
- * matching subscriptions.
- */
+/** `dynamic`: its endpoints are found by matching subscriptions. */
 export function creationSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
-/** Returns the span name for an event that could not be created. */
 export function creationErrorSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }
@@ -114,7 +110,6 @@ interface SpanStart {
   readonly startedAtMs: number;
   /** A span of this process, or a span context from headers. Undefined starts a new trace. */
   readonly parent?: OpenSpan | SpanContext | undefined;
-  /** Earlier spans that led to this one. */
   readonly links?: readonly SpanContext[];
 }
 
@@ -125,15 +120,15 @@ interface SpanEnd<Name extends SpanName> {
   readonly error?: SpanError | undefined;
 }
 
-/** The error of a failed span. Its strings must not quote a message, function or endpoint. */
+/** Strings must not quote a message, function or endpoint. */
 export interface SpanError {
   readonly type: string;
   readonly sentence: string;
-  /** Whether another span of the trace already records the exception. */
+  /** Another span of the trace already records the exception. */
   readonly told?: boolean;
 }
 
-/** A started span. It is sent when it ends. */
+/** Exported when it ends. */
 export interface OpenSpan<Name extends SpanName = SpanName> {
   readonly name: Name;
   readonly span: Span;
@@ -150,13 +145,13 @@ const KINDS = { internal, client, producer, consumer };
 let guarded: <T>(work: () => T) => T = (work) => work();
 let failed: (error: unknown) => void = () => undefined;
 
-/** Sets what runs the code of the tracer plugin, and what receives its errors. */
+/** Wraps the tracer plugin's code and receives its errors. */
 export function guardTracer(run: typeof guarded, tell: typeof failed): void {
   guarded = run;
   failed = tell;
 }
 
-/** Returns a span that records nothing, for a tracer that fails. */
+/** Replaces a span of a failing tracer; records nothing. */
 function lostSpan<Name extends SpanName>(name: Name, parent: SpanStart['parent']): OpenSpan<Name> {
   const given = parent && 'span' in parent ? parent.context : parent;
   const context: SpanContext = given ?? {
@@ -167,10 +162,7 @@ function lostSpan<Name extends SpanName>(name: Name, parent: SpanStart['parent']
   return { name, span: trace.wrapSpanContext(context), context, recording: false };
 }
 
-/**
- * Returns a tracer for the gateway's spans, which does not throw. Call it after the tracer plugin
- * has started.
- */
+/** Never throws. Call it after the tracer plugin has started. */
 export function openSpanTracer() {
   let tracer: Tracer;
   const open = <Name extends SpanName>(
@@ -208,10 +200,7 @@ export function openSpanTracer() {
   };
 }
 
-/**
- * Ends a span, and does not throw. Callers should check `recording` before they build the
- * attributes.
- */
+/** Never throws. Callers should check `recording` before they build the attributes. */
 export function endSpan<Name extends SpanName>(
   { span }: OpenSpan<Name>,
   { attributes, endedAtMs, error }: SpanEnd<Name>,

@@ -1,12 +1,12 @@
 import { createTraceState, TraceFlags, type SpanContext } from '@opentelemetry/api';
 
-// A `traceparent` is lower-case. Versions after 00 may append fields:
+// Lower-case. Versions after 00 may append fields:
 // https://www.w3.org/TR/trace-context/#traceparent-header
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/s;
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
 
-/** Parses a `traceparent`. Returns undefined if it is missing or invalid. */
+/** Undefined if missing or invalid. */
 export function parseTraceparent(text: string | null | undefined): SpanContext | undefined {
   if (!text) return undefined;
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? [];
@@ -21,7 +21,6 @@ export function parseTraceparent(text: string | null | undefined): SpanContext |
   return { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** Formats a span context as a `traceparent`. */
 export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${isSampled({ traceFlags }) ? '01' : '00'}`;
 }
@@ -31,8 +30,7 @@ export function isSampled({ traceFlags }: Pick<SpanContext, 'traceFlags'>): bool
 }
 
 /**
- * Returns the sender's trace context from headers, whose names are matched case-insensitively.
- * Without a valid `traceparent`, ignores `tracestate`.
+ * Header names match case-insensitively. Without a valid `traceparent`, `tracestate` is ignored.
  */
 export function traceContextOf(headers: Readonly<Record<string, string>>): SpanContext | undefined {
   const context = parseTraceparent(headerOf(headers, 'traceparent'));
@@ -40,7 +38,6 @@ export function traceContextOf(headers: Readonly<Record<string, string>>): SpanC
   return state ? { ...context, traceState: createTraceState(state) } : context;
 }
 
-/** Sets or replaces the trace context in headers. */
 export function carryTrace(headers: Record<string, string>, context: SpanContext): void {
   headers['traceparent'] = formatTraceparent(context);
   const state = context.traceState?.serialize();
@@ -48,20 +45,15 @@ export function carryTrace(headers: Record<string, string>, context: SpanContext
   else if ('tracestate' in headers) delete headers['tracestate'];
 }
 
-/** Removes the trace context from headers. */
 export function dropTrace(headers: Record<string, string>): void {
   for (const name of ['traceparent', 'tracestate']) if (name in headers) delete headers[name];
 }
 
-/** Returns the trace id in the headers, for the log, or undefined if there is none. */
 export function traceIdOf(headers: Readonly<Record<string, string>>): string | undefined {
   return parseTraceparent(headerOf(headers, 'traceparent'))?.traceId;
 }
 
-/**
- * Finds a header case-insensitively.
- * @param name the name in lower case
- */
+/** @param name in lower case */
 function headerOf(headers: Readonly<Record<string, string>>, name: string): string | undefined {
   const value = headers[name];
   if (value !== undefined) return value;

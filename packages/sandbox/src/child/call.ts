@@ -8,7 +8,7 @@ import { refuse, type Refusal } from '../protocol/result.js';
 
 export type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
 
-// Kept here, because the global is removed before functions run.
+// The global is removed before functions run.
 const Bytes = Uint8Array;
 
 export type Returned =
@@ -18,9 +18,8 @@ export type Returned =
   | Refusal;
 
 /**
- * Calls a function with one payload and converts its result to JSON. All of the function's code,
- * including getters, traps and `toJSON`, runs during this call; only promise callbacks run later.
- * Never throws.
+ * All of the function's code, including getters, traps and `toJSON`, runs during this call; only
+ * promise callbacks run later. Never throws.
  */
 export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
@@ -32,9 +31,7 @@ export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes:
   }
 }
 
-/**
- * Returns a payload's JSON value or, if it is not JSON, its text, with U+FFFD for invalid UTF-8.
- */
+/** JSON or, if the payload is not JSON, its text, with U+FFFD for invalid UTF-8. */
 function valueOf(payload: Payload): unknown {
   const whole = typeof payload === 'string' ? payload : Buffer.from(payload).toString();
   const text = whole.startsWith('\ufeff') ? whole.slice(1) : whole;
@@ -47,8 +44,8 @@ function valueOf(payload: Payload): unknown {
 }
 
 /**
- * Returns the second argument of a function, `message`. Its bytes are copied on first access,
- * because a Buffer shares its memory with other Buffers.
+ * The second argument of a function. Its bytes are copied on first access, because a Buffer shares
+ * its memory with other Buffers.
  */
 function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
   let bytes: Uint8Array | undefined;
@@ -59,10 +56,7 @@ function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
   };
 }
 
-/**
- * Runs the top level of the function's text. Returns its `transform` function, or a refusal if
- * there is none.
- */
+/** Runs the top level of the function's text. */
 export function findTransform(instantiate: Instantiate): Transform | Refusal {
   let transform: unknown;
   try {

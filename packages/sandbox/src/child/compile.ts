@@ -9,20 +9,19 @@ import { refuse, type Refusal } from '../protocol/result.js';
 export type Instantiate = () => unknown;
 
 export interface Language {
-  /** The console of functions. */
   console: object;
-  /** The parser, loaded before `lockdown()`. */
+  /** Loaded before `lockdown()`. */
   parse: typeof parse;
 }
 
 /**
- * The edition of ECMAScript that functions may use. A newer one may have syntax that reaches
- * objects which `lockdown()` does not freeze, as `using` reaches `SuppressedError`.
+ * A newer edition of ECMAScript may have syntax that reaches objects which `lockdown()` does not
+ * freeze, as `using` reaches `SuppressedError`.
  */
 const EDITION = 2025;
 
 /**
- * Compiles the text of a function without running it.
+ * Compiles without running.
  *
  * The text becomes the body of a function that runs for every call. Its variables are therefore
  * fresh and, because globals are frozen, a call leaves no state. This costs 0.02 µs per call, as
@@ -47,17 +46,16 @@ export function compile(text: string, language: Language): Instantiate | Refusal
 }
 
 /**
- * Whether a function may make promises. This requires an unescaped `async`, because the `Promise`
- * global and code generation are removed.
+ * A function needs an unescaped `async` for promises, because the `Promise` global and code
+ * generation are removed.
  */
 export function mayMakePromises(text: string): boolean {
   return text.includes('async');
 }
 
 /**
- * Returns a refusal if the text has a syntax error for V8, whose messages are better, or for the
- * parser, which knows no syntax beyond `EDITION`. Also refuses text that closes its body: `});
- * more(); (function () {`.
+ * Checks the syntax with V8, whose messages are better, and with the parser, which knows no syntax
+ * beyond `EDITION`. Also refuses text that closes its body: `}); more(); (function () {`.
  */
 function findSyntaxError(text: string, parser: typeof parse): Refusal | undefined {
   try {
@@ -83,10 +81,7 @@ function findSyntaxError(text: string, parser: typeof parse): Refusal | undefine
   }
 }
 
-/**
- * Returns the line of the first `import` that is not the name of a property. Throws on syntax that
- * the parser does not know.
- */
+/** Ignores properties named `import`. Throws on syntax that the parser does not know. */
 function lineOfImport(text: string, parser: typeof parse): number | undefined {
   const body = `(function () {'use strict';${text}\n})`;
   const imports = new Set<number>();
@@ -110,7 +105,7 @@ function forEachNode(node: Node, visit: (node: Node) => void): void {
     if (typeof (member as Node | null)?.type === 'string') forEachNode(member as Node, visit);
 }
 
-/** Constructs that SES rejects anywhere, even in comments and strings, each with a fix. */
+/** SES rejects these anywhere, even in comments and strings. */
 const REJECTED: Record<string, { what: string; fix: string }> = {
   SES_IMPORT_REJECTED: {
     what: 'import(',
@@ -144,11 +139,11 @@ function refuseRejected(code: string, line: number | string | undefined): Refusa
   );
 }
 
-/** The limits of the compiler's cache, which occupies heap that calls may need. */
+/** The compiler's cache occupies heap that calls may need. */
 const MAX_FUNCTIONS = 64;
 const MAX_CHARS = 2 * 1024 * 1024;
 
-/** Returns a compiler with an LRU cache. */
+/** With an LRU cache. */
 export function makeCompiler(
   language: Language,
 ): (key: string, text: string) => Instantiate | Refusal {

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-/** The source name that marks a function's lines in a stack. */
+/** Marks a function's lines in a stack. */
 export const SOURCE_NAME = 'transform.js';
 
 const lines = new WeakMap<object, number>();
@@ -10,7 +10,7 @@ interface Frame {
   getLineNumber(): number | null;
 }
 
-/** Records the lines of errors and makes `error.stack` empty. Call once, after `lockdown()`. */
+/** Makes `error.stack` empty. Call once, after `lockdown()`. */
 export function rememberErrorLines(): void {
   // The V8 hook (https://v8.dev/docs/stack-trace-api). After `lockdown()`, only the host's `Error`
   // has it.
@@ -23,10 +23,7 @@ export function rememberErrorLines(): void {
   };
 }
 
-/**
- * Returns the line of the function's text at which the error occurred, counted from 1, or undefined
- * if unknown. May run the function's code. Never throws.
- */
+/** Counted from 1; undefined if unknown. May run the function's code. Never throws. */
 export function lineOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   try {
@@ -38,20 +35,17 @@ export function lineOf(error: unknown): number | undefined {
   return lines.get(error);
 }
 
-/** Returns ` on line 3`, with its leading space, or an empty string. */
+/** ` on line 3`, with its leading space, or empty. */
 export function onLine(line: number | string | undefined): string {
   return line === undefined ? '' : ` on line ${line}`;
 }
 
 const MAX_CHARS = 300;
 
-// Made before `lockdown()`. Functions do not reach it.
+// Created before `lockdown()`. Functions do not reach it.
 const graphemes = new Intl.Segmenter();
 
-/**
- * Returns the thrown value as text. May run the function's code, so call it within the deadline.
- * Never throws.
- */
+/** May run the function's code, so call it within the deadline. Never throws. */
 export function showThrown(thrown: unknown): string {
   try {
     if (typeof thrown !== 'object' || thrown === null)
@@ -67,9 +61,7 @@ export function showThrown(thrown: unknown): string {
   }
 }
 
-/**
- * Returns the message of an error, or an empty string. May run the function's code. Never throws.
- */
+/** Empty if there is no message. May run the function's code. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return typeof thrown === 'object' && thrown !== null
@@ -80,7 +72,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Returns the kind of a value with its article. Does not run the function's code. */
+/** With its article. Does not run the function's code. */
 export function showKind(value: unknown): string {
   if (value === undefined) return 'nothing (undefined)';
   if (value === null) return 'null';
@@ -94,7 +86,7 @@ export function showKind(value: unknown): string {
   return 'an object';
 }
 
-/** Returns at most `max` UTF-16 units of a text, without half a grapheme or HTML reference at its end. */
+/** At most `max` UTF-16 units, without half a grapheme or HTML reference at the end. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const near = text.slice(0, max + 100);

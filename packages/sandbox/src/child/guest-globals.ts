@@ -6,9 +6,9 @@ import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
 const wordsOf = (list: string) => list.trim().split(/\s+/);
 
-// The globals of a function. All others are removed, even those added by a newer Node or SES.
-// Deliberately excluded are allocation outside the heap (ArrayBuffer and its views, TextEncoder,
-// TextDecoder), code generation (eval, Compartment), Promise, harden and lockdown.
+// All other globals are removed, even those added by a newer Node or SES. Deliberately excluded are
+// allocation outside the heap (ArrayBuffer and its views, TextEncoder, TextDecoder), code
+// generation (eval, Compartment), Promise, harden and lockdown.
 const LANGUAGE = wordsOf(`
   globalThis Infinity NaN undefined isFinite isNaN parseFloat parseInt decodeURI
   decodeURIComponent encodeURI encodeURIComponent escape unescape Object Array String Number
@@ -17,7 +17,7 @@ const LANGUAGE = wordsOf(`
   URIError console
 `);
 
-/** Returns a compartment with a frozen global object, which isolates calls from each other. */
+/** Its global object is frozen, which isolates calls from each other. */
 export function makeCompartment(console: object): Compartment {
   // A compartment's own `Date` and `Math` throw when asked for the time or a random number, so use
   // the host's, which are frozen too.
@@ -32,9 +32,10 @@ export function makeCompartment(console: object): Compartment {
 
 /**
  * Removes what SES leaves to functions although it does not freeze what they return:
- * `Array.fromAsync`, the only built-in that makes promises without `async`, and the way to Temporal.
- * Replaces `Math.random`, from whose numbers a function could compute those of other functions.
- * Returns the constructors of errors of the host, to be hardened after `lockdown()`. Call before it.
+ * `Array.fromAsync`, the only built-in that makes promises without `async`, and the way to
+ * Temporal. Replaces `Math.random`, from whose numbers a function could compute those of other
+ * functions. Call before `lockdown()`. Returns the host's error constructors, to be hardened after
+ * it.
  */
 export function removeUntamed(): object[] {
   Reflect.deleteProperty(Array, 'fromAsync');
@@ -55,10 +56,10 @@ export function removeUntamed(): object[] {
 const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
 
 /**
- * Removes the ways to allocate memory outside the heap from a message's bytes: constructors,
- * copying methods, and access to their ArrayBuffer, whose methods SES installs permanently when
- * loaded. A function can still read, change, divide (`subarray`) and copy (`Array.from`) its bytes.
- * Call before `lockdown()`.
+ * Prevents allocation outside the heap from a message's bytes: removes constructors, copying
+ * methods, and access to their ArrayBuffer, whose methods SES installs permanently when loaded. A
+ * function can still read, change, divide (`subarray`) and copy (`Array.from`) its bytes. Call
+ * before `lockdown()`.
  */
 export function removeCopying(): void {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
@@ -72,7 +73,7 @@ export function removeCopying(): void {
   remove('constructor', Uint8Array.prototype);
 }
 
-/** Removes Node's globals, so that a function that escapes its compartment finds less. */
+/** A function that escapes its compartment then finds less. */
 export function stripHostGlobals(): void {
   removeAllBut([...LANGUAGE, 'Compartment'], globalThis);
 }
@@ -83,7 +84,7 @@ function removeAllBut(kept: readonly string[], globals: object): void {
   }
 }
 
-/** Removes a property. Throws if it remains, because functions could use it. */
+/** Throws if the property remains, because functions could use it. */
 function remove(name: string, from: object): void {
   if (!Reflect.deleteProperty(from, name)) throw new Error(`${name} cannot be removed`);
 }
@@ -95,8 +96,8 @@ const ABSENT = wordsOf(`
 `);
 
 /**
- * Returns the fix for an error about a global that functions lack, or undefined for other errors.
- * Undeclared names are undefined in a compartment.
+ * For an error about a global that functions lack; undefined for others. Undeclared names are
+ * undefined in a compartment.
  */
 export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
@@ -107,7 +108,7 @@ export function fixForAbsent(message: string): string | undefined {
   return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
 }
 
-/** Returns the console of functions, which collects a limited number of lines. */
+/** Collects a limited number of lines. */
 export function makeGuestConsole() {
   let lines: string[] = [];
   let dropped = 0;

@@ -10,8 +10,8 @@ import type { SandboxLimits } from '../protocol/protocol.js';
 // limit need only Node.
 
 /**
- * Megabytes that a process may use beyond its heap. Node 20 uses up to 150 before any function
- * runs; newer versions also reserve 512 for machine code.
+ * Beyond the heap. Node 20 uses up to 150 MB before any function runs; newer versions also reserve
+ * 512 for machine code.
  */
 const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 
@@ -20,10 +20,7 @@ export interface Command {
   args: string[];
 }
 
-/**
- * Returns the commands that may start a child, strictest first. One that the machine does not
- * support fails immediately.
- */
+/** Strictest first. A command that the machine does not support fails immediately. */
 export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
   const [setpriv, prlimit, node] = await Promise.all([
     find('setpriv'),
@@ -73,8 +70,8 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
 }
 
 /**
- * Returns the arguments that restrict a process to reading these folders, without starting
- * processes or threads: https://nodejs.org/api/permissions.html
+ * Only these folders can be read, and no processes or threads started:
+ * https://nodejs.org/api/permissions.html
  */
 function permissionArguments(readable: readonly string[]): string[] {
   const flag = ['--permission', '--experimental-permission'].find((name) =>
@@ -83,10 +80,7 @@ function permissionArguments(readable: readonly string[]): string[] {
   return flag === undefined ? [] : [flag, ...readable.map((place) => `--allow-fs-read=${place}`)];
 }
 
-/**
- * Returns the path of a Linux tool, or undefined if there is none. The child has no PATH to find it
- * with.
- */
+/** The child has no PATH to find a tool with. */
 async function find(name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {

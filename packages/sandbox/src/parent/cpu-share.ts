@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The share of processor time that a throttled process gets. Within twice its deadline, a call
- * still gets as much processor time as its deadline.
+ * A throttled process gets this share. Within twice its deadline, a call still gets as much processor time as
+ * its deadline.
  */
 export const SHARE = 2 / 3;
 
-/** The length of a turn. Other processes rarely wait longer; longer turns would save nothing. */
+/** Other processes rarely wait longer; longer turns would save nothing. */
 const TURN_MS = 5;
 
-/** The maximum credit, which accumulates while this process is too busy to switch turns. */
+/** Credit accumulates while this process is too busy to switch turns. */
 const MOST_CREDIT_MS = SHARE * 4 * TURN_MS;
 
 /**
- * Throttles a process with SIGSTOP and SIGCONT, so that other processes wait only for the end of a
- * turn, not of a loop. Niceness does not help, because kernels weigh groups of processes; control
- * groups need rights that an agent lacks.
+ * Uses SIGSTOP and SIGCONT, so that other processes wait only for the end of a turn, not of a loop.
+ * Niceness does not help, because kernels weigh groups of processes; control groups need rights
+ * that an agent lacks.
  */
 export class CpuShare {
   readonly #signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
@@ -30,18 +30,15 @@ export class CpuShare {
   #heldMs = 0;
 
   /**
-   * Creates a throttle for a process, inactive until `begin` is called.
+   * Inactive until `begin` is called.
    *
-   * @param signal sends a signal to the process; must not throw if the process is gone
+   * @param signal must not throw if the process is gone
    */
   constructor(signal: (name: 'SIGSTOP' | 'SIGCONT') => void) {
     this.#signal = signal;
   }
 
-  /**
-   * Starts throttling; the process runs in the first turn. Does nothing on Windows, which cannot
-   * stop a process.
-   */
+  /** The process runs in the first turn. Does nothing on Windows, which cannot stop a process. */
   begin(now = performance.now()): void {
     if (this.#timer || process.platform === 'win32') return;
     this.#credit = SHARE * TURN_MS;
@@ -62,7 +59,7 @@ export class CpuShare {
     if (!this.#runs) this.#let(true);
   }
 
-  /** Returns the total time for which the process was stopped. */
+  /** The total time for which the process was stopped. */
   heldMs(now = performance.now()): number {
     if (this.#timer) this.#account(now);
     return this.#heldMs;
@@ -85,10 +82,10 @@ export class CpuShare {
   }
 }
 
-/** The length of a clock tick. Linux counts processor time in 1/100 s: times(2), proc(5). */
+/** Linux counts processor time in 1/100 s: times(2), proc(5). */
 const MS_PER_TICK = 10;
 
-/** Returns the processor time of a process and its threads, or undefined if unavailable. */
+/** Includes threads. Undefined if unavailable. */
 export function cpuTimeMs(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

@@ -8,7 +8,7 @@ export const STUCK_MS = 10_000;
  * machine, because functions themselves cannot wait.
  */
 const KEPT_WAITING_SHARE = 0.5;
-/** The share of its deadline after which a call is likely to overrun. */
+/** After this share of its deadline, a call is likely to overrun. */
 const LONG_SHARE = 0.5;
 /** The maximum duration of a delayed call, as a multiple of its deadline. */
 const KEPT_WAITING_DEADLINES = 1.7;
@@ -20,8 +20,8 @@ const KEPT_WAITING_DEADLINES = 1.7;
 const STARVED_SHARE = 0.1;
 
 /**
- * The state of a child's current call. `long`: it is likely to overrun. `starvedMs`: the processor
- * time of a call that got too little of it.
+ * `long`: the call is likely to overrun. `starvedMs`: the processor time of a call that got too
+ * little of it.
  */
 export type DeadlineState =
   | { readonly state: 'fine' | 'long' | 'stuck' }
@@ -34,7 +34,7 @@ export type DeadlineState =
  * time, and is then reported as starved. Time for which the CPU share stopped the child (`heldMs`)
  * does not count.
  *
- * @param cpuMs returns the processor time of the child, or undefined if unknown
+ * @param cpuMs the child's processor time, or undefined if unknown
  * @returns `look`, to be called every `everyMs` while the child has work
  */
 export function watchDeadline(

@@ -1,6 +1,5 @@
 import type { CallAnswer, Payload } from '../protocol/protocol.js';
 
-/** A call of a function with a payload, or a check of the function, that awaits its answer. */
 export interface QueuedCall {
   text: string;
   /** Undefined for a check. */
@@ -14,9 +13,7 @@ export interface QueuedCall {
 export interface Taken {
   key: string;
   calls: QueuedCall[];
-  /**
-   * Whether the function is new or suspected, so a call may occupy the process until the deadline.
-   */
+  /** The function is new or suspected, so a call may occupy the process until the deadline. */
   apart: boolean;
 }
 
@@ -26,55 +23,44 @@ interface FunctionQueue {
   waiting: QueuedCall[];
   /** Processes running calls of this queue. */
   running: number;
-  /**
-   * When the suspicion against the function ends. It begins when one of its calls ends a process.
-   */
+  /** Suspicion begins when a call of the function ends a process. */
   suspectUntil: number;
-  /**
-   * Whether a call was interrupted for a new function, so the queue waits for all new functions.
-   */
+  /** A call was interrupted for a new function, so the queue waits for all new functions. */
   interrupted: boolean;
 }
 
-/** The functions of a project, in the order of their turns. */
 interface ProjectQueues {
   readonly name: string;
   readonly queues: Map<string, FunctionQueue>;
   running: number;
-  /**
-   * When the suspicion against the project ends. It begins when one of its functions ends a
-   * process.
-   */
+  /** Suspicion begins when a function of the project ends a process. */
   suspectUntil: number;
   /** Active rests, during which the project's new and suspected functions do not run. */
   rests: number;
 }
 
-/**
- * A period in which a project's new and suspected functions do not run. The caller ends it after
- * `ms`.
- */
+/** New and suspected functions of the project do not run. The caller ends the rest after `ms`. */
 export interface ProjectRest {
   readonly ms: number;
   end(): void;
 }
 
 /**
- * The maximum number of calls in a chunk, and of characters in their payloads. A fast function
- * takes about a millisecond for them, and they fit into a CPU cache: chunks of 256 calls of 1 KB
- * took up to a fifth longer per call.
+ * Calls in a chunk, and characters in their payloads. A fast function takes about a millisecond for
+ * them, and they fit into a CPU cache: chunks of 256 calls of 1 KB took up to a fifth longer per
+ * call.
  */
 const MAX_CALLS = 64;
 const MAX_CHARS = 128 * 1024;
 /**
- * The target maximum duration of a chunk. Slow calls get smaller chunks, because other functions
- * would wait for all 64 calls.
+ * The target duration of a chunk. Slow calls get smaller chunks, because other functions would wait
+ * for all 64 calls.
  */
 const TURN_MS = 50;
 
-/** The time for which a function and its project are suspected after a call ended its process. */
+/** A function and its project are suspected after a call ended its process. */
 const SUSPICION_MS = 60_000;
-/** How long projects share the processes after calls from two different projects. */
+/** Projects share the processes for this long after calls from two different projects. */
 const SHARING_MS = 60_000;
 
 /**
@@ -85,22 +71,22 @@ const RESTS = 2;
 const REPLACING_MS = 150;
 const MAX_REST_MS = 60_000;
 
-/** The maximum number of functions remembered as tried. A forgotten one is tried again. */
+/** Functions remembered as tried. A forgotten one is tried again. */
 const MAX_TRIED = 10_000;
 
 /**
- * Decides which calls run next. Projects take turns, as do the functions of a project. No function
- * occupies all processes, nor does a project that is suspected or shares them, so other functions
- * always find a process that is not stuck in a loop. New and suspected functions run apart: one
- * call at a time, all in the same process, new functions first.
+ * Projects take turns, as do the functions of a project. No function occupies all processes, nor
+ * does a project that is suspected or shares them, so other functions always find a process that is
+ * not stuck in a loop. New and suspected functions run apart: one call at a time, all in the same
+ * process, new functions first.
  */
 export class FunctionQueues {
   readonly #processes: number;
-  /** The maximum number of processes for a function, and for a project that shares them. */
+  /** Processes for a function, and for a project that shares them. */
   readonly #share: number;
   readonly #queues = new Map<string, FunctionQueue>();
   readonly #projects = new Map<string, ProjectQueues>();
-  /** Tried functions, least recently answered first, with the number of calls per turn. */
+  /** Least recently answered first, with the number of calls per turn. */
   readonly #tried = new Map<string, number>();
   #lastProject: string | undefined;
   #sharedUntil = 0;
@@ -110,11 +96,7 @@ export class FunctionQueues {
     this.#share = Math.max(1, processes - 1);
   }
 
-  /**
-   * Queues calls of a function.
-   *
-   * @param project always the same for a function; by default, the function is its own project
-   */
+  /** @param project always the same for a function; by default, the function is its own project */
   add(key: string, calls: readonly QueuedCall[], project = key): void {
     const queue = this.#queue(key, project);
     if (this.#lastProject !== undefined && this.#lastProject !== project)
@@ -133,9 +115,8 @@ export class FunctionQueues {
   }
 
   /**
-   * Suspects a function whose call ended its process after `tookMs`. From the second such call
-   * within a minute, its project rests, so that overrunning functions cost others at most a quarter
-   * of a processor.
+   * A call ended its process after `tookMs`. From the second such call within a minute, the project
+   * rests, so that overrunning functions cost others at most a quarter of a processor.
    */
   suspect(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
@@ -145,7 +126,7 @@ export class FunctionQueues {
     return rest;
   }
 
-  /** Records answered calls. The function may then share a process, unless it is suspected. */
+  /** The function may then share a process, unless it is suspected. */
   answered(key: string, calls = 1, tookMs = 0): void {
     const queue = this.#queues.get(key);
     if (queue) queue.interrupted = false;
@@ -155,8 +136,8 @@ export class FunctionQueues {
   }
 
   /**
-   * Records that a call running apart was ended after `tookMs` in favour of a new function. Its
-   * project rests as in `suspect`.
+   * A call running apart was ended after `tookMs` in favour of a new function. Its project rests as
+   * in `suspect`.
    */
   interrupted(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
@@ -164,14 +145,14 @@ export class FunctionQueues {
     return suspectProject(queue.project, tookMs);
   }
 
-  /** Whether no function has answered a call yet. */
+  /** No function has answered a call yet. */
   get areAllNew(): boolean {
     return this.#tried.size === 0;
   }
 
   /**
-   * Whether a new function that may run now is waiting. With `instead`, whether a new function of
-   * another project is waiting that could run in its place.
+   * A new function that may run now is waiting. With `instead`, one of another project that could
+   * run in its place.
    */
   newWaits(instead?: string): boolean {
     const now = performance.now();
@@ -190,7 +171,7 @@ export class FunctionQueues {
     return false;
   }
 
-  /** The number of idle processes that waiting calls could use. */
+  /** Idle processes that waiting calls could use. */
   get wanted(): number {
     const now = performance.now();
     let [wanted, apart] = [0, 0];
@@ -212,8 +193,8 @@ export class FunctionQueues {
   }
 
   /**
-   * Returns calls of one function for a process, or undefined if none may run. Functions that run
-   * apart are considered only if `apartToo`. Call `release` when the process has finished.
+   * Calls of one function for a process. Functions that run apart are considered only if
+   * `apartToo`. Call `release` when the process has finished.
    */
   take(apartToo = true): Taken | undefined {
     const now = performance.now();
@@ -256,7 +237,7 @@ export class FunctionQueues {
     return suspectUntil > now || this.#sharedUntil > now ? this.#share : this.#processes;
   }
 
-  /** Whether a function is running apart. All such functions share one process. */
+  /** All functions that run apart share one process. */
   #isConfined(now: number): boolean {
     for (const [key, queue] of this.#queues)
       if (queue.running > 0 && this.#isApart(key, queue, now)) return true;
@@ -286,7 +267,7 @@ export class FunctionQueues {
     return queue;
   }
 
-  /** Removes a queue without calls, and its project if now empty, unless they are suspected. */
+  /** A suspected queue or project is kept. */
   #forgetIdle({ key, project, waiting, running, suspectUntil }: FunctionQueue, now: number): void {
     if (waiting.length > 0 || running > 0 || suspectUntil > now) return;
     // The last queue of a suspected project is kept: removing it would remove the suspicion.
@@ -312,7 +293,7 @@ function toTheEnd<V>(map: Map<string, V>, key: string, value: V): void {
   map.set(key, value);
 }
 
-/** Removes and returns calls from the front of a queue that may share a chunk. */
+/** From the front of the queue: calls that may share a chunk. */
 function cut(queue: FunctionQueue, most: number): QueuedCall[] {
   const { waiting } = queue;
   const first = waiting[0]!;

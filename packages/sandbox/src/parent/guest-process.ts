@@ -15,7 +15,7 @@ import {
 } from '../protocol/protocol.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
 
-/** The cause of a process's end, and the call that was running, if any. */
+/** With the call that was running, if any. */
 export interface End {
   /**
    * `unstarted`: before any call. `lost`: killed from outside, crashed, or sent a malformed reply.
@@ -25,19 +25,18 @@ export interface End {
   /** The processor time of a call that overran because it got too little of it. */
   starvedMs: number | undefined;
   /**
-   * Whether the process received SIGKILL, which V8 does not use, or could not start because the
-   * system has too many processes. Neither is the command's fault.
+   * The process received SIGKILL, which V8 does not use, or could not start because the system has
+   * too many processes. Neither is the command's fault.
    */
   killed: boolean;
-  /** The time since the process last received work or sent an answer. */
+  /** Since the process last received work or sent an answer. */
   silentMs: number;
   /** The beginning of the standard error output, for humans. */
   lastWords: string;
 }
 
 /**
- * Receives the events of a process. `onStarted` is called once, when the process accepts calls;
- * `onEnd` once, after all other calls.
+ * `onStarted` is called once, when the process accepts calls; `onEnd` once, after all other calls.
  */
 export interface Listener {
   onStarted(): void;
@@ -48,10 +47,10 @@ export interface Listener {
 const LAST_WORDS_CHARS = 4096;
 const OUT_OF_MEMORY = /out of memory|Allocation failed|bad_alloc|Cannot allocate memory/i;
 
-/** Bytes that a frame may have beyond its output, for sizes, logs and reasons. */
+/** For sizes, logs and reasons beside the output. */
 const FRAME_BYTES_BESIDE_OUTPUT = 8 * 1024 * 1024;
 
-/** A child process, from start to end. It has at most one chunk at a time. */
+/** Has at most one chunk at a time. */
 export class GuestProcess {
   readonly #process: ChildProcess;
   readonly #progressFd: number;
@@ -61,7 +60,7 @@ export class GuestProcess {
   readonly #share = new CpuShare((name) => this.#process.kill(name));
   #watch: NodeJS.Timeout | undefined;
   #chunk: number | undefined;
-  /** Whether the process is throttled while it starts or processes its chunk. */
+  /** The process is throttled while it starts or processes its chunk. */
   #quietly = false;
   #lastSignAt = performance.now();
   #lastWords = '';
@@ -70,8 +69,8 @@ export class GuestProcess {
   #started = false;
 
   /**
-   * Starts the process. Throws if the progress cell or the pipes cannot be created; other failures
-   * end it as `unstarted`.
+   * Throws if the progress cell or the pipes cannot be created; other failures end the process as
+   * `unstarted`.
    */
   constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
@@ -107,8 +106,8 @@ export class GuestProcess {
   }
 
   /**
-   * Sends a chunk. Call only after the previous one was answered. `quietly` throttles the process,
-   * because the chunk may overrun.
+   * Call only after the previous chunk was answered. `quietly` throttles the process, because the
+   * chunk may overrun.
    */
   send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
@@ -124,7 +123,7 @@ export class GuestProcess {
     this.#share.end();
   }
 
-  /** Kills the process. Resolves after `onEnd`. */
+  /** Resolves after `onEnd`. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#closed;
@@ -204,7 +203,7 @@ export class GuestProcess {
     };
   }
 
-  /** Watches the process while it starts or has work. An idle process needs no timer. */
+  /** Runs while the process starts or has work. An idle process needs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
     const { pid } = this.#process;

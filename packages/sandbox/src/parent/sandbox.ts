@@ -22,8 +22,8 @@ import {
 } from '../protocol/result.js';
 
 /**
- * A function's text, and a key that changes with it, such as its source's id with a version.
- * Functions of a project share its part of the sandbox. By default, a function is its own project.
+ * The key changes with the text, such as the source's id with a version. Functions of a project
+ * share its part of the sandbox. By default, a function is its own project.
  */
 export interface TransformFunction {
   key: string;
@@ -31,13 +31,13 @@ export interface TransformFunction {
   project?: string;
 }
 
-/** Consecutive failed starts after which the sandbox reports that it cannot start processes. */
+/** Consecutive. Then the sandbox reports that it cannot start processes. */
 const FAILED_STARTS_TOLERATED = 3;
-/** The number of processes that must die during a call before it is refused as the cause. */
+/** A call is refused as the cause after this many processes have died during it. */
 const DEATHS_TOLERATED = 3;
 /**
- * The maximum time that a call running apart may delay a new function. A function's first call
- * usually takes a few milliseconds.
+ * How long a call running apart may delay a new function. A function's first call usually takes a
+ * few milliseconds.
  */
 const TRIAL_MS = 100;
 
@@ -53,7 +53,7 @@ interface Work {
   apart: boolean;
   since: number;
   interrupted: boolean;
-  /** Whether the work was cancelled, so that its unanswered calls are not run again. */
+  /** Unanswered calls of cancelled work are not run again. */
   cancelled: boolean;
 }
 
@@ -96,16 +96,16 @@ export class Sandbox {
   #lastChunk = 0;
   #closed = false;
 
-  /** Creates a sandbox without starting a process. */
+  /** Starts no process. */
   constructor(limits: Partial<SandboxLimits> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#queues = new FunctionQueues(this.#limits.processes);
   }
 
   /**
-   * Runs the function on each payload and returns the results in order. `onResult` receives each
-   * result immediately and must not throw. Rejects only with a `SandboxError`. Payloads without a
-   * result may then be run again; `onResult` still receives the results of calls that continued.
+   * Returns results in order. `onResult` receives each result immediately and must not throw.
+   * Rejects only with a `SandboxError`. Payloads without a result may then be run again; `onResult`
+   * still receives the results of calls that continued.
    */
   async run(
     fn: TransformFunction,
@@ -117,7 +117,7 @@ export class Sandbox {
     return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
   }
 
-  /** Rejects a function's unanswered calls, or only those that no process is running. */
+  /** Rejects unanswered calls, or only those that no process is running. */
   cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
     const calls = this.#queues.drop(key);
     for (const { work, process } of this.#slots) {
@@ -130,7 +130,7 @@ export class Sandbox {
     for (const call of calls) call.fail(cancelledError());
   }
 
-  /** Compiles the function and runs its top level, not `transform`. Rejects like `run`. */
+  /** Runs the top level, not `transform`. Rejects like `run`. */
   async check(fn: TransformFunction): Promise<CheckResult> {
     const [answer] = await this.#submit(fn, [undefined]);
     return answer?.kind === 'refused'
@@ -138,7 +138,7 @@ export class Sandbox {
       : { ok: true };
   }
 
-  /** The command of the processes, or undefined before the first run. */
+  /** Undefined before the first run. */
   get command(): Readonly<Command> | undefined {
     return this.#commands?.[0];
   }
@@ -147,7 +147,7 @@ export class Sandbox {
     return this.#slots.size;
   }
 
-  /** Kills the processes and rejects unanswered runs. Resolves when the processes are gone. */
+  /** Rejects unanswered runs. Resolves when the processes are gone. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#rests) clearTimeout(timer);
@@ -255,7 +255,7 @@ export class Sandbox {
     this.#dispatch();
   }
 
-  /** Starts a process. Throws if the constructor of `GuestProcess` throws. */
+  /** Throws if the constructor of `GuestProcess` throws. */
   #open(command: Command, quietly = false): void {
     const slot: Slot = {
       command,
@@ -311,8 +311,8 @@ export class Sandbox {
   }
 
   /**
-   * Settles answered calls. Throws if the reply does not match the process's work, because a
-   * function must then have taken over the process.
+   * Throws if the reply does not match the process's work, because a function must then have taken
+   * over the process.
    */
   #settle(slot: Slot, reply: Reply): void {
     const { work } = slot;
@@ -428,7 +428,7 @@ export class Sandbox {
     this.#rests.add(timer);
   }
 
-  /** Rejects all waiting calls. The next `run` tries again to start processes. */
+  /** The next `run` tries again to start processes. */
   #giveUp(detail: string, cause?: unknown): void {
     this.#failedStarts = 0;
     this.#commands = undefined;

@@ -16,16 +16,13 @@ const BYTES = 8;
 export const STARTED = 0xffffffff;
 
 export interface CallProgress {
-  /** The current chunk: 0 before the child is ready, `STARTED` before its first chunk. */
+  /** 0 before the child is ready, `STARTED` before its first chunk. */
   chunk: number;
-  /** The index of the running call in its chunk, or undefined between calls. */
+  /** Its index in the chunk; undefined between calls. */
   call: number | undefined;
 }
 
-/**
- * Returns the descriptor of an empty cell, to be closed by the caller. Throws if no file can be
- * written.
- */
+/** The caller closes the descriptor. Throws if no file can be written. */
 export function openProgress(): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
   let failure: unknown;
@@ -48,7 +45,7 @@ export function openProgress(): number {
   throw failure;
 }
 
-/** Reads the cell in the parent. Throws the system error if the descriptor cannot be read. */
+/** For the parent. Throws the system error if the descriptor cannot be read. */
 export function readProgress(fd: number): CallProgress {
   const cell = new Uint32Array(2);
   readSync(fd, new Uint8Array(cell.buffer), 0, BYTES, 0);
@@ -56,7 +53,7 @@ export function readProgress(fd: number): CallProgress {
   return { chunk, call: running === 0 ? undefined : running - 1 };
 }
 
-/** Returns the function with which the child writes the cell. */
+/** For the child. */
 export function progressWriter(fd: number): (chunk: number, call: number | undefined) => void {
   const cell = new Uint32Array(2);
   const bytes = new Uint8Array(cell.buffer);

@@ -1,18 +1,15 @@
 import { Buffer } from 'node:buffer';
 import { REFUSALS, type RefusalCode, type TransformResult } from './result.js';
 
-/**
- * The limits of calls and processes, bounded by the `transform.*` settings. Node is unreliable with
- * less than 16 MB of heap.
- */
+/** Set by `transform.*`. Node is unreliable with less than 16 MB of heap. */
 export interface SandboxLimits {
-  /** The wall-clock deadline of one call. */
+  /** Wall-clock, per call. */
   deadlineMs: number;
-  /** The JavaScript heap size of one process. */
+  /** JavaScript heap per process. */
   memoryMb: number;
-  /** The maximum size of a call's JSON output, including all items of an array. */
+  /** JSON per call, including all items of an array. */
   maxOutputBytes: number;
-  /** The maximum number of child processes. With 1, a function that overruns delays all others. */
+  /** With 1, a function that overruns delays all others. */
   processes: number;
 }
 
@@ -25,13 +22,10 @@ export const DEFAULT_LIMITS: Readonly<SandboxLimits> = {
 
 export const MAX_TEXT_CHARS = 256 * 1024;
 
-/** The maximum number of items in a returned array. Each item becomes an event. */
+/** In a returned array. Each item becomes an event. */
 export const MAX_ITEMS = 10_000;
 
-/**
- * The maximum number of console lines per call. Further lines are dropped and counted in the last
- * line.
- */
+/** Per call. Further lines are dropped and counted in the last line. */
 export const MAX_LOG_LINES = 50;
 export const MAX_LOG_LINE_CHARS = 1000;
 
@@ -39,14 +33,12 @@ export const MAX_LOG_LINE_CHARS = 1000;
 // the raw payloads or outputs, whose sizes are in the line. Escaping them into the line would cost
 // more than everything else.
 
-/**
- * The child's file descriptors. It reads requests from standard input, and exits when that ends.
- */
+/** The child exits when its standard input ends. */
 export const REQUEST_FD = 0;
 export const REPLY_FD = 3;
 export const PROGRESS_FD = 4;
 
-/** A message as text, or as bytes if not UTF-8. */
+/** Bytes if not UTF-8. */
 export type Payload = string | Uint8Array;
 
 /** Calls of one function. A `check` only compiles it and looks for `transform`. */
@@ -58,10 +50,10 @@ export interface Chunk {
   payloads: readonly Payload[];
 }
 
-/** The answer to a call: `compiled` for a successful check. */
+/** `compiled` for a successful check. */
 export type CallAnswer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
 
-/** Answers to a chunk's calls in order, starting with the call at index `first`. */
+/** In the order of the chunk's calls, starting with the call at index `first`. */
 export interface Reply {
   chunk: number;
   first: number;
@@ -81,8 +73,7 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
 }
 
 /**
- * Returns the frame of a chunk: JSON with each payload's length in UTF-16 code units, then the
- * payloads, with bytes as base64.
+ * JSON with each payload's length in UTF-16 code units, then the payloads, with bytes as base64.
  */
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
@@ -93,7 +84,7 @@ export function encodeChunk(chunk: Chunk): Buffer {
   return frame({ ...rest, chars: texts.map((text) => text.length), binary }, texts);
 }
 
-/** Decodes a chunk in the child. Not validated, because the child trusts its parent. */
+/** For the child. Not validated, because the child trusts its parent. */
 export function decodeChunk(body: Buffer): Chunk {
   const end = body.indexOf(NEWLINE);
   const line = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & {
@@ -108,7 +99,7 @@ export function decodeChunk(body: Buffer): Chunk {
   return { ...rest, payloads };
 }
 
-/** Returns the frame of a reply: JSON with each output's size in bytes, then the outputs. */
+/** JSON with each output's size in bytes, then the outputs. */
 export function encodeReply(reply: Reply): Buffer {
   const texts: string[] = [];
   const answers = reply.answers.map((answer) => {
@@ -126,10 +117,7 @@ export function encodeReply(reply: Reply): Buffer {
   return frame({ ...reply, answers }, texts);
 }
 
-/**
- * Decodes a reply in the parent. Throws if the reply is malformed, because a function may control
- * the child.
- */
+/** For the parent. Throws if the reply is malformed, because a function may control the child. */
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
   const line = parse(body.toString('utf8', 0, Math.max(0, end)));
@@ -195,7 +183,6 @@ function malformed(): Error {
   return new Error('The child process sent a malformed reply.');
 }
 
-/** Reassembles frames from a stream of bytes. */
 export class FrameReader {
   readonly #maxBytes: number;
   #pending: Buffer[] = [];
@@ -207,7 +194,7 @@ export class FrameReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Returns the bodies of completed frames. Throws if a frame is too large. */
+  /** The bodies of completed frames. Throws if a frame is too large. */
   push(bytes: Buffer): Buffer[] {
     const bodies: Buffer[] = [];
     this.#pending.push(bytes);

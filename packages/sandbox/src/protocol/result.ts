@@ -1,4 +1,4 @@
-/** Fixes by refusal code, for the function's author. A reason states the facts, then the fix. */
+/** Fixes for the function's author. A reason states the facts, then the fix. */
 export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
@@ -26,8 +26,6 @@ export interface Refusal {
 }
 
 /**
- * Returns the refusal of a call.
- *
  * @param happened one sentence about this call, with its full stop
  * @param fix replaces the code's fix in `REFUSALS`
  */
@@ -36,20 +34,19 @@ export function refuse(code: RefusalCode, happened: string, fix: string = REFUSA
 }
 
 interface CallFacts {
-  /** The console output, limited in size. Empty if the process had to be killed. */
+  /** Limited in size. Empty if the process had to be killed. */
   logs: string[];
-  /** The time to read the payload, run the function and write its output. */
+  /** To read the payload, run the function and write its output. */
   durationMs: number;
 }
 
 export type TransformResult =
-  /** The function returned an object. */
   | ({ kind: 'object'; json: string } & CallFacts)
-  /** The function returned an array of objects: several events, in order. Never empty. */
+  /** Several events, in order. Never empty. */
   | ({ kind: 'array'; items: string[] } & CallFacts)
-  /** The function returned null or an empty array to drop the message. */
+  /** The function returned null or an empty array. */
   | ({ kind: 'dropped' } & CallFacts)
-  /** The call failed. `reason` states what happened, where, and the fix. */
+  /** `reason` states what happened, where, and the fix. */
   | ({
       kind: 'refused';
       code: RefusalCode;
@@ -60,7 +57,7 @@ export type TransformResult =
 
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
 
-/** A failure of the sandbox, not of the function or the message. The payloads may be run again. */
+/** The function and the message are not at fault. The payloads may be run again. */
 export class SandboxError extends Error {
   readonly fix: string;
 
