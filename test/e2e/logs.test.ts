@@ -349,7 +349,7 @@ waiting(
       const { level, message, error } = linesOf(server, 'gateway-server').at(-1)!;
       assert.equal(
         [level, message],
-        ['error', 'A defect of the gateway or of a plugin: the process ends.'],
+        ['error', 'Uncaught error in the gateway or a plugin: exiting.'],
       );
       assert.match(
         (error as { stack: string }).stack,

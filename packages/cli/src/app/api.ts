@@ -4,9 +4,8 @@ import { GatewayError, networkReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withDatabase } from './stores.js';
 
-/** Projects that are read at the same time. */
 export const READS = { atOnce: 8 };
-/** The largest page of the API. */
+/** The API allows no larger page. */
 const PER_PAGE = 200;
 /** A request works for up to 10 s, and longer while a shard is added or a project moves. */
 const REMOTE_MS = 60_000;
@@ -14,8 +13,8 @@ const LOCAL_MS = 3_600_000;
 const POOL_SIZE = 4;
 
 /**
- * Runs `work` with a client of the management API: of the server at `client.url` or, without it, of
- * the routes in this process, on the database of the settings.
+ * The client talks to the server at `client.url` or, without it, to the routes in this process, on
+ * the database of the settings.
  *
  * @param warn prints what the routes in this process log for their operator
  */
@@ -62,8 +61,8 @@ function warningsTo(warn: (line: string) => void): Pick<Log, 'warn' | 'error'> {
 }
 
 /**
- * Returns an error of the client as the command line shows it: the fix is a line of its own. Explains
- * one of a server that is away, is none of a gateway, or refuses the key.
+ * The fix is a line of its own. Explains an error of a server that is unavailable, is not a
+ * gateway, or rejects the key.
  */
 function explained(error: unknown, url = ''): unknown {
   const { code, fix, name, message } = error as Error & { code?: string; fix?: string };
@@ -82,7 +81,7 @@ function explained(error: unknown, url = ''): unknown {
   return reason ? new GatewayError('server_unreachable', { url, reason }, { cause: error }) : error;
 }
 
-/** Returns the project with this id or, without one, all that the key reaches. */
+/** Without an id, all that the key reaches. */
 export async function projectsOf(
   api: GatewayClient,
   id: string | undefined,
@@ -95,8 +94,7 @@ export async function projectsOf(
 }
 
 /**
- * Runs `work` for each project, for several at a time if it only reads. A failure in one does not
- * stop the others.
+ * Several projects at a time if `work` only reads. A failure in one does not stop the others.
  *
  * @throws the first failure, at the end
  */
@@ -116,7 +114,7 @@ export async function inEach(
 }
 
 /**
- * Returns what `find` returns in the first project that has it, with a client of the project.
+ * From the first project that has it, with a client of the project.
  *
  * @throws the error of a project that failed, or else that nothing was found
  */
@@ -145,10 +143,7 @@ export async function findIn<Found>(
   throw failure ?? missing;
 }
 
-/**
- * Shows the newest rows of the projects, with the names of commands for their fields, also if a
- * project failed.
- */
+/** Fields have the names of commands. Shows rows also if a project failed. */
 export async function showNewest<Row extends { readonly uid: string }>(
   api: GatewayClient,
   { projectId, limit }: { readonly projectId: string | undefined; readonly limit: number },

@@ -4,7 +4,7 @@ import { textTable } from '../output/table.js';
 export const description =
   'Webhook gateway: turns messages from queues and topics into signed, recorded deliveries.';
 
-/** The summary of each command, so that `gateway` can list commands without loading them. */
+/** `gateway` lists commands without loading them. */
 export const summaries = {
   agent: 'Start the data plane.',
   'archive:list': 'List the days in the archive.',
@@ -63,7 +63,7 @@ export const summaries = {
 
 export type CommandId = keyof typeof summaries;
 
-/** Summaries of words that have subcommands but are not commands themselves. */
+/** These words have subcommands but are not commands themselves. */
 export const topics = {
   archive: 'Events that retention has archived.',
   license: 'The licence.',
@@ -77,7 +77,7 @@ export const topics = {
   'utils:users': 'Users.',
 } as const;
 
-/** Short names of commands. Each command repeats its own as `hiddenAliases`. */
+/** Each command repeats its own as `hiddenAliases`. */
 export const aliases: Readonly<Record<string, CommandId>> = { serve: 'server', s: 'server' };
 
 const ids = Object.keys(summaries) as CommandId[];
@@ -89,8 +89,8 @@ export interface NamedCommand {
 }
 
 /**
- * Returns the longest command or topic at the start of the words, and the words after it. An alias
- * is replaced by its command.
+ * The longest command or topic at the start of the words, and the words after it. An alias is
+ * replaced by its command.
  */
 export function namedCommand(words: readonly string[]): NamedCommand {
   const [first = ''] = words;
@@ -106,8 +106,8 @@ export function namedCommand(words: readonly string[]): NamedCommand {
 }
 
 /**
- * Returns the commands to load: the named one, with its subcommands for its help. Returns all for
- * `completion`, or if the first word is a flag.
+ * The named command, with its subcommands for its help. All commands for `completion`, or if the
+ * first word is a flag.
  */
 export function wantedCommands(argv: readonly string[]): readonly CommandId[] {
   const [first = '-', ...rest] = argv;
@@ -121,15 +121,15 @@ function atOrBelow(named: string): CommandId[] {
   return ids.filter((id) => id === named || (named !== '' && id.startsWith(`${named}:`)));
 }
 
-/** Returns the names of all commands and topics as typed after `gateway`, without aliases. */
+/** As typed after `gateway`, without aliases. */
 export function commandNames(): string[] {
   return [...ids, ...Object.keys(topics)].map((id) => id.replaceAll(':', ' '));
 }
 
 /**
- * Returns the output of `gateway` without arguments. Topics are listed among the commands: to a
- * user, `migrate` is a command. Loads neither the command line library nor a command, which halves
- * the running time.
+ * The output of `gateway` without arguments. Topics are listed among the commands: to a user,
+ * `migrate` is a command. Loads neither the command line library nor a command, which halves the
+ * running time.
  *
  * @param width the width of the terminal in columns
  */
@@ -148,7 +148,6 @@ export function rootHelp(width = 80): string {
   ].join('\n\n');
 }
 
-/** Returns the output of `gateway --version`. */
 export function versionLine(): string {
   return `gateway/${VERSION} ${process.platform}-${process.arch} node-${process.version}`;
 }

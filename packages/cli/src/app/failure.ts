@@ -8,7 +8,7 @@ interface CommandFailure {
   readonly exitStatus: number;
 }
 
-/** An error from oclif's parser, whose classes oclif does not export. */
+/** oclif does not export the classes of its parser's errors. */
 interface ParserError {
   readonly message: string;
   readonly oclif?: object;
@@ -18,9 +18,9 @@ interface ParserError {
 }
 
 /**
- * Converts an error to a sentence, a fix and an exit status: 2 for a usage error, otherwise 1.
+ * The exit status is 2 for a usage error, otherwise 1.
  *
- * @param command the command as typed, with spaces
+ * @param command as typed, with spaces
  * @param flags the command's flags, without dashes
  */
 export function failureOf(
@@ -64,7 +64,7 @@ export function failureOf(
   };
 }
 
-/** Formats a failure for standard error. */
+/** For standard error. */
 export function printed({ sentence, fix }: CommandFailure): string {
   return maskUrls(`error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`);
 }

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 
-/** Returns a `wrong_use` error, which exits with status 2. */
+/** Exits with status 2. */
 export function wrongUse(sentence: string, fix: string): GatewayError {
   return new GatewayError('wrong_use', { sentence, fix });
 }
 
-/** Returns the id in lower case. Throws `wrong_use` if it is not an id. */
+/** Lower case. Throws `wrong_use` if it is not an id. */
 export function idOf<Given extends string | undefined>(name: string, given: Given): Given {
   const id = given?.trim().toLowerCase();
   if (id === undefined || isId(id)) return id as Given;
@@ -17,10 +17,7 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
   );
 }
 
-/**
- * Returns the known value equal to the given one, ignoring case, or undefined if none was given.
- * Throws `wrong_use` for an unknown value.
- */
+/** Ignores case. Undefined if none was given. Throws `wrong_use` for an unknown value. */
 export function oneOf<Known extends string>(
   name: string,
   given: string | undefined,
@@ -35,10 +32,7 @@ export function oneOf<Known extends string>(
   );
 }
 
-/**
- * Returns an integer from 1 to `max`, or `otherwise` if the flag was omitted. Throws `wrong_use`
- * for other values.
- */
+/** From 1 to `max`, or `otherwise` if the flag was omitted. Throws `wrong_use`. */
 export function integerOf(
   name: string,
   given: string | undefined,
@@ -53,8 +47,8 @@ export function integerOf(
 }
 
 /**
- * Returns the first millisecond of a UTC day or a time and, for a day, the last one: both may bound a
- * range that includes them. Throws `wrong_use` for any other string.
+ * The first millisecond of a UTC day or a time and, for a day, the last one: both may bound a range
+ * that includes them. Throws `wrong_use`.
  */
 export function timeOf(
   name: string,
@@ -70,8 +64,7 @@ export function timeOf(
 }
 
 /**
- * Reads a file named by the user, or standard input for `-`. Throws `wrong_use` if the file cannot
- * be read.
+ * Reads standard input for `-`. Throws `wrong_use` if the file cannot be read.
  *
  * @param given the flag or argument, such as `--body`, for the error message
  */
@@ -100,8 +93,7 @@ const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const PART = /(\d+)(d|h|ms|m|s)/g;
 
 /**
- * Parses a duration: integers with a unit each, in any order, such as `1h30m` or `500ms`. Throws
- * `wrong_use` for any other string.
+ * Integers with a unit each, in any order, such as `1h30m` or `500ms`. Throws `wrong_use`.
  *
  * @param name the flag, for the error message
  * @returns milliseconds, always more than 0
@@ -120,7 +112,7 @@ export function parseDuration(name: string, text: string): number {
   );
 }
 
-/** Formats a duration in the notation of `parseDuration`, with at most its two largest units. */
+/** In the notation of `parseDuration`, with at most its two largest units. */
 export function formatDuration(ms: number): string {
   let left = Math.round(ms);
   const parts = Object.entries(UNITS).flatMap(([unit, size]) => {
@@ -136,7 +128,7 @@ export function formatDuration(ms: number): string {
 }
 
 /**
- * Reads a password from a file, or from standard input for `-`, without the end of its line.
+ * From standard input for `-`, without the end of its line.
  *
  * @throws GatewayError `wrong_use` if the file cannot be read or is empty
  */

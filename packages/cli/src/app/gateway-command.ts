@@ -35,7 +35,7 @@ export const projectFlag = {
   'project-id': valueFlag('<id>', 'Only this project. [default: all projects]'),
 };
 
-/** Returns the id in `projectFlag`. Throws `wrong_use` if it is not an id. */
+/** Throws `wrong_use` if it is not an id. */
 export const projectIdOf = (flags: { readonly 'project-id': string | undefined }) =>
   idOf('--project-id', flags['project-id']);
 
@@ -45,12 +45,9 @@ export const argument = (description: string) =>
 export const optionalArgument = (description: string) =>
   Args.string({ ignoreStdin: true, description });
 
-/**
- * The base of commands that read settings from flags, environment variables and the configuration
- * file.
- */
+/** For commands that read settings from flags, environment variables and the configuration file. */
 export abstract class GatewayCommand extends Command {
-  /** Resolves the settings for this command. Throws the errors of `resolveConfig`. */
+  /** Throws the errors of `resolveConfig`. */
   protected resolve(flags: FlagValues): Resolved {
     return resolveConfig(this.configOptions(flags));
   }
@@ -65,7 +62,6 @@ export abstract class GatewayCommand extends Command {
     };
   }
 
-  /** Runs `work` with a client of the management API, of a server or in this process. */
   protected api<T>(flags: FlagValues, work: (api: GatewayClient) => Promise<T>): Promise<T> {
     return withApi(this.resolve(flags).config, work, (line) => this.logToStderr(line));
   }

@@ -8,17 +8,17 @@ import { firstSentence, groups, settingFlags } from './setting-flags.js';
 type Flags = Command.Flag.Any[];
 
 /**
- * Renders a command's help so that it fits a screen: one line per setting, and the global flags as
- * names. `gateway help flags` explains both.
+ * The help fits a screen: one line per setting, and the global flags as names. `gateway help flags`
+ * explains both.
  */
 class GatewayCommandHelp extends CommandHelp {
-  /** Returns one line of usage ending with `[FLAGS]`. The library would list every flag again. */
+  /** One line ending with `[FLAGS]`. The library would list every flag again. */
   protected override defaultUsage(): string {
     const hasFlags = Object.values(this.command.flags).some(({ hidden }) => !hidden);
     return `${super.defaultUsage()}${hasFlags ? ' [FLAGS]' : ''}`;
   }
 
-  /** Corrects the text below a name, which the library indents two columns too far. */
+  /** The library indents the text below a name two columns too far. */
   override renderList(...[rows, options]: Parameters<CommandHelp['renderList']>): string {
     return super.renderList(rows, { ...options, indentation: options.indentation + 2 });
   }
@@ -58,7 +58,7 @@ class GatewayCommandHelp extends CommandHelp {
     return ['`gateway help flags` explains each.', ...rows].join('\n');
   }
 
-  /** Returns the help of `gateway help flags`: each group of flags, with every detail. */
+  /** `gateway help flags`: each group of flags, with every detail. */
   explained(byGroup: Readonly<Record<string, Flags>>): string {
     return Object.entries(byGroup)
       .map(([group, flags]) => this.section(`${group} FLAGS`, this.flags(flags) ?? ''))
@@ -66,7 +66,7 @@ class GatewayCommandHelp extends CommandHelp {
   }
 }
 
-/** Returns names as flags. Three or more with a prefix that others lack become one: `--otel-*`. */
+/** Three or more names with a prefix that others lack become one: `--otel-*`. */
 function shortened(names: readonly string[]): string[] {
   const count = (prefix: string) => names.filter((name) => name.startsWith(prefix)).length;
   const flags = names.map((name) => {
@@ -79,7 +79,7 @@ function shortened(names: readonly string[]): string[] {
   return [...new Set(flags)];
 }
 
-/** Replaces oclif's help. oclif loads this class from the path in `helpClass`. */
+/** oclif loads this class from the path in `helpClass`. */
 export default class GatewayHelp extends Help {
   protected override CommandHelpClass = GatewayCommandHelp;
 
@@ -88,8 +88,8 @@ export default class GatewayHelp extends Help {
   }
 
   /**
-   * Shows the help for the given words. Unlike the library, supports a command called `help`, and
-   * suggests a command for a mistyped one.
+   * Unlike the library, supports a command called `help`, and suggests a command for a mistyped
+   * one.
    */
   override async showHelp(argv: string[]): Promise<void> {
     const asked = argv.filter((it) => it !== '--help' && it !== '-h');

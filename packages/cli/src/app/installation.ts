@@ -13,8 +13,7 @@ let current: Discovery | undefined;
 let currentRoot = '';
 
 /**
- * Discovers the plugins. Must be called before commands are loaded, because plugin settings become
- * flags.
+ * Must be called before commands are loaded, because plugin settings become flags.
  *
  * @param root the folder whose `package.json` lists the built-in plugins
  * @param file the configuration file, which can set another plugin folder
@@ -31,23 +30,22 @@ export function useInstallation({
   return current;
 }
 
-/** Returns the installation in use. Throws if `useInstallation` was not called. */
+/** Throws if `useInstallation` was not called. */
 export function installation(): Discovery {
   if (!current) throw new Error('no installation is in use');
   return current;
 }
 
-/** Returns the folder of the installation in use. */
 export function root(): string {
   return currentRoot;
 }
 
-/** Returns the configured licence or, if it is invalid, the community licence with the problem. */
+/** If the configured licence is invalid, the community licence with the problem. */
 export function licenceOf({ license_key: token, license_public_key: publicKey }: Config): Licence {
   return readLicence({ token, publicKey });
 }
 
-/** Starts the plugins allowed by the settings, feature flags and licence. */
+/** Only plugins allowed by the settings, feature flags and licence. */
 export function startPlugins(
   resolved: Resolved,
   { licence, serviceName, log }: { licence: Licence; serviceName: string; log: Log },

@@ -34,10 +34,10 @@ const pjson: PJSON = {
   },
 };
 
-/** Loaded commands by id. oclif reads this export. */
+/** By id. oclif reads this export. */
 export const commands: Record<string, Command.Class> = {};
 
-/** Loads commands and sets their summaries and setting flags. */
+/** Also sets their summaries and setting flags. */
 export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
   const modules = await Promise.all(
     ids.map(
@@ -54,7 +54,7 @@ export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
 }
 
 /**
- * Loads oclif's configuration without a package.json, because the installation can be any folder.
+ * Without a package.json, because the installation can be any folder.
  *
  * @param argv determines the commands to load
  */
@@ -75,9 +75,8 @@ export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
 }
 
 /**
- * Runs a command or shows its help. Replaces oclif's `run`, which ends a command's name at a flag
- * between its words and loads the configuration twice. Throws `wrong_use` for an unknown command,
- * and the command's own errors.
+ * Replaces oclif's `run`, which ends a command's name at a flag between its words and loads the
+ * configuration twice. Throws `wrong_use` for an unknown command, and the command's own errors.
  */
 export async function runOclif(argv: readonly string[], config: Config): Promise<void> {
   const { id, rest } = namedCommand(argv);

@@ -3,8 +3,8 @@ import { fileReason, GatewayError } from '@gateway/core/errors';
 import { repeatedMembers } from '@gateway/core/json';
 
 /**
- * Parses a YAML or JSON file. Throws `openapi_broken` if it cannot be read or parsed, or if a JSON
- * file repeats a key.
+ * YAML or JSON. Throws `openapi_broken` if it cannot be read or parsed, or if a JSON file repeats a
+ * key.
  */
 export async function parseFile(path: string, name: string): Promise<unknown> {
   const { parse } = await import('@readme/openapi-parser');
@@ -29,7 +29,7 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
   throw new GatewayError('openapi_broken', { file: name, reason });
 }
 
-/** Converts the parser's message to one line, without the excerpt of the file. */
+/** One line, without the excerpt of the file. */
 function syntaxError(message: string, path: string): string {
   const [first = ''] = message.replaceAll(path, 'it').split('\n');
   if (first.endsWith('is not a valid JSON Schema'))

@@ -22,29 +22,29 @@ interface Process {
     readonly log: Log;
   }) => Promise<{
     readonly port: number;
-    /** The public URL of a server; undefined for an agent. */
+    /** Public. Undefined for an agent. */
     readonly url?: string;
-    /** Reports that the process is not ready, and still answers requests. */
+    /** The process reports that it is not ready, and still answers requests. */
     leave(): void;
     close(): Promise<void>;
   }>;
 }
 
-/** Returns the time limit for closing everything: five seconds more than the drain timeout. */
+/** Five seconds more than the drain timeout, for closing everything. */
 export function closingDeadlineMs({ agent }: Config): number {
   return agent.drain_timeout_seconds * 1000 + 5_000;
 }
 
 /**
- * The heap growth in percent after which V8 marks the whole heap, which blocks the event loop for
- * 20 to 60 ms on a small heap. V8 also counts buffers, and by default lets a slowly growing heap
- * grow by only half, so a few messages of a megabyte would cause two markings per second.
+ * After this heap growth, V8 marks the whole heap, which blocks the event loop for 20 to 60 ms on a
+ * small heap. V8 also counts buffers, and by default lets a slowly growing heap grow by only half,
+ * so a few messages of a megabyte would cause two markings per second.
  */
 const HEAP_GROWTH_PERCENT = 300;
 
 /**
- * Runs a server or an agent until SIGTERM or SIGINT, then closes everything in reverse order. A
- * second signal exits immediately.
+ * Runs until SIGTERM or SIGINT, then closes everything in reverse order. A second signal exits
+ * immediately.
  */
 export async function runProcess(resolved: Resolved, { name, start }: Process): Promise<void> {
   v8.setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
@@ -81,18 +81,16 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
   }
 }
 
-/**
- * Logs warnings and uncaught errors. Node's own output has a stack trace that can contain secrets.
- */
+/** Node's own output has a stack trace that can contain secrets. */
 function logWarningsAndDefects(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
   process.on('uncaughtException', (error) => {
     if (blamePlugin(error)) {
-      log.warn({ error }, 'A plugin threw an error that it does not catch.');
+      log.warn({ error }, 'Uncaught error in a plugin.');
       return;
     }
-    log.error({ error }, 'A defect of the gateway or of a plugin: the process ends.');
+    log.error({ error }, 'Uncaught error in the gateway or a plugin: exiting.');
     process.exit(1);
   });
 }
@@ -103,7 +101,7 @@ function reportLicence(log: Log, licence: Licence): void {
   else
     log.info(
       { licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) },
-      'The licence in force.',
+      'Licence loaded.',
     );
   const unknown = unknownEntitlements(licence, installation().plugins);
   if (unknown.length === 0) return;
@@ -116,8 +114,8 @@ function reportLicence(log: Log, licence: Licence): void {
 }
 
 /**
- * Logs the plugins, with a warning for each configured but inactive one. With `plugins.strict`,
- * throws `plugins_missed` if there are any of these.
+ * Warns of each configured but inactive plugin. With `plugins.strict`, throws `plugins_missed` if
+ * there are any of these.
  */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
   const missed = table.filter((plugin) => isMissed(plugin, config));

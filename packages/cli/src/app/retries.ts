@@ -17,7 +17,6 @@ export function noRetries(): RetrySums {
   return { due: 0, held: 0, left: 0, behind: [] };
 }
 
-/** Adds counts to `sums`. */
 export function addRetries(sums: RetrySums, { due, held, left, behind }: RetrySums): void {
   sums.due += due;
   sums.held += held;
@@ -33,7 +32,7 @@ export function addRetries(sums: RetrySums, { due, held, left, behind }: RetrySu
 /**
  * Repeats `step` until nothing is left, and adds its counts to `sums`.
  *
- * @param goesOn is told the progress, from 0 to 1, and returns whether to continue
+ * @param goesOn receives the progress, from 0 to 1, and returns whether to continue
  */
 export async function retrySteps(
   sums: RetrySums,
@@ -48,7 +47,7 @@ export async function retrySteps(
   }
 }
 
-/** Returns a line for each circuit breaker that deliveries wait for, and how to close it. */
+/** One for each circuit breaker that deliveries wait for, with how to close it. */
 export function breakerLines(behind: readonly OpenBreaker[], now = new Date()): string[] {
   const lines = behind
     .slice(0, LISTED)

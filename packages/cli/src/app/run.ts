@@ -4,14 +4,14 @@ import type { SettingsTable } from '@gateway/core/config';
 import { namedCommand, rootHelp, versionLine } from './command-index.js';
 
 /**
- * How long clients that open their own connections, such as those of Postgres and Kafka, wait for an
- * address before the next one of the name: a lost packet is repeated after a second. Node's default
- * of 250 ms ends slow handshakes.
+ * For clients that open their own connections, such as those of Postgres and Kafka, before the next
+ * address of the name: a lost packet is repeated after a second. Node's default of 250 ms ends slow
+ * handshakes.
  */
 const ADDRESS_MS = 1_500;
 
 /**
- * Runs the command line. Results go to standard output, everything else to standard error.
+ * Results go to standard output, everything else to standard error.
  *
  * @param argv the arguments after node and the script
  * @param root the installation's folder, whose `package.json` lists the built-in plugins
@@ -79,17 +79,14 @@ async function refusePlugNPlay(): Promise<void> {
   throw new GatewayError('plug_n_play', {});
 }
 
-/**
- * Returns a flag's value before its command is known: true without a value, undefined if the flag
- * was omitted.
- */
+/** Before the command is known: true without a value, undefined if the flag was omitted. */
 function flagValue(argv: readonly string[], name: string): string | boolean | undefined {
   const options = { [name]: { type: 'string' } } as const;
   const { values } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, options });
   return values[name];
 }
 
-/** The replacement of each withdrawn command, as a sentence. */
+/** The replacements, as sentences. */
 const withdrawnCommands: Readonly<Record<string, string>> = {
   worker: 'use `gateway agent`, the data plane',
   ingest: 'use `gateway agent`, the data plane',
@@ -116,7 +113,7 @@ async function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): Pr
   }
 }
 
-/** Ignores `EPIPE`: a reader such as `head` may close the pipe early. */
+/** A reader such as `head` may close the pipe early (`EPIPE`). */
 function ignoreClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

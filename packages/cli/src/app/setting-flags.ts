@@ -3,7 +3,7 @@ import type { FlagInput } from '@oclif/core/interfaces';
 import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/config';
 import { installation } from './installation.js';
 
-/** Help groups of global flags, by the first part of the setting's key. */
+/** By the first part of the setting's key. */
 const groupsByKey: Readonly<Record<string, string>> = {
   client: 'API',
   database: 'DATABASE',
@@ -16,11 +16,11 @@ const groupsByKey: Readonly<Record<string, string>> = {
 };
 const REST = 'GLOBAL';
 
-/** All help groups of global flags, in display order. */
+/** In display order. */
 export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
 
 /**
- * Commands that no setting affects. They accept the setting flags without listing them, so that a
+ * No setting affects these commands. They accept the setting flags without listing them, so that a
  * wrapper script can pass the same flags to every command.
  */
 const indifferent: readonly string[] = [
@@ -33,7 +33,7 @@ const indifferent: readonly string[] = [
   'version',
 ];
 
-/** Returns the flags for a command's own settings and, in help groups, for the global settings. */
+/** Flags for global settings are in help groups. */
 export function settingFlags(
   command: string,
   rows: SettingsTable = installation().rows,
@@ -60,8 +60,8 @@ export function settingFlags(
 }
 
 /**
- * Moves global flags after the command's words, where its parser expects them. Everything from the
- * first other flag on is unchanged.
+ * A command's parser expects global flags after its words. Everything from the first other flag on
+ * is unchanged.
  */
 export function commandFirst(argv: readonly string[], rows: SettingsTable): string[] {
   const takesValue = new Map([['--config', true]]);
@@ -90,8 +90,8 @@ export function commandFirst(argv: readonly string[], rows: SettingsTable): stri
 }
 
 /**
- * Returns the flag for a setting. It does not validate its value: the settings table reports all
- * mistakes with their origins in one error.
+ * Does not validate the value: the settings table reports all mistakes with their origins in one
+ * error.
  */
 function settingFlag(
   key: string,
@@ -114,8 +114,8 @@ function settingFlag(
 }
 
 /**
- * Returns the flag of a setting as a command's help shows it: the first sentence of its summary,
- * and the default. Other flags are returned unchanged.
+ * For a command's help: the first sentence of a setting's summary, and the default. Other flags are
+ * returned unchanged.
  */
 export function firstSentence<Flag extends { summary?: string | undefined; helpValue?: unknown }>(
   flag: Flag,

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Records the first Ctrl-C, SIGTERM or SIGHUP instead of exiting, so that a command can end in a consistent
+ * The first Ctrl-C, SIGTERM or SIGHUP does not exit, so that a command can end in a consistent
  * state. A second signal ends the process immediately.
  *
  * @returns `status`, the exit status for the shell: 0 until a signal, 130 after Ctrl-C; and `done`,
@@ -31,9 +31,8 @@ export function noteInterruption(): { readonly status: number; done(): void } {
 const SAME_MS = 1_000;
 
 /**
- * Resolves on the first SIGINT, SIGTERM or SIGHUP. Repeating the same signal more than a second later exits
- * immediately. Another signal is ignored, because a parent process can react to Ctrl-C with a
- * SIGTERM.
+ * SIGINT, SIGTERM or SIGHUP. Repeating the same signal more than a second later exits immediately.
+ * Another signal is ignored, because a parent process can react to Ctrl-C with a SIGTERM.
  */
 export function untilInterrupted(onFirst: () => void): Promise<void> {
   return new Promise((resolve) => {

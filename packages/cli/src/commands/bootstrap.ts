@@ -50,7 +50,7 @@ export default class Bootstrap extends GatewayCommand {
   }
 }
 
-/** Applies the API's check: a terminal, log or mail program would interpret control characters. */
+/** As the API: a terminal, log or mail program would interpret control characters. */
 function checkPlain(flag: string, text: string): void {
   const most = flag === '--email' ? 320 : 100;
   if (!isPlain(text)) throw wrongUse(`${flag} contains control characters`, 'remove them');

@@ -90,7 +90,7 @@ export default class Init extends GatewayCommand {
     return existsSync(this.#path) ? options : { ...options, file: {} };
   }
 
-  /** Refuses an existing file that another gateway may use. */
+  /** Another gateway may use an existing file. */
   #refuseOther(flags: FlagValues): void {
     const { config } = this.resolve(flags);
     const { config: stored, origins } = this.resolve({ config: flags['config'] });
@@ -113,7 +113,7 @@ export default class Init extends GatewayCommand {
     );
   }
 
-  /** Asks for settings, if it may, until the checks pass. Returns all flags, with the answers. */
+  /** Asks, where it can, until the checks pass. Returns all flags, with the answers. */
   async #settle(
     keys: readonly string[],
     checks: readonly CheckName[],
@@ -141,7 +141,7 @@ export default class Init extends GatewayCommand {
     }
   }
 
-  /** Creates a missing database. A check reports any other problem. */
+  /** A check reports any other problem. */
   async #createMissing(config: Config): Promise<void> {
     const { createDatabase } = await import('@gateway/store/postgres');
     try {
@@ -159,7 +159,7 @@ export default class Init extends GatewayCommand {
     }
   }
 
-  /** Prints the findings of checks. Returns whether none failed. */
+  /** Returns whether none failed. */
   async #passes(only: readonly CheckName[], flags: FlagValues): Promise<boolean> {
     const [{ checkConfig }, { examine }, { findingLines }] = await Promise.all([
       import('../config/check.js'),
@@ -177,7 +177,7 @@ export default class Init extends GatewayCommand {
     return passed;
   }
 
-  /** Returns whether the database has users or projects. Refuses those of another gateway. */
+  /** The database has users or projects. Throws for those of another gateway. */
   async #isUsed(given: FlagValues): Promise<boolean> {
     const [{ sealer }, { openOneSecret }, { isUsed }] = await Promise.all([
       import('@gateway/core/crypto'),
@@ -221,7 +221,7 @@ export default class Init extends GatewayCommand {
     return true;
   }
 
-  /** Returns whether the flags name another database than an existing file. */
+  /** The flags name another database than an existing file. */
   #isMoved(given: FlagValues): boolean {
     if (this.#isNew) return false;
     const { config: now } = this.resolve(given);
@@ -290,7 +290,7 @@ export default class Init extends GatewayCommand {
 ${config.dashboard.enabled ? `Then sign in at ${url}, which leads to a first message.` : `The API is at ${url}api/v1.`}`);
   }
 
-  /** Does work that Ctrl-C ends only when it is complete. */
+  /** Ctrl-C takes effect only after the work is complete. */
   async #whole(work: () => void | Promise<void>): Promise<void> {
     const interruption = noteInterruption();
     try {

@@ -97,7 +97,7 @@ export default class Retry extends GatewayCommand {
     const stopped = interruption.status !== 0;
     const { due, held, left, behind } = total();
     const found = [...sums].filter(([, it]) => it.due + it.held + it.left > 0);
-    // Shows what was done in the other projects.
+    // Other projects may have been retried, so their counts are shown.
     if (failure && found.length === 0) throw failure as Error;
     if (json) {
       const { status, startDate: from } = request;
@@ -186,7 +186,7 @@ function requestOf(
 }
 
 /**
- * Returns the projects of a request: that of its event or endpoint, if it names one.
+ * Only that of the event or endpoint, if one is named.
  *
  * @throws an error with the code `not_found` if an id is unknown
  */

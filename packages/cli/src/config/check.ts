@@ -13,7 +13,7 @@ import { withLine } from './with-line.js';
 
 export interface CheckedConfig {
   readonly file: string | undefined;
-  /** The number of settings given by a flag, an environment variable or the file. */
+  /** Settings given by a flag, an environment variable or the file. */
   readonly given: number;
   readonly problems: readonly SettingProblem[];
   readonly warnings: readonly SettingProblem[];
@@ -21,8 +21,8 @@ export interface CheckedConfig {
 }
 
 /**
- * Checks the settings as `server` and `agent` do, collecting all problems instead of throwing.
- * Opens no connections and loads no plugin code.
+ * As `server` and `agent` do, but collects all problems instead of throwing. Opens no connections
+ * and loads no plugin code.
  */
 export function checkConfig(options: ConfigOptions, discovery: Discovery): CheckedConfig {
   const { read, unread } = readAsFarAsPossible(options);
@@ -70,8 +70,8 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
 }
 
 /**
- * Reads the settings. If the file is unreadable, returns that problem with the settings from flags
- * and environment variables, so that these are still checked.
+ * If the file is unreadable, returns that problem with the settings from flags and environment
+ * variables, so that these are still checked.
  */
 function readAsFarAsPossible(options: ConfigOptions): {
   read: ReadConfig;
@@ -91,18 +91,15 @@ function readAsFarAsPossible(options: ConfigOptions): {
 }
 
 /**
- * Adds line numbers to a problem, and masks URLs in its sentence, which quotes settings and can
- * contain credentials.
+ * Adds line numbers and masks URLs in the sentence, which quotes settings and can contain
+ * credentials.
  */
 function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): SettingProblem {
   const told = withLine(problem, read);
   return { ...told, sentence: maskUrls(told.sentence) };
 }
 
-/**
- * Returns the conflicts between settings. Groups with an invalid setting are skipped, because a
- * default has replaced its value.
- */
+/** Groups with an invalid setting are skipped, because a default has replaced its value. */
 function conflicts({ config, origins, problems }: ReadConfig): SettingProblem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
   return crossChecks(config, origins).filter(
@@ -129,7 +126,7 @@ function unmetNeeds(
     });
 }
 
-/** Returns the key of the setting that selects a plugin, or else the plugin's name. */
+/** The setting that selects the plugin, or else the plugin's name. */
 function keyOf({ kind, name }: PluginState): string {
   return kind === 'tracer' ? 'tracer.type' : kind === 'metrics' ? 'metrics.metrics_backend' : name;
 }

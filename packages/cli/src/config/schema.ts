@@ -6,9 +6,8 @@ interface GroupSchema extends StandaloneSchema {
 }
 
 /**
- * Returns the JSON Schema (draft 2020-12) of the configuration file. It accepts every valid file
- * whose lists are JSON arrays, and rejects unknown keys and wrong types. `gateway config check`
- * checks the rest.
+ * Draft 2020-12. Accepts every valid file whose lists are JSON arrays, and rejects unknown keys and
+ * wrong types. `gateway config check` checks the rest.
  */
 export function configSchema(rows: SettingsTable): StandaloneSchema {
   const schema = {

@@ -2,7 +2,7 @@ import type { FoundProblem, ReadConfig } from '@gateway/core/config';
 import type { SettingProblem } from '@gateway/core/errors';
 import { jsonMembers } from '@gateway/core/json';
 
-/** Adds line numbers to a problem's origin and sentence if its setting is in the file. */
+/** In the problem's origin and sentence, if its setting is in the file. */
 export function withLine(
   { key, origin, sentence, places = [key] }: SettingProblem & Pick<FoundProblem, 'places'>,
   { file }: ReadConfig,

@@ -13,8 +13,8 @@ import {
 const WRITTEN = 'doctor.txt';
 
 /**
- * Writes, reads and lists as agents and `gateway archive` do. Fails with the first of these that the
- * store refuses.
+ * Writes, reads and lists as agents and `gateway archive` do. Fails with the first of these that
+ * the store refuses.
  */
 export async function checkArchive({ config }: DoctorContext): Promise<DoctorResult> {
   const { url } = config.archive;

@@ -42,9 +42,7 @@ const DEADLINE_MS = 10_000;
 
 const noDatabase = () => skipped('because of the database');
 
-/**
- * Wraps a check that needs migrated tables. It is skipped without a reachable, migrated database.
- */
+/** Skipped without a reachable, migrated database. */
 function onTables(
   work: (database: Database, context: DoctorContext) => ReturnType<DoctorCheck[1]>,
 ): DoctorCheck[1] {
@@ -59,7 +57,7 @@ function onTables(
   };
 }
 
-/** The checks, in report order. */
+/** In report order. */
 const checks = [
   ['encryption key', checkEncryptionKey],
   ['licence', checkLicence],
@@ -90,10 +88,9 @@ const checks = [
 export type CheckName = (typeof checks)[number][0];
 
 /**
- * Runs checks concurrently, and skips checks that depend on a failed check. Changes nothing except a
- * file in the archive.
+ * Checks run concurrently; those that depend on a failed check are skipped. Changes nothing except
+ * a file in the archive.
  *
- * @param options.only runs these checks alone
  * @returns findings in the order of the checks, as soon as they are known
  */
 export async function* examine(

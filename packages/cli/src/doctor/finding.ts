@@ -7,8 +7,8 @@ import { paint } from '../output/paint.js';
 import { textTable } from '../output/table.js';
 
 /**
- * `unknown` means that the state cannot be read, and `skipped` that nothing was checked, for the
- * reason in the sentence.
+ * `unknown`: the state cannot be read. `skipped`: nothing was checked, for the reason in the
+ * sentence.
  */
 type DoctorState = 'ok' | 'warning' | 'unknown' | 'failed' | 'skipped';
 
@@ -35,15 +35,15 @@ export interface DoctorContext extends Examined {
   readonly resolved: Resolved;
   readonly config: Config;
   readonly signal: AbortSignal;
-  /** The facts about Postgres. Rejects if it is unreachable. */
+  /** Rejects if Postgres is unreachable. */
   readonly reached: Promise<DatabaseFacts>;
-  /** The migrated database. Rejects if Postgres is unreachable or lacks migrations. */
+  /** Rejects if Postgres is unreachable or lacks migrations. */
   readonly migrated: Promise<Database>;
 }
 
 /**
- * A check's name and function, which returns a result or further checks, such as one per source. A
- * thrown error is reported as a failure.
+ * Returns a result or further checks, such as one per source. A thrown error is reported as a
+ * failure.
  */
 export type DoctorCheck = readonly [
   name: string,
@@ -70,7 +70,7 @@ export const failed = (sentence: string, fix: string): DoctorResult => ({
   fix,
 });
 
-/** Returns a failure with the message and fix of an error, or with `otherwise` if it has no fix. */
+/** With the error's message and fix, or with `otherwise` if it has no fix. */
 export function failedBy(
   error: unknown,
   otherwise = 'this is unexpected: report it with this message',
@@ -90,9 +90,8 @@ const STATE_CHARS = 9;
 const CHECK_CHARS = 32;
 
 /**
- * Formats a finding, with the fix on a second line, wrapped to the width. The text is escaped,
- * because it can come from servers and plugins. A long name is cut, so that the columns stay
- * aligned.
+ * The fix is on a second line, wrapped to the width. The text is escaped, because it can come from
+ * servers and plugins. A long name is cut, so that the columns stay aligned.
  */
 export function findingLines(
   { check, state, sentence, fix }: DoctorFinding,
@@ -106,7 +105,7 @@ export function findingLines(
   return paint(STYLES[state], state) + text.slice(state.length);
 }
 
-/** Returns the number of findings per state on one line. */
+/** The number of findings per state, on one line. */
 export function findingsSummary(findings: readonly DoctorFinding[]): string {
   const counts = (Object.keys(STYLES) as DoctorState[]).map(
     (state) => [state, findings.filter((it) => it.state === state).length] as const,

@@ -16,7 +16,7 @@ import {
 
 const FILES_MIN = 4096;
 
-/** Returns a check for each port of the server and the agent. */
+/** One check for each port of the server and the agent. */
 export function checkPorts({ config: { server, agent } }: DoctorContext): DoctorCheck[] {
   const { bind, port, agent_port: agentPort } = server.http;
   const metrics = (check: string, address: string | undefined, key: string, env: string) =>
@@ -42,8 +42,8 @@ export function checkPorts({ config: { server, agent } }: DoctorContext): Doctor
 }
 
 /**
- * Checks whether a port is free by briefly listening on it. A port in use is not a failure, because
- * the gateway itself may be running.
+ * Briefly listens on the port. A port in use is not a failure, because the gateway itself may be
+ * running.
  */
 async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<DoctorResult> {
   const { bind, port, setting } = place;
@@ -63,8 +63,8 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
 }
 
 /**
- * Runs a function in a sandbox. Warns if this machine cannot limit the sandbox's memory or end it
- * with its parent.
+ * Runs a function. Warns if this machine cannot limit the sandbox's memory or end it with its
+ * parent.
  */
 export async function checkSandbox({ config }: DoctorContext): Promise<DoctorResult> {
   const { readSandboxFacts } = await import('@gateway/ingest/transform/sandboxes');
@@ -82,10 +82,7 @@ export async function checkSandbox({ config }: DoctorContext): Promise<DoctorRes
   );
 }
 
-/**
- * Warns if the limit of open files is low. Node raises its soft limit to the hard limit, so the fix
- * is a higher hard limit.
- */
+/** Node raises its soft limit to the hard limit, so the fix is a higher hard limit. */
 export function checkOpenFiles(): DoctorResult {
   // Otherwise the report would resolve the host names of network peers, which can be slow.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
@@ -99,7 +96,7 @@ export function checkOpenFiles(): DoctorResult {
   return warning(`${limit}: each connection uses one`, fix);
 }
 
-/** Connects to the SMTP server and logs in. Sends a test mail if an address is given. */
+/** Logs in. Sends a test mail if an address is given. */
 export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<DoctorResult> {
   const { smtp } = config;
   if (
@@ -126,10 +123,7 @@ export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<Doct
   return ok(`${mailer.server} accepted a test email to ${smtpTo}`);
 }
 
-/**
- * Checks that the proxy for deliveries accepts connections. Its URL can contain a password and is
- * not printed.
- */
+/** The proxy's URL can contain a password and is not printed. */
 export async function checkProxy({ config, signal }: DoctorContext): Promise<DoctorResult> {
   const { proxy } = config.delivery;
   if (proxy === undefined) return skipped('delivery.proxy is not set');
@@ -151,7 +145,7 @@ export async function checkProxy({ config, signal }: DoctorContext): Promise<Doc
   }
 }
 
-/** Checks the sign-in provider by reading its discovery document. */
+/** Reads the provider's discovery document. */
 export async function checkSignIn({ config }: DoctorContext): Promise<DoctorResult> {
   const { issuer } = config.oidc;
   if (issuer === undefined) return skipped('oidc.issuer is not set; people sign in with passwords');

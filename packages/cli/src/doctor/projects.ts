@@ -17,15 +17,14 @@ import {
   type DoctorResult,
 } from './finding.js';
 
-/** The maximum number of projects that are examined. More would take too long. */
+/** More would take too long. */
 const PROJECTS_MAX = 200;
 const PROBE_MS = 5_000;
-/** The maximum number of unhealthy projects that are listed. */
 const LISTED = 20;
 
 /**
- * Reports the health of each project, as Overview shows it. What is wrong in a project is a
- * warning: a failing endpoint is no fault of the installation.
+ * As Overview shows it. Problems of a project are warnings: a failing endpoint is no fault of the
+ * installation.
  */
 export async function checkProjects(
   database: Database,
@@ -66,7 +65,7 @@ export async function checkProjects(
 
 type ReportedProject = RetryProject & Pick<HealthReport, 'findings'>;
 
-/** Reads the projects at once: they share a probe of Postgres and KV. */
+/** Concurrent, because the projects share a probe of Postgres and KV. */
 async function readReports(
   config: Config,
   { database, shards }: { readonly database: Database; readonly shards: Shards },

@@ -16,7 +16,7 @@ import {
 const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
 
 /**
- * Reports the same problems as `gateway config check`.
+ * The same problems as `gateway config check`.
  *
  * @param isAll true if no other check can run, so that the problems of other checks are included
  */
@@ -36,7 +36,7 @@ export function checkSettings(
 }
 
 /**
- * Checks the encryption key, on a stored secret if there is one. Throws `encryption_key_missing`,
+ * Tries the key on a stored secret if there is one. Throws `encryption_key_missing`,
  * `encryption_key_invalid`, or `not_unsealable` if the secret was sealed with another key.
  */
 export async function checkEncryptionKey({
@@ -51,7 +51,7 @@ export async function checkEncryptionKey({
     : ok('32 bytes; no secret is stored yet');
 }
 
-/** Warns if the licence has a problem; otherwise reports the licensee and the expiry. */
+/** Without a problem, reports the licensee and the expiry. */
 export function checkLicence({ config }: DoctorContext): DoctorResult {
   const { kind, organisation, expiresAt, problem } = licenceOf(config);
   if (problem) return warning(problem.message, problem.fix);
@@ -62,7 +62,7 @@ export function checkLicence({ config }: DoctorContext): DoctorResult {
   );
 }
 
-/** Returns a check per plugin. Those that would become active are imported, but not started. */
+/** One check per plugin. Those that would become active are imported, but not started. */
 export async function checkPlugins({
   discovery,
   resolved,

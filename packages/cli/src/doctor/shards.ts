@@ -4,10 +4,7 @@ import { explainShardError, migratedAs, Shards, type Shard } from '@gateway/stor
 import { failedBy, type DoctorCheck, type DoctorContext, type DoctorResult } from './finding.js';
 import { checkAgents, checkClock, checkPartitions, checkServer } from './stores.js';
 
-/**
- * Checks each shard other than the default one as the database of the settings is checked. Without
- * any there is no finding.
- */
+/** Each shard other than the default one is checked as the database of the settings is. */
 export async function checkShards(
   control: Database,
   { config }: DoctorContext,
@@ -29,7 +26,7 @@ export async function checkShards(
   }
 }
 
-/** Returns the first problem of a shard, or a description of its database. */
+/** The first problem of a shard, or a description of its database. */
 async function checkShard(shard: Shard): Promise<DoctorResult> {
   const { database, settings } = shard;
   try {

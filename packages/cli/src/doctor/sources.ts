@@ -23,7 +23,7 @@ import {
   type DoctorResult,
 } from './finding.js';
 
-/** The maximum number of sources whose brokers are queried. More would take too long. */
+/** More would take too long. */
 const SOURCES_MAX = 200;
 
 interface Asking {
@@ -33,13 +33,13 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** Returns one check per source, which queries its broker through its plugin. */
+/** Each check queries the source's broker through its plugin. */
 export async function checkSources(
   database: Database,
   context: DoctorContext,
 ): Promise<DoctorResult | DoctorCheck[]> {
   const { config, signal } = context;
-  // Each source listens to it.
+  // Each source adds a listener to it.
   setMaxListeners(SOURCES_MAX, signal);
   let open: Asking['open'];
   try {
@@ -112,7 +112,7 @@ async function askBroker(
   }
 }
 
-/** Activates the source plugins and nothing else in the installation. */
+/** Activates nothing else in the installation. */
 async function sourcePlugins({
   discovery,
   resolved,

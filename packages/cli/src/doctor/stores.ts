@@ -21,23 +21,20 @@ import {
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
 const SKEW_WARNING_MS = 2_000;
-/**
- * The clock difference above which the check fails. Receivers should allow five minutes:
- * https://github.com/standard-webhooks/standard-webhooks
- */
+/** Receivers should allow five minutes: https://github.com/standard-webhooks/standard-webhooks */
 const SKEW_FAILURE_MS = 30_000;
 
 /**
- * Reports the version and address of Postgres. Fails if it is older than version 15. Rejects if it
- * is unreachable.
+ * Reports version and address. Fails if Postgres is older than version 15. Rejects if it is
+ * unreachable.
  */
 export async function checkDatabase({ config, reached }: DoctorContext): Promise<DoctorResult> {
   return checkServer(config.database, await reached);
 }
 
 /**
- * Reports the version and address of a Postgres server. Fails if it is older than version 15, and
- * warns of changed collations.
+ * Reports version and address. Fails if Postgres is older than version 15, and warns of changed
+ * collations.
  */
 export function checkServer(
   place: Pick<Config['database'], 'host' | 'port' | 'database'>,
@@ -88,7 +85,7 @@ export async function checkPartitions({ pool }: Database): Promise<DoctorResult>
 
 const REPLICA_CHECK_MS = 500;
 
-/** Returns one check per read replica, which warns if reads cannot use it. */
+/** One check per read replica, which warns if reads cannot use it. */
 export async function checkReplicas(
   database: Database,
   { config, signal }: DoctorContext,

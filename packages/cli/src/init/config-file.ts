@@ -10,8 +10,8 @@ type Content = Readonly<Record<string, unknown>>;
 export const isStored = (key: string) => /^(?:database|kv)\./.test(key);
 
 /**
- * Returns the content of a configuration file: the settings of database and KV that were given, and
- * the encryption key, generated unless there is one. A new file also names the environment.
+ * The settings of database and KV that were given, and the encryption key, generated unless there
+ * is one. A new file also names the environment.
  *
  * @param before content to keep
  */
@@ -28,10 +28,7 @@ export function readContent(path: string): Content {
   return JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, '')) as Content;
 }
 
-/**
- * Writes a configuration file that only its owner can read, whole or not at all. Throws `wrong_use`
- * if it cannot.
- */
+/** Only the owner can read the file, which is written whole or not at all. Throws `wrong_use`. */
 export function writeConfigFile(path: string, content: Content): void {
   const unfinished = `${path}.${process.pid}`;
   try {

@@ -4,14 +4,14 @@ import { Writable } from 'node:stream';
 /** Questions on the terminal, asked on standard error. */
 export interface Dialogue {
   ask(question: string): Promise<string>;
-  /** Does not show what is typed. */
+  /** Does not echo the input. */
   askHidden(question: string): Promise<string>;
-  /** Returns true for an empty answer, too. */
+  /** An empty answer is true. */
   confirm(question: string): Promise<boolean>;
   close(): void;
 }
 
-/** Opens a dialogue; undefined unless a person can see the questions and answer them. */
+/** Undefined unless a person can see the questions and answer them. */
 export function openDialogue(): Dialogue | undefined {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
   let isHidden = false;

@@ -1,7 +1,7 @@
 import { settingAt, type FlagValues, type Resolved } from '@gateway/core/config';
 import type { Dialogue } from './dialogue.js';
 
-/** The settings that are asked for, in order. */
+/** In the order of the questions. */
 export const POSTGRES = [
   'database.host',
   'database.port',
@@ -11,10 +11,10 @@ export const POSTGRES = [
 ];
 export const REDIS = ['kv.host', 'kv.port', 'kv.password'];
 
-/** Settings whose defaults would be a guess. */
+/** Their defaults would be a guess. */
 const NEEDED = ['database.host', 'database.username', 'database.database', 'kv.host'];
 
-/** Returns the flags that are missing where no question can be asked. */
+/** For where no question can be asked. */
 export function missingFlags({ config, origins, rows }: Resolved): string[] {
   return NEEDED.filter((key) => key !== 'kv.host' || hasKvHost(config))
     .filter((key) => origins.get(key) === 'default')
@@ -42,7 +42,7 @@ export async function askFor(
   return answers;
 }
 
-/** Sentinels, a Cluster and a store in memory have none. */
+/** Sentinels, a Cluster and an in-memory store have none. */
 function hasKvHost({ kv }: Resolved['config']): boolean {
   return (
     kv.type === 'redis' && kv.sentinel.addresses.length === 0 && kv.cluster.addresses.length === 0

@@ -6,17 +6,17 @@ import { counted, recordText } from '../output/table.js';
 import { endpointText, mismatchText } from './route-text.js';
 
 const NAMED_MAX = 50;
-/** The time within which an agent with capacity routes an event. */
+/** An agent with capacity routes an event within this time. */
 const ROUTED_WITHIN_MS = 10_000;
 /**
- * The time after which an unclaimed due delivery needs an explanation. Agents normally claim it
- * within a second or two.
+ * After this time, an unclaimed due delivery needs an explanation. Agents normally claim it within
+ * a second or two.
  */
 const CLAIMED_WITHIN_MS = 5_000;
 
 type DeliveryOfEvent = EventExplanation['deliveries'][number];
 
-/** Formats an explanation as text that is safe to print on a terminal. */
+/** Safe to print on a terminal. */
 export function explanationText(explanation: EventExplanation): string {
   const { event, meant } = explanation;
   const { source_id: sourceId, coordinates, idempotency_key: key, outcome } = event;
@@ -82,7 +82,7 @@ function pendingText({ event, agents, pending_before: before }: EventExplanation
   return `${since}: ${running} running, and ${queue}. ${next}`;
 }
 
-/** Formats about three lines per delivery: endpoint, outcome and next step. */
+/** About three lines per delivery: endpoint, outcome and next step. */
 function deliveryLines({
   event,
   deliveries,
@@ -186,8 +186,8 @@ function waitingLine(
 }
 
 /**
- * Formats the subscriptions if they decide the route, and the current route if it differs from the
- * actual deliveries.
+ * The subscriptions if they decide the route, and the current route if it differs from the actual
+ * deliveries.
  */
 function subscriptionLines({
   event,
@@ -223,7 +223,7 @@ function subscriptionLines({
   return lines;
 }
 
-/** Returns the bytes of a message. Throws `not_found` if it was too large to keep. */
+/** Throws `not_found` if the message was too large to keep. */
 export function messageBytes({ uid, raw, raw_encoding, raw_bytes: size }: EventMessage): Buffer {
   if (raw !== null) return Buffer.from(raw, raw_encoding);
   const fix = `it has ${size} bytes; messages of up to 64 KB are kept, with their headers`;

@@ -4,12 +4,12 @@ import { clip } from '@gateway/core/json';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 import { mismatchLines, targetsText } from './route-text.js';
 
-/** Limit of the text output: characters per result. `--json` prints everything. */
+/** Characters per result in the text output. `--json` prints everything. */
 const RESULT_CHARS = 4_000;
 const INDENT = '  ';
 
 export interface FunctionPreview extends FunctionTestResult {
-  /** The function's file name, or `the function of` followed by its source's name. */
+  /** The file name, or `the function of` followed by its source's name. */
   readonly function: string;
   readonly sample_bytes: number;
 }
@@ -19,7 +19,7 @@ interface GivenSample {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Runs a function on a sample in this process, without a database. */
+/** Runs in this process, without a database. */
 export async function previewHere(
   text: string,
   sample: GivenSample,
@@ -59,7 +59,7 @@ function withLine(refusal: { readonly code: string; readonly reason: string } | 
 }
 
 /**
- * Formats a preview as text that is safe to print on a terminal.
+ * Safe to print on a terminal.
  *
  * @param text the function
  */

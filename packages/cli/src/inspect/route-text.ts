@@ -7,8 +7,8 @@ const VALUE_CHARS = 80;
 const NAMED_MAX = 50;
 
 /**
- * Formats `name (url, status)` on one line, safe to print on a terminal. Credentials are masked;
- * the status `active` is omitted.
+ * `name (url, status)` on one line, safe to print on a terminal. Credentials are masked; the status
+ * `active` is omitted.
  */
 export function endpointText({
   name,
@@ -26,7 +26,7 @@ export function endpointText({
 type TestedRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
-/** Formats one line, such as `would go to 2 endpoints: shop, archive`. */
+/** One line, such as `would go to 2 endpoints: shop, archive`. */
 export function targetsText({
   endpoint_count: count,
   endpoints,
@@ -44,8 +44,8 @@ export function targetsText({
 }
 
 /**
- * Returns one line for each of the first 50 subscriptions that do not match, and one line that
- * counts the rest.
+ * One line for each of the first 50 subscriptions that do not match, and one line that counts the
+ * rest.
  */
 export function mismatchLines({ subscriptions }: TestedRoute): string[] {
   const missed = subscriptions.flatMap(({ name, mismatch }) =>
@@ -56,7 +56,7 @@ export function mismatchLines({ subscriptions }: TestedRoute): string[] {
   return [...missed.slice(0, NAMED_MAX), ...more];
 }
 
-/** Returns a clause that explains a mismatch, without a full stop. */
+/** A clause without a full stop. */
 export function mismatchText(mismatch: Mismatch): string {
   const { part, path = '', operator, wanted, found, sentence } = mismatch;
   switch (part) {

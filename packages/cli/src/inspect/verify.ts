@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { formatDuration } from '../app/flag-values.js';
 
-/** A delivery as received. A missing header is an empty string. */
+/** A missing header is an empty string. */
 export type Received = Readonly<
   Record<'id' | 'timestamp' | 'signature' | 'plainSignature', string>
 > & { readonly body: Buffer };
@@ -9,8 +9,7 @@ export type Received = Readonly<
 type SignatureVerdict = readonly [matches: boolean, sentence: string];
 
 /**
- * Verifies a delivery as specified by Standard Webhooks, independently of the code that signs
- * deliveries:
+ * Follows Standard Webhooks, independently of the code that signs deliveries:
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#verifying-webhook-authenticity
  */
 export function verifyDelivery(

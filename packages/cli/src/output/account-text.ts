@@ -2,7 +2,6 @@ import { linksOf, type Config } from '@gateway/core/config';
 import type { BootstrappedUser } from '@gateway/store/people';
 import { recordText } from './table.js';
 
-/** Formats a new user with password and API key. */
 export function accountText({
   user,
   password,
@@ -21,10 +20,7 @@ export function accountText({
 ${facts.replaceAll(/^/gm, '  ')}`;
 }
 
-/**
- * Returns the URL of the server, without a slash at the end. Throws `host_invalid` if `host` is
- * invalid.
- */
+/** Without a slash at the end. Throws `host_invalid`. */
 export function serverUrl(config: Config): string {
   return linksOf(config).url(config.server.http.port);
 }

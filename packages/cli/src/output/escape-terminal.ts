@@ -9,9 +9,7 @@ const OBEYED =
   // eslint-disable-next-line no-control-regex
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
-/**
- * Escapes characters that a terminal interprets, as `\x1b` or `\u202e`, except line feeds and tabs.
- */
+/** As `\x1b` or `\u202e`. Line feeds and tabs are unchanged. */
 export function escapeTerminal(text: string): string {
   return text.replace(OBEYED, (character) => {
     const code = character.charCodeAt(0);
@@ -21,7 +19,7 @@ export function escapeTerminal(text: string): string {
   });
 }
 
-/** Escapes text and joins its lines, truncated to `length` characters. */
+/** Joins the lines. `length` is in characters. */
 export function escapeLine(text: string, length = Infinity): string {
   const line = escapeTerminal(text).replaceAll(/\s+/g, ' ').trim();
   return clip(line, length);

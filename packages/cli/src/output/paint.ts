@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 type Style = Parameters<typeof styleText>[0];
 
 /**
- * Colours text if standard output is a terminal that supports colours. Disabled by `NO_COLOR`
+ * Only if standard output is a terminal that supports colours. Disabled by `NO_COLOR`
  * (https://no-color.org).
  */
 export function paint(style: Style, text: string): string {
@@ -11,7 +11,7 @@ export function paint(style: Style, text: string): string {
   return isShown ? styleText(style, text) : text;
 }
 
-/** Formats epoch milliseconds as `HH:MM:SS.mmm` in the local time zone. */
+/** `HH:MM:SS.mmm` in the local time zone. */
 export function timeOfDay(ms: number): string {
   const date = new Date(ms);
   const milliseconds = String(date.getMilliseconds()).padStart(3, '0');

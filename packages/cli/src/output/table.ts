@@ -6,7 +6,7 @@ type Rows = readonly (readonly string[])[];
 
 export type TextColumn<Item> = readonly [head: string, cell: (item: Item) => string];
 
-/** Formats items as JSON, as a table or, on a narrow terminal, as one block per item. */
+/** JSON, a table or, on a narrow terminal, one block per item. */
 export function answerTable<Item>(
   items: readonly Item[],
   columns: readonly TextColumn<Item>[],
@@ -20,9 +20,7 @@ export function answerTable<Item>(
   return longest(table.split('\n')) > width ? textBlocks(heads, rows, width) : table;
 }
 
-/**
- * Aligns rows in columns and wraps the last one to the width. Words, such as ids, are never split.
- */
+/** Wraps the last column to the width. Words, such as ids, are never split. */
 export function textTable(rows: Rows, width = Infinity): string {
   const widths = (rows[0] ?? []).map((_, i) => longest(rows.map((row) => row[i] ?? '')) + GAP);
   const indent = widths.slice(0, -1).reduce((sum, it) => sum + it, 0);
@@ -34,7 +32,7 @@ export function textTable(rows: Rows, width = Infinity): string {
   return rows.map(line).join('\n');
 }
 
-/** Formats each row as a block of lines, for a terminal narrower than the table. */
+/** For a terminal narrower than the table. */
 export function textBlocks(heads: readonly string[], rows: Rows, width = Infinity): string {
   const blocks = rows.map((row) => heads.map((head, i) => [head, row[i] ?? '']));
   return blocks.map((block) => textTable(block, width)).join('\n\n');
@@ -46,18 +44,15 @@ function wrap(text: string, width: number): string[] {
   return lines.map((line) => line.trimEnd());
 }
 
-/**
- * Returns the length of the longest string. A single `Math.max` would fail for a hundred thousand
- * arguments.
- */
+/** A single `Math.max` would fail for a hundred thousand arguments. */
 function longest(texts: readonly string[]): number {
   return texts.reduce((most, text) => Math.max(most, text.length), 0);
 }
 
-/** A field of a record. A null, undefined or empty value is omitted from the output. */
+/** A null, undefined or empty value is omitted from the output. */
 export type Field = readonly [name: string, value: string | null | undefined];
 
-/** Formats one line per field, escaped for a terminal and wrapped to its width. */
+/** One line per field, escaped for a terminal and wrapped to its width. */
 export function recordText(
   fields: readonly Field[],
   width: number | undefined = process.stdout.columns,
@@ -68,7 +63,7 @@ export function recordText(
   return textTable(shown, width);
 }
 
-/** Returns a count with its noun, such as `1 event` or `1,200 events`. */
+/** Such as `1 event` or `1,200 events`. */
 export function counted(count: number, one: string, several = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : several}`;
 }

@@ -18,10 +18,7 @@ import { wrongUse } from '../app/flag-values.js';
 
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
-/**
- * The real names of template files. npm would interpret files with these names, so the templates
- * have others.
- */
+/** npm would interpret template files with these names, so the templates have others. */
 const REAL_NAMES: Readonly<Record<string, string>> = {
   gitignore: '.gitignore',
   'manifest.json': 'package.json',
@@ -30,8 +27,8 @@ const REAL_NAMES: Readonly<Record<string, string>> = {
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
 /**
- * Writes the package of a new plugin from the templates. Throws `wrong_use` for an invalid kind or
- * name, and for a folder that is not empty; a package that cannot be written whole is removed.
+ * Throws `wrong_use` for an invalid kind or name, and for a folder that is not empty; a package
+ * that cannot be written whole is removed.
  * @returns `api`: folders of this gateway's packages that the plugin builds against
  */
 export function createPlugin(

@@ -26,17 +26,16 @@ interface InstallOptions {
 }
 
 /**
- * The package of the plugin API. The plugin folder depends on the gateway's copy, so that npm does
- * not look for it in a registry. At run time, plugins get that of the running gateway.
+ * The plugin folder depends on the gateway's copy, so that npm does not look for it in a registry.
+ * At run time, plugins get that of the running gateway.
  */
 const PLUGIN_API = '@gateway/plugin';
 
 /**
- * Installs a package with npm into `plugins.dir`, reads its manifest, and imports the plugins that
- * the settings, feature flags and licence allow. Returns the plugins, with a reason for each
- * inactive one. If a plugin could never become active (because of a missing or broken manifest, a
- * missing module, another plugin's name or setting, or another plugin API), restores the folder and
- * throws.
+ * Installs with npm into `plugins.dir`, reads the manifest, and imports the plugins that the
+ * settings, feature flags and licence allow. Returns the plugins, with a reason for each inactive
+ * one. If a plugin could never become active (because of a missing or broken manifest, a missing
+ * module, another plugin's name or setting, or another plugin API), restores the folder and throws.
  */
 export function installPlugin(spec: string, options: InstallOptions) {
   const given = located(spec);
@@ -52,7 +51,7 @@ export function installPlugin(spec: string, options: InstallOptions) {
   );
 }
 
-/** Returns a line about each plugin of changed packages. */
+/** One line about each plugin of changed packages. */
 export function statesOf(examinedPlugins: Awaited<ReturnType<typeof installPlugin>>): string[] {
   return examinedPlugins.map(({ plugin, inactive }) => {
     const { kind, name, version, package: from } = plugin;
@@ -63,9 +62,9 @@ export function statesOf(examinedPlugins: Awaited<ReturnType<typeof installPlugi
 }
 
 /**
- * Updates packages in `plugins.dir` to the newest version in the range with which they were
- * installed: that of the plugin or package with this name, or all. Returns the plugins of those that
- * changed as `installPlugin` does, and throws as it does.
+ * Updates to the newest version in the range with which the packages were installed: that of the
+ * plugin or package with this name, or all. Returns the plugins of those that changed as
+ * `installPlugin` does, and throws as it does.
  */
 export function updatePlugins(name: string | undefined, options: InstallOptions) {
   const names = name === undefined ? [] : [packageOf(name, options)];
@@ -74,17 +73,14 @@ export function updatePlugins(name: string | undefined, options: InstallOptions)
   );
 }
 
-/**
- * Removes the package of this name, or of the plugin of this name, from `plugins.dir`. Returns the
- * name of the package.
- */
+/** By the name of the package or of a plugin. Returns the name of the package. */
 export async function uninstallPlugin(name: string, options: InstallOptions): Promise<string> {
   const from = packageOf(name, options);
   await npm(pluginsDir(options), ['uninstall', from], options);
   return from;
 }
 
-/** Returns the package in `plugins.dir` that has this name, or declares a plugin of this name. */
+/** By its own name or by that of a plugin that it declares. */
 function packageOf(name: string, options: InstallOptions): string {
   const dir = pluginsDir(options);
   const packages = Object.keys(installedIn(dir));
@@ -103,8 +99,8 @@ function pluginsDir({ settings }: InstallOptions): string {
 type Packages = Readonly<Record<string, { readonly range: string; readonly version: unknown }>>;
 
 /**
- * Changes the plugin folder with npm and examines the packages that `select` names. Restores the
- * folder if one of them can never become active.
+ * Examines the packages that `select` names. Restores the folder if one of them can never become
+ * active.
  */
 async function changed(
   command: readonly string[],
@@ -131,7 +127,7 @@ async function changed(
   }
 }
 
-/** Returns the packages in a plugin folder, besides the API. */
+/** Without the plugin API. */
 function installedIn(dir: string): Packages {
   const ranges = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
   return Object.fromEntries(
@@ -143,8 +139,8 @@ function installedIn(dir: string): Packages {
 }
 
 /**
- * Returns the plugins of the packages, with a reason for each inactive one. Throws if one can never
- * become active, or prevents another plugin in the folder from becoming active.
+ * With a reason for each inactive plugin. Throws if one can never become active, or prevents
+ * another plugin in the folder from becoming active.
  */
 async function examined(
   dir: string,
@@ -191,8 +187,8 @@ async function examined(
 }
 
 /**
- * Makes the path of a folder or tarball absolute, because npm runs in another folder. Other
- * specifiers are returned unchanged. Throws `not_a_plugin` if the path does not exist.
+ * npm runs in another folder, so the path of a folder or tarball becomes absolute. Other specifiers
+ * are returned unchanged. Throws `not_a_plugin` if the path does not exist.
  */
 function located(spec: string): string {
   const path = resolve(spec.replace(/^file:/, ''));
@@ -206,15 +202,12 @@ function located(spec: string): string {
   throw new GatewayError('not_a_plugin', { package: spec, reason: `there is no ${needed}` });
 }
 
-/** Returns the folder of this gateway's copy of a package. */
+/** This gateway's copy of a package. */
 export function packageFolder(name: string): string {
   return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
 }
 
-/**
- * Creates the plugin folder, with a dependency on this plugin API. Throws `plugins_dir_unwritable`
- * if it cannot be written.
- */
+/** Adds a dependency on this plugin API. Throws `plugins_dir_unwritable`. */
 function addPluginApi(dir: string): void {
   const file = join(dir, 'package.json');
   const manifest = {

@@ -13,9 +13,9 @@ import { GatewayError } from '@gateway/core/errors';
 const NO_COMMAND = 127;
 
 /**
- * Opens the editor in VISUAL or EDITOR, or vi, on a file with the bytes, unreadable to other users.
- * Returns the edited bytes and the file's path, which exists until `remove` is called. If the
- * editor fails, deletes the file and throws `editor_failed`.
+ * Opens VISUAL or EDITOR, or vi, on a file that is unreadable to other users. The returned path
+ * exists until `remove` is called. If the editor fails, deletes the file and throws
+ * `editor_failed`.
  */
 export async function editInEditor(bytes: Uint8Array, name: string) {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-edit-'));
@@ -35,8 +35,8 @@ export async function editInEditor(bytes: Uint8Array, name: string) {
 }
 
 /**
- * Runs the editor in a shell, because the command can have arguments, such as `code --wait`.
- * Ignores Ctrl-C, which the editor handles.
+ * A shell, because the command can have arguments, such as `code --wait`. Ignores Ctrl-C, which the
+ * editor handles.
  */
 async function runEditor(editor: string, path: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });

@@ -5,11 +5,11 @@ import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 
-/** Output limits: characters of text and bytes of hexadecimal. `--raw` prints all bytes. */
+/** Characters of text and bytes of hexadecimal. `--raw` prints all bytes. */
 const TEXT_CHARS_MAX = 16_384;
 const HEX_BYTES_MAX = 1024;
 
-/** Returns the content of a message; before it was edited with `original`. */
+/** With `original`, as it was before it was edited. */
 export function contentOf(message: WholeQuarantinedMessage, original = false): Buffer {
   const { raw, raw_encoding, original_raw, original_raw_encoding } = message;
   return original && original_raw !== undefined
@@ -17,7 +17,7 @@ export function contentOf(message: WholeQuarantinedMessage, original = false): B
     : Buffer.from(raw, raw_encoding);
 }
 
-/** Formats a message as text that is safe to print on a terminal. */
+/** Safe to print on a terminal. */
 export function messageText(
   { uid: id, status, code, ...message }: WholeQuarantinedMessage,
   { bytes, projectName, sourceName }: { bytes: Buffer; projectName: string; sourceName: string },
@@ -55,7 +55,7 @@ export function messageText(
   );
 }
 
-/** Describes the result of a replay or dry run on one line. */
+/** One line. */
 export function resultLine(
   { outcome, event_ids: ids, code, reason }: ReplayedMessage,
   dryRun: boolean,
@@ -75,10 +75,7 @@ export function resultLine(
   }
 }
 
-/**
- * Formats a message's bytes with a bar before each line, so that none can be mistaken for the
- * gateway's own output.
- */
+/** A bar before each line, so that none can be mistaken for the gateway's own output. */
 function bytesLines(bytes: Buffer): string[] {
   if (bytes.byteLength === 0) return ['  | (empty)'];
   const text = isUtf8(bytes) ? bytes.toString('utf8') : undefined;
@@ -94,7 +91,7 @@ function bytesLines(bytes: Buffer): string[] {
   return [...shown.map((line) => `  | ${line}`), ...rest];
 }
 
-/** Formats sixteen bytes per line: position, hexadecimal and ASCII. */
+/** Sixteen bytes per line: position, hexadecimal and ASCII. */
 function hexLines(bytes: Buffer): string[] {
   const text = bytes.subarray(0, HEX_BYTES_MAX).toString('latin1');
   return (text.match(/[^]{1,16}/g) ?? []).map((part, line) => {

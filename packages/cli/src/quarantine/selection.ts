@@ -25,7 +25,7 @@ export const filterFlags = {
   ),
 };
 
-/** The flags of commands that change messages, chosen by id, or with `--all` and filters. */
+/** For commands that change messages, chosen by id, or with `--all` and filters. */
 export const chosenFlags = {
   all: Flags.boolean({
     summary: 'All quarantined messages that match the filters, instead of ids.',
@@ -41,7 +41,7 @@ export const messageArg = { id: argument('Id of the message.') };
 
 const STATUSES = ['quarantined', 'replayed', 'discarded'] as const;
 
-/** Filters as the API takes them. */
+/** As the API takes them. */
 export interface QuarantineFilters {
   readonly sourceId: string | undefined;
   readonly code: string | undefined;
@@ -51,10 +51,7 @@ export interface QuarantineFilters {
 
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
-/**
- * Converts the filter flags to a selection. `--time` counts back from now. Throws `wrong_use` for
- * invalid values.
- */
+/** `--time` counts back from now. Throws `wrong_use`. */
 export function selectionOf(
   flags: Filters & { readonly status?: string | undefined },
 ): QuarantineFilters {
@@ -77,8 +74,8 @@ export type Chosen =
   | (OfProject & { readonly selection: QuarantineFilters; readonly filters: readonly string[] });
 
 /**
- * Returns the given ids, or the selection of `--all`. Throws `wrong_use` for both or neither,
- * filters without `--all`, and invalid values.
+ * The given ids, or the selection of `--all`. Throws `wrong_use` for both or neither, filters
+ * without `--all`, and invalid values.
  */
 export function chosenBy(
   flags: Filters & { readonly all: boolean },
@@ -103,15 +100,15 @@ export function chosenBy(
 }
 
 /**
- * Returns the filters as the batches of the API take them. The range is as wide as possible, because
- * the clock of a broker may be ahead.
+ * As the batches of the API take them. The range is as wide as possible, because the clock of a
+ * broker may be ahead.
  */
 export function batchOf({ sourceId, code, startDate = '1970-01-01' }: QuarantineFilters) {
   return { sourceId, code, startDate, endDate: '9999-12-31' };
 }
 
 /**
- * Returns the messages with these ids, in their order.
+ * In the order of the ids.
  *
  * @throws GatewayError `quarantined_unknown`, before anything is changed
  */

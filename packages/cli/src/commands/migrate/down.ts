@@ -55,8 +55,8 @@ export default class MigrateDown extends GatewayCommand {
 }
 
 /**
- * Returns the applied migrations of each shard, none for one that is away. The newest are counted
- * over all shards, so that a run after a stop rolls back what is left of them, and nothing older.
+ * None for a shard that is unavailable. The newest are counted over all shards, so that a run after
+ * a stop rolls back what is left of them, and nothing older.
  */
 async function appliedOf(all: readonly Shard[]): Promise<ReadonlyMap<string, string[]>> {
   const [{ migrationStates }, { migratedAs }] = await Promise.all([

@@ -5,7 +5,7 @@ import { GatewayCommand, jsonFlag, onEachShard, withShards } from '../../app/gat
 /** Agents and servers do not notice a shorter wait. */
 const SHORT_SECONDS = 1;
 
-/** Says what agents and servers may do during the run, which keeps its locks to the end. */
+/** The run keeps its locks to the end. */
 function meanwhile(pending: readonly MigrationStatus[]): string {
   const unknown = pending.filter(({ locks }) => locks === null).map(({ name }) => name);
   const seconds = pending
@@ -42,7 +42,7 @@ export default class MigrateStatus extends GatewayCommand {
     try {
       await withShards(this.resolve(flags).config, read, { migrated: false });
     } finally {
-      // Lists the shards that answered, also when another one failed.
+      // Shards that answered are listed also when another one failed.
       if (states.length > 0) this.show(states, isSharded, flags);
     }
   }

@@ -50,7 +50,7 @@ export default class UtilsDoctor extends GatewayCommand {
     if (findings.some(({ state }) => state === 'failed')) this.exit(1);
   }
 
-  /** Returns undefined if the settings are invalid, which a finding reports. */
+  /** Undefined if the settings are invalid, which a finding reports. */
   private resolvedOrNot(flags: FlagValues): Resolved | undefined {
     try {
       return this.resolve(flags);

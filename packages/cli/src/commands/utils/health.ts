@@ -33,7 +33,6 @@ export default class UtilsHealth extends GatewayCommand {
     if (answer !== 200) this.exit(1);
   }
 
-  /** Returns the command of the process, and its configuration. */
   private async observed() {
     const given = this.argv.indexOf('--');
     const line = given === -1 ? ofFirstProcess() : this.argv.slice(given + 1);
@@ -51,7 +50,7 @@ export default class UtilsHealth extends GatewayCommand {
   }
 }
 
-/** Returns the words after `gateway` in the command line of process 1. */
+/** The words after `gateway`. */
 function ofFirstProcess(): string[] {
   try {
     const words = readFileSync('/proc/1/cmdline', 'utf8').split('\0').slice(0, -1);

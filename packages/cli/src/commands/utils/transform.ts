@@ -88,7 +88,7 @@ export default class UtilsTransform extends GatewayCommand {
     else if ((await once()) === 'quarantined') this.exit(1);
   }
 
-  /** Runs a function: without a project or source, in this process and without a database. */
+  /** Without a project or source, runs in this process and without a database. */
   private async preview(
     flags: FlagValues,
     own: string | undefined,
@@ -119,8 +119,8 @@ export default class UtilsTransform extends GatewayCommand {
   }
 
   /**
-   * Calls `once` immediately and after every file change, until Ctrl-C. Prints errors instead of
-   * throwing them.
+   * Runs immediately and after every file change, until Ctrl-C. Prints errors instead of throwing
+   * them.
    */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
     let running = Promise.resolve();

@@ -144,8 +144,8 @@ async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: R
 }
 
 /**
- * Parses saved headers, one `name: value` per line, into a map by lower-case name. Ignores the < or
- * > that `curl -v` puts before each line.
+ * One `name: value` per line. Keys are in lower case. Ignores the < or > that `curl -v` puts before
+ * each line.
  */
 function headersOf(text: string): ReadonlyMap<string, string> {
   return new Map(

@@ -9,7 +9,7 @@ import {
   findMessages,
 } from '../../../quarantine/selection.js';
 
-/** Results that require action. The command fails if any message has one of them. */
+/** The command fails if any message has one of these results, which require action. */
 const UNDONE = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {

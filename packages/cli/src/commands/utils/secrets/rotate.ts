@@ -20,7 +20,7 @@ import { installation } from '../../../app/installation.js';
 type Secret = Endpoint['secrets'][number];
 
 const OVERLAP = '24h';
-/** The longest overlap, as in the management API. */
+/** As in the management API. */
 const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
@@ -142,10 +142,7 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   }
 }
 
-/**
- * Returns the sealer for the key in a file. Throws `wrong_use` if the file cannot be read, has no
- * encryption key, or has the current one.
- */
+/** Throws `wrong_use` if the file cannot be read, has no encryption key, or has the current one. */
 async function newSealer(
   file: string,
   present: Sealer,
