@@ -252,7 +252,7 @@ sampler(
       await until('the next sample', async () => (await shown()) === 3);
       await until('the word that it works', () =>
         process.lines.some(
-          ({ level, sentence }) => level === 'info' && /up to date again/.test(sentence),
+          ({ level, sentence }) => level === 'info' && /current again/.test(sentence),
         ),
       );
     });

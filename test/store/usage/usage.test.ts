@@ -168,7 +168,7 @@ usage('what Postgres refuses is kept, told of once, and added when it is taken a
     await db.rows('alter table elsewhere rename to usage_days');
   }
   assert.equal(lines, [
-    'Usage could not be written to the database; it is kept in memory and written later.',
+    'Could not write usage to the database; keeping it in memory until the next flush.',
   ]);
   await counter.close();
   assert.equal(await totals(), [[day(0), 2, 0, 4]]);

@@ -7,24 +7,17 @@ import type { Querier } from '../postgres/connection.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
-/**
- * The role of a user or key. `ROLES` is ascending: each role includes the rights of those before
- * it.
- */
+/** Ascending: each role includes the rights of those before it. */
 export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
   readonly name: string;
   readonly mask: string;
-  /**
-   * Limits the key to this role. If null, a user's key has the user's role, and a project key is an
-   * admin of its project.
-   */
+  /** If null, a user's key has the user's role, and a project key is an admin of its project. */
   readonly role: Role | null;
   /**
-   * Limits the role to these scopes, such as `events:write`. If null, as for sessions and portal
-   * links, there is no further limit.
+   * Such as `events:write`. If null, as for sessions and portal links, there is no further limit.
    */
   readonly scopes: readonly string[] | null;
   readonly created_at: Date;
@@ -33,8 +26,8 @@ interface ApiKeyBase {
 }
 
 /**
- * A user's key, used by programs or stored in a session cookie. Grants access to all projects in
- * the user's organisations.
+ * Used by programs or stored in a session cookie. Grants access to all projects in the user's
+ * organisations.
  */
 export type UserKey = ApiKeyBase & {
   readonly type: 'personal' | 'session';
@@ -68,7 +61,7 @@ export interface StoredApiKey extends Revocable {
   readonly hash: Uint8Array;
 }
 
-/** The columns of an `ApiKeyRow`, without the hash and the time of revocation. */
+/** Without the hash and the time of revocation. */
 const COLUMNS =
   'id type user_id project_id owner_id name mask role scopes created_at expires_at last_used_at'.split(
     ' ',
@@ -93,7 +86,7 @@ type NewApiKey = {
     }
 );
 
-/** Creates a key and returns it in clear text. Only its hash is stored. */
+/** Returns the key in clear text. Only its hash is stored. */
 export async function insertApiKey(
   knex: Knex,
   it: NewApiKey,
@@ -118,7 +111,7 @@ export async function insertApiKey(
   return { ...rows[0]!, key };
 }
 
-/** Returns a key and its SHA-256 hash, even if the key is expired or revoked. */
+/** Includes expired and revoked keys. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -137,7 +130,7 @@ type KeyOf<Of extends KeysOf> = Of extends { readonly type: 'portal' }
   ? PortalLinkRow
   : ListedApiKey;
 
-/** Returns a page of keys ordered by creation time, including revoked and expired keys. */
+/** Ordered by creation time, including revoked and expired keys. */
 export function listApiKeys<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -147,7 +140,7 @@ export function listApiKeys<Of extends KeysOf>(
 }
 
 /**
- * Creates a project key. Locks the project's row.
+ * Locks the project's row.
  * @throws GatewayError `project_full` if the project has `full.max` valid keys of this type
  */
 export function insertProjectKey(
@@ -166,7 +159,7 @@ export function insertProjectKey(
   });
 }
 
-/** Counts the keys that are neither revoked nor expired. */
+/** Neither revoked nor expired. */
 export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
   const [found] = await validKeys(knex, of).count<{ count: string }[]>();
   return Number(found?.count);
@@ -178,7 +171,7 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
     .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
 }
 
-/** Returns a key by id, even if expired or revoked. */
+/** Even if expired or revoked. */
 export async function findApiKeyById<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -190,7 +183,6 @@ export async function findApiKeyById<Of extends KeysOf>(
   return row as KeyOf<Of> | undefined;
 }
 
-/** Changes the given fields of a key. Returns undefined if the key does not exist. */
 export async function updateApiKey<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -201,7 +193,7 @@ export async function updateApiKey<Of extends KeysOf>(
   return changed(knex, of, id, fields);
 }
 
-/** Revokes a key; revoking it again has no effect. Returns undefined if the key does not exist. */
+/** Revoking a key again has no effect. */
 export function revokeApiKey<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -223,10 +215,7 @@ async function changed<Of extends KeysOf>(
   return rows[0] as KeyOf<Of> | undefined;
 }
 
-/**
- * Replaces the token and expiry of a portal link. Returns undefined if it is missing or revoked.
- * Locks its row.
- */
+/** Undefined if the link is missing or revoked. Locks its row. */
 export function refreshPortalLink(
   knex: Knex,
   projectId: string,
@@ -249,9 +238,8 @@ export function refreshPortalLink(
 }
 
 /**
- * Creates a key, authorised by the key with the id `by`. Returns undefined if that key has been
- * revoked. Locks the user's row, so that a concurrent revocation of all credentials covers the new
- * key too.
+ * Authorised by the key with the id `by`; undefined if that key has been revoked. Locks the user's
+ * row, so that a concurrent revocation of all credentials covers the new key too.
  */
 export function insertUserKey(
   knex: Knex,
@@ -267,7 +255,7 @@ export function insertUserKey(
   });
 }
 
-/** Revokes a user's personal keys and sessions, and returns them. */
+/** Personal keys and sessions. */
 export async function revokeUserKeys(
   knex: Knex,
   userId: string,
@@ -278,7 +266,7 @@ export async function revokeUserKeys(
     .returning(['type', 'name', 'mask']);
 }
 
-/** Revokes a user's sessions except `exceptId`, and returns their masks. */
+/** Returns the masks of the revoked sessions. */
 export async function revokeSessions(
   knex: Knex,
   userId: string,
@@ -292,7 +280,7 @@ export async function revokeSessions(
   return rows.map(({ mask }) => mask);
 }
 
-/** Records in one statement when keys were last used. A later stored time is kept. */
+/** One statement. A later stored time is kept. */
 export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date>): Promise<void> {
   await pool.query(
     `update api_keys k set last_used_at = u.at from unnest($1::uuid[], $2::timestamptz[]) u(id, at)
@@ -301,7 +289,7 @@ export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date
   );
 }
 
-/** Deletes sessions one day, and portal links one week, after they expire or are revoked. */
+/** Sessions one day, and portal links one week, after they expire or are revoked. */
 export async function deleteEndedKeys(pool: Querier): Promise<void> {
   for (const [type, age] of [
     ['session', '1 day'],
@@ -312,7 +300,7 @@ export async function deleteEndedKeys(pool: Querier): Promise<void> {
     );
 }
 
-/** Returns the masks of all of a project's keys, including revoked and expired ones. */
+/** Includes revoked and expired keys. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }

@@ -23,7 +23,7 @@ export interface SecretRecord {
   readonly expires_at: string | null;
 }
 
-/** How requests to an endpoint are authenticated. The secret field of each type is sealed. */
+/** The secret field of each type is sealed. */
 export type EndpointAuthentication =
   | {
       readonly type: 'api_key';
@@ -46,14 +46,14 @@ export interface OAuth2ClientCredentials {
 }
 
 export interface StoredClientCertificate {
-  /** The PEM certificate chain, leaf first. */
+  /** PEM, leaf first. */
   readonly client_cert: string;
-  /** The PEM private key, sealed. */
+  /** PEM, sealed. */
   readonly client_key: string;
   readonly expires_at: string;
 }
 
-/** The endpoint columns that agents keep in memory. */
+/** Agents keep these columns in memory. */
 export const endpointRecord = {
   url: column<string>({ isSearched: true }),
   owner_id: column<string | null>({ isSearched: true }),
@@ -65,12 +65,9 @@ export const endpointRecord = {
   timeout_ms: column<number>(),
   concurrency: column<number | null>(),
   strategy: column<Strategy | null>({ isJson: true }),
-  /**
-   * The maximum number of requests per `rate_limit_duration`. 0 means unlimited; null applies the
-   * project's limit.
-   */
+  /** Requests per `rate_limit_duration`. 0 means unlimited; null applies the project's limit. */
   rate_limit: column<number | null>(),
-  /** The period of `rate_limit` in seconds. Null means one second. */
+  /** Seconds. Null means one. */
   rate_limit_duration: column<number | null>(),
 };
 const columns = {
@@ -88,8 +85,8 @@ export type EndpointFields = FieldsOf<
 >;
 
 /**
- * The orders of endpoints, besides their creation. `failures` are failed requests of the
- * last day, and `last_request` is the ten minutes of the newest one.
+ * Besides their creation. `failures` are failed requests of the last day, and `last_request` is the
+ * ten minutes of the newest one.
  */
 export const ENDPOINT_SORTS = {
   name: 'lower(name)',
@@ -98,7 +95,7 @@ export const ENDPOINT_SORTS = {
 };
 
 const OF_LAST_DAY = `from activity a where a.project_id = $1 and a.endpoint_id = u.id and a.at >= now() - interval '1 day' and a.kind = 'attempt'`;
-/** The orders by activity, each with the number of an endpoint `u.id`. */
+/** Each with the number of an endpoint `u.id`. */
 const ACTIVITY_SORTS = {
   failures: `select sum(a.n)::float8 as n ${OF_LAST_DAY} and a.status = 'failure'`,
   last_request: `select extract(epoch from max(a.at))::float8 as n ${OF_LAST_DAY}`,
@@ -115,10 +112,7 @@ export const {
   update: updateEndpoint,
 } = table;
 
-/**
- * Returns a page of the project's endpoints. An order by activity first reads it for all endpoints
- * of the project.
- */
+/** An order by activity first reads it for all endpoints of the project. */
 export async function listEndpoints(
   { knex, data }: { readonly knex: Knex; readonly data: Pool },
   projectId: string,
@@ -138,7 +132,7 @@ export async function listEndpoints(
   return table.list(knex, projectId, where, page, search, among, numbers);
 }
 
-/** Returns the ids of a project's endpoints, at most `limits.endpoints_per_project`. */
+/** At most `limits.endpoints_per_project`. */
 export function endpointIds(knex: Knex, projectId: string): Promise<string[]> {
   return knex('endpoints')
     .where({ project_id: projectId })
@@ -146,15 +140,12 @@ export function endpointIds(knex: Knex, projectId: string): Promise<string[]> {
     .pluck<string[]>('id');
 }
 
-/** An endpoint as logs show it. */
+/** As logs show it. */
 export interface LoggedEndpoint extends Pick<EndpointRow, 'id' | 'name' | 'url' | 'status_reason'> {
   readonly status: EndpointRow['status'] | 'deleted';
 }
 
-/**
- * Returns the endpoints with these ids by id, including deleted ones. Reads by primary key, without
- * a lock.
- */
+/** By id, including deleted ones. Reads by primary key, without a lock. */
 export async function findLoggedEndpoints(
   pool: Pool,
   projectId: string,
@@ -171,10 +162,7 @@ export async function findLoggedEndpoints(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/**
- * Returns whether the endpoint exists or, if `endpointId` is null, whether the owner has any
- * endpoint. One index probe, no lock.
- */
+/** If `endpointId` is null, whether the owner has any endpoint. One index probe, no lock. */
 export async function hasTarget(
   pool: Pool,
   {
@@ -198,7 +186,6 @@ export async function hasTarget(
 }
 
 /**
- * Creates an endpoint.
  * @throws GatewayError `project_full` if the project has `max` endpoints or the owner has
  *   `share.max`
  */
@@ -218,10 +205,7 @@ export function insertEndpoint(
   return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
-/**
- * Counts the endpoints with a client certificate. Reads all endpoints of the project, without a
- * lock.
- */
+/** Reads all endpoints of the project, without a lock. */
 export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
   const stored = knex('endpoints')
     .where({ project_id: projectId })
@@ -231,10 +215,7 @@ export async function countClientCertificates(knex: Knex, projectId: string): Pr
   return Number(found?.count);
 }
 
-/**
- * Sets the status of an endpoint and its reason. Deliveries are unaffected. Activating the endpoint
- * ends the notification that it is disabled.
- */
+/** Deliveries are unaffected. Activating the endpoint ends the notification that it is disabled. */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
@@ -253,8 +234,8 @@ export function setEndpointStatus(
 }
 
 /**
- * Deactivates an active endpoint and, if `facts` are given, adds a notification. If `isMailed` is
- * false, only channels send it. Returns false if the endpoint was not active. Locks its row.
+ * Does nothing and returns false unless the endpoint is active. Adds a notification if `facts` are
+ * given; if `isMailed` is false, only channels send it. Locks the endpoint's row.
  */
 export async function deactivateEndpoint(
   pool: Pool,
@@ -280,7 +261,7 @@ export async function deactivateEndpoint(
   return rows.length > 0;
 }
 
-/** Marks an endpoint and its subscriptions as deleted. */
+/** Also its subscriptions. The rows are marked, not removed. */
 export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await deleteSubscriptionsOf(trx, projectId, id);
@@ -296,8 +277,7 @@ export interface BreakerEndpoint {
 }
 
 /**
- * Returns the endpoints with these ids across all projects, excluding deleted ones. One primary key
- * probe per id and project, no lock.
+ * Across all projects, excluding deleted ones. One primary key probe per id and project, no lock.
  */
 export async function readBreakerEndpoints(
   pool: Pool,

@@ -1,34 +1,29 @@
 import type { Pool } from 'pg';
 
-/** Caches the event types of projects that reject unknown ones (`config.unknown_event_types`). */
+/** For projects that reject unknown event types (`config.unknown_event_types`). */
 export interface EventTypeCatalogue {
-  /** Returns the first event type that the project rejects, or undefined if it accepts them all. */
+  /** The first event type that the project rejects, or undefined if it accepts them all. */
   firstUnknown(projectId: string, eventTypes: readonly string[]): Promise<string | undefined>;
-  /**
-   * Evicts a project. Call it when this process changes the project's event types or
-   * `unknown_event_types`.
-   */
+  /** Call it when this process changes the project's event types or `unknown_event_types`. */
   forget(projectId: string): void;
 }
 
 const KEPT_MS = 1_000;
 /**
- * The age at which cached names are re-read when an unknown event type arrives, since it may be
- * new.
+ * When an unknown event type arrives, names older than this are read again, since it may be new.
  */
 const ASKED_AGAIN_MS = 100;
-/** The maximum number of cached projects. The oldest are evicted. */
+/** The oldest are evicted. */
 const PROJECTS_MAX = 1_000;
 
 interface Entry {
-  /** The names of the project's event types, or null if it accepts unknown ones. */
+  /** Null if the project accepts unknown event types. */
   readonly names: Promise<ReadonlySet<string> | null>;
   readonly atMs: number;
 }
 
 /**
- * Returns a cache that reads a project's names at most once a second, or ten times a second while
- * unknown types arrive.
+ * Reads a project's names at most once a second, or ten times a second while unknown types arrive.
  */
 export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
   const entries = new Map<string, Entry>();
@@ -60,8 +55,7 @@ export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
 }
 
 /**
- * Returns the names of the project's event types, or null if it accepts unknown ones. Reads the
- * unique index of names, without a lock.
+ * Null if the project accepts unknown event types. Reads the unique index of names, without a lock.
  */
 async function readNames(pool: Pool, projectId: string): Promise<ReadonlySet<string> | null> {
   const { rows } = await pool.query<{ names: string[] | null }>({

@@ -10,7 +10,7 @@ export interface EventTypeRow {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** The JSON Schema (2020-12) of the event data, or null if unknown. */
+  /** JSON Schema 2020-12 of the event data, or null if unknown. */
   readonly json_schema: unknown;
   readonly example: unknown;
   readonly created_at: Date;
@@ -24,8 +24,8 @@ const COLUMNS =
   );
 
 /**
- * Returns a page of event types ordered by creation time, including deprecated ones. `name` matches
- * exactly; `search` matches part of the name or description.
+ * Ordered by creation time, including deprecated ones. `name` matches exactly; `search` matches
+ * part of the name or description.
  */
 export function listEventTypes(
   knex: Knex,
@@ -39,7 +39,7 @@ export function listEventTypes(
   return readRows(name === undefined ? query : query.where({ name }), COLUMNS, page);
 }
 
-/** Returns an event type by id, even if deprecated. */
+/** Even if deprecated. */
 export function findEventType(
   knex: Knex,
   projectId: string,
@@ -50,7 +50,7 @@ export function findEventType(
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
-/** Returns an event type by name, even if deprecated. */
+/** Even if deprecated. */
 export function findEventTypeByName(
   knex: Knex,
   projectId: string,
@@ -69,7 +69,7 @@ export interface EventTypeFields {
 }
 
 /**
- * Creates an event type. Returns undefined if the name is taken. Locks the project's row.
+ * Undefined if the name is taken. Locks the project's row.
  * @throws GatewayError `project_full` if the project has `max` event types
  */
 export function insertEventType(
@@ -94,7 +94,6 @@ export function insertEventType(
   });
 }
 
-/** Changes the given fields of an event type. Returns undefined if it does not exist. */
 export async function updateEventType(
   knex: Knex,
   projectId: string,
@@ -142,8 +141,8 @@ export interface ImportResult {
 }
 
 /**
- * Creates or updates event types with distinct names, all or nothing. Returns undefined if the
- * project does not exist. Locks the project's row, which serialises imports.
+ * All or nothing; names must be distinct. Undefined if the project does not exist. Locks the
+ * project's row, which serialises imports.
  * @throws GatewayError `project_full` if the project would have more than `max` event types
  */
 export function importEventTypes(

@@ -14,8 +14,8 @@ interface ChannelSetting {
 }
 
 /**
- * The settings that each type of channel needs. Secret ones are sealed. A channel of the type
- * `events` makes events of the project instead of requests.
+ * Secret settings are sealed. A channel of the type `events` creates events of the project instead
+ * of sending requests.
  */
 export const CHANNEL_TYPES = {
   slack: { url: { isSecret: true, isUrl: true } },
@@ -33,7 +33,6 @@ export const CHANNEL_TYPES = {
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ChannelSetting>>>>;
 export type ChannelType = keyof typeof CHANNEL_TYPES;
 
-/** Returns the settings of a type by name. */
 export function channelSettings(type: ChannelType): Readonly<Record<string, ChannelSetting>> {
   return CHANNEL_TYPES[type];
 }
@@ -42,7 +41,7 @@ const columns = {
   name: column<string>({ isSearched: true }),
   type: column<ChannelType>(),
   settings: column<Readonly<Record<string, string>>>({ isJson: true }),
-  /** The kinds of notifications to send; null for all. */
+  /** Null for all. */
   kinds: column<readonly string[] | null>(),
   enabled: column<boolean>(),
   failures: column<number>(),
@@ -69,10 +68,7 @@ export const {
   delete: deleteChannel,
 } = table;
 
-/**
- * Changes the given fields of a channel. Disabling it also drops what it has yet to send. Returns
- * undefined if the channel does not exist.
- */
+/** Disabling a channel also drops what it has yet to send. */
 export function updateChannel(
   knex: Knex,
   projectId: string,
@@ -87,7 +83,7 @@ export function updateChannel(
   });
 }
 
-/** Queues a test notification for a channel, also for a disabled one. */
+/** Also for a disabled channel. */
 export async function testChannel(
   knex: Knex,
   { project_id, id }: Pick<ChannelRow, 'project_id' | 'id'>,
@@ -104,12 +100,12 @@ export async function testChannel(
   });
 }
 
-/** How long a claim lasts, longer than a request. */
+/** Longer than a request. */
 const LEASE = `interval '1 minute'`;
 
 /**
- * Claims up to `max` channels of a shard's projects that have something to send and are not waiting after a request.
- * Locks the claimed rows and skips locked ones.
+ * Up to `max` channels of a shard's projects that have something to send and are not waiting after
+ * a request. Locks the claimed rows and skips locked ones.
  */
 export async function claimChannels(
   pool: pg.Pool,
@@ -137,7 +133,6 @@ export interface ChannelNotification extends ClaimedNotification {
   readonly queuedAt: Date;
 }
 
-/** Returns the first notifications in a channel's queue. */
 export async function readChannelQueue(
   pool: pg.Pool,
   channelId: string,
@@ -154,8 +149,8 @@ export async function readChannelQueue(
 }
 
 /**
- * Records the outcome of a request to a channel, and removes `sent` from its queue: what was sent
- * or is given up. The channel's next request follows after `waitMs`.
+ * Removes `sent` from the channel's queue: what was sent or is given up. The next request follows
+ * after `waitMs`.
  */
 export async function recordChannelRequest(
   pool: pg.Pool,

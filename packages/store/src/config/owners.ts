@@ -10,8 +10,8 @@ export interface OwnerShare {
 }
 
 /**
- * Returns the SQL query for the ids of an owner's endpoints, served by the index on project, owner
- * and id. `project` and `owner` are placeholders or SQL expressions.
+ * SQL served by the index on project, owner and id. `project` and `owner` are placeholders or SQL
+ * expressions.
  */
 export function endpointsOfOwner(project: string, owner: string): string {
   return `select p.id from endpoints p where p.project_id = ${project} and p.owner_id = ${owner} and p.deleted_at is null`;
@@ -25,8 +25,8 @@ const LOOK_UP: Readonly<Record<Exclude<OwnedThing, 'event delivery'>, string>> =
 };
 
 /**
- * Returns whether the endpoint, or the endpoint that the subscription or event delivery belongs to,
- * has this owner and is not deleted. Reads by primary key, without a lock.
+ * Whether the endpoint, or that of the subscription or event delivery, has this owner and is not
+ * deleted. Reads by primary key, without a lock.
  */
 export async function isOwned(
   { control, data }: Planes,
@@ -55,7 +55,7 @@ export async function isOwned(
   return rowCount === 1;
 }
 
-/** Returns the ids of an owner's endpoints that are not deleted. No lock. */
+/** Not deleted. No lock. */
 export async function endpointIdsOfOwner(
   pool: Pool,
   projectId: string,
@@ -69,7 +69,7 @@ export async function endpointIdsOfOwner(
   return rows.map(({ id }) => id);
 }
 
-/** Returns the `endpointIds` whose endpoints have this owner and are not deleted. */
+/** Not deleted. */
 export async function ownedAmong(
   pool: Pool,
   projectId: string,

@@ -5,8 +5,8 @@ import type { ProjectShards } from '../shards/shards.js';
 import { softDeleteTable } from './soft-deletes.js';
 
 /**
- * The retry delays. `linear` waits `duration` seconds each time; `exponential` doubles the delay
- * each time, up to `max_seconds`.
+ * `linear` waits `duration` seconds each time; `exponential` doubles the delay each time, up to
+ * `max_seconds`.
  */
 export interface Strategy {
   readonly type: 'linear' | 'exponential';
@@ -22,18 +22,18 @@ export interface SignatureConfig {
   readonly encoding: 'hex' | 'base64';
 }
 
-/** Allows `count` requests to an endpoint per `duration` seconds, across all agents. */
+/** `count` requests to an endpoint per `duration` seconds, across all agents. */
 export interface RateLimit {
   readonly count: number;
   readonly duration: number;
 }
 
-/** The circuit breaker thresholds of a project. Missing ones default to the instance settings. */
+/** Missing thresholds default to the instance settings. */
 export interface CircuitBreakerConfig {
   /** The percentage of failed requests at which the breaker opens. */
   readonly failure_threshold?: number;
   readonly minimum_request_count?: number;
-  /** The counting period in minutes. */
+  /** Minutes. */
   readonly observability_window?: number;
   readonly error_timeout?: number;
 }
@@ -43,11 +43,11 @@ export interface ProjectConfig {
   readonly signature?: SignatureConfig;
   readonly ratelimit?: RateLimit | null;
   readonly circuit_breaker?: CircuitBreakerConfig;
-  /** Days to keep finished events. Default: `retention.days`. */
+  /** Default: `retention.days`. */
   readonly retention?: { readonly days: number };
-  /** The days of nothing but failures after which an endpoint is disabled. Default: never. */
+  /** After as many days of nothing but failures. Default: never. */
   readonly disable_after_days?: number;
-  /** Whether event types that the project does not define are accepted. Default: `accept`. */
+  /** Event types that the project does not define. Default: `accept`. */
   readonly unknown_event_types?: 'accept' | 'reject';
 }
 
@@ -70,9 +70,9 @@ export interface ProjectRecord {
   readonly config: ProjectConfig;
 }
 
-/** A project as agents read it. */
+/** As agents read it. */
 export interface RoutedProjectRecord extends ProjectRecord, ProjectShards {
-  /** The time of the last move to another shard, in epoch milliseconds. */
+  /** The last move to another shard, in epoch milliseconds. */
   readonly moved_at_ms: number | null;
 }
 
@@ -100,7 +100,7 @@ const rows = softDeleteTable<ProjectRow>(
   ['config'],
 );
 
-/** Creates a project, without an API key. */
+/** Without an API key. */
 export function insertProject(
   knex: Knex,
   organisationId: string,
@@ -109,9 +109,7 @@ export function insertProject(
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
-/**
- * Returns a page of the organisations' projects ordered by creation time, excluding deleted ones.
- */
+/** Ordered by creation time, excluding deleted ones. */
 export function listProjects(
   knex: Knex,
   organisationIds: readonly string[],
@@ -124,15 +122,12 @@ export function listProjects(
   );
 }
 
-/** Returns a project unless it is deleted. Does not check permissions. */
+/** Excludes deleted projects. Does not check permissions. */
 export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefined> {
   return rows.find(knex, { id });
 }
 
-/**
- * Changes the given fields of a project. `config` is replaced as a whole. Returns undefined if the
- * project does not exist.
- */
+/** `config` is replaced as a whole. */
 export function updateProject(
   knex: Knex,
   id: string,
@@ -141,9 +136,7 @@ export function updateProject(
   return rows.update(knex, { id }, fields);
 }
 
-/**
- * Marks a project as deleted and revokes its keys. Its events remain until their retention ends.
- */
+/** Revokes the project's keys. Its events remain until their retention ends. */
 export function deleteProject(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await revokeProjectKeys(trx, id);

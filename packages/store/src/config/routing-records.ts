@@ -37,8 +37,8 @@ type RoutingRow = Omit<RoutingRecords['project'], 'deleted_at'> & {
 };
 
 /**
- * Returns a consistent snapshot of a project's endpoints and subscriptions, including subscriptions
- * deleted at or after `deletedSince`. Reads by primary key, without a lock.
+ * A consistent snapshot, including subscriptions deleted at or after `deletedSince`. Reads by
+ * primary key, without a lock.
  */
 export async function readRouting(
   pool: Pool,
@@ -73,17 +73,17 @@ export interface RoutingPartOptions {
   readonly ownerId: string | null;
   readonly deletedSince: Date;
   readonly ofEndpoint: string | null;
-  /** The maximum number of endpoints, and of subscriptions that can match. */
+  /** Endpoints, and subscriptions that can match. */
   readonly max: number;
-  /** The maximum number of subscriptions to other event types. */
+  /** Subscriptions to other event types. */
   readonly othersMax: number;
 }
 
 /**
- * Reads the subscriptions that can match an event type, some others, and the endpoints of both. For
- * other routing rules, reads the targeted endpoints instead or, if the target is unknown, other
- * endpoints as suggestions. Scans the project's subscriptions or, for other routing rules, its
- * endpoints. Takes no lock.
+ * The subscriptions that can match an event type, some others, and the endpoints of both. For other
+ * routing rules, the targeted endpoints instead or, if the target is unknown, other endpoints as
+ * suggestions. Scans the project's subscriptions or, for other routing rules, its endpoints. Takes
+ * no lock.
  */
 export async function readRoutingPart(
   pool: Pool,
@@ -154,7 +154,7 @@ export async function readRoutingPart(
   return { ...recordsOf(read), subscriptionCount, isWhole: matching <= max, endpointCount };
 }
 
-/** Returns the patterns that match an event type: `*`, `a.*` and `a.b` for `a.b`. */
+/** `*`, `a.*` and `a.b` for `a.b`. */
 function patternsOf(eventType: string): string[] {
   return [
     '*',

@@ -22,19 +22,17 @@ import {
 } from './endpoints.js';
 import type { SourceRecord } from './sources.js';
 
-/** The maximum number of live secrets per endpoint. Each adds a signature to every request. */
+/** Per endpoint. Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
 
 /**
- * Returns a new Standard Webhooks secret.
- *
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** Returns a record with the secret sealed for this endpoint, without an expiry. Stores nothing. */
+/** For this endpoint, without an expiry. Stores nothing. */
 export function sealSecret(
   secret: string,
   endpointId: string,
@@ -48,13 +46,13 @@ export function sealSecret(
   };
 }
 
-/** Returns the secrets that have not expired at `now`, still sealed. */
+/** Still sealed. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
 }
 
 /**
- * Adds a secret before the others, which then expire within `overlapMs`. Locks the endpoint's row,
+ * The new secret comes first; the others expire within `overlapMs`. Locks the endpoint's row,
  * because concurrent rotations could otherwise lose secrets.
  * @throws GatewayError `conflict` if the endpoint would have more than `LIVE_SECRETS_MAX` live
  *   secrets
@@ -86,7 +84,6 @@ export function rotateSecret(
   });
 }
 
-/** The secret field of each type of authentication. */
 const SECRET_FIELDS = {
   api_key: 'header_value',
   basic: 'password',
@@ -94,7 +91,7 @@ const SECRET_FIELDS = {
   oauth2: 'client_secret',
 } as const satisfies Record<EndpointAuthentication['type'], string>;
 
-/** Returns a copy of the authentication with `change` applied to its secret. */
+/** Applies `change` to the secret of a copy. */
 export function withSecret(
   authentication: EndpointAuthentication,
   change: (secret: string) => string,
@@ -112,8 +109,8 @@ export function withSecret(
 }
 
 /**
- * Returns the connection schema of a source plugin, or undefined if the plugin is not installed, in
- * which case every sealed string in the connection counts as a secret.
+ * Undefined if the plugin is not installed, in which case every sealed string in the connection
+ * counts as a secret.
  */
 type SchemaOf = (type: string) => Readonly<Record<string, unknown>> | undefined;
 
@@ -178,8 +175,8 @@ const SEALED = [
 }[];
 
 /**
- * The number of secrets of a kind that are sealed with the new key for their location: `resealed`
- * in this run, `already` before it.
+ * Secrets of a kind that are sealed with the new key for their location: `resealed` in this run,
+ * `already` before it.
  */
 interface ResealCount {
   readonly kind: (typeof SEALED)[number]['kind'] | 'shard passwords';
@@ -188,8 +185,8 @@ interface ResealCount {
 }
 
 /**
- * Opens one stored secret: of the endpoint, source or notification channel that was changed last, or
- * of the shard that was added last, in this order. Returns false if no secret is stored.
+ * Takes it from the endpoint, source or notification channel that was changed last, or of the shard that was
+ * added last, in this order. False if no secret is stored.
  * @throws GatewayError `not_unsealable` if it was sealed with another key
  */
 export async function openOneSecret(
@@ -222,9 +219,9 @@ export async function openOneSecret(
 const BATCH = 500;
 
 /**
- * Seals every secret with the new key, all or nothing. Safe to repeat. Locks the tables of endpoints,
- * sources, channels and shards, and those of agents in all data planes, against writes until the
- * commit, and deletes responses stored for idempotency keys. A dry run only counts, without locks.
+ * All or nothing. Safe to repeat. Locks the tables of endpoints, sources, channels and shards, and
+ * those of agents in all data planes, against writes until the commit, and deletes responses stored
+ * for idempotency keys. A dry run only counts, without locks.
  *
  * @param knex of the control plane
  * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
@@ -253,9 +250,9 @@ interface ResealOptions {
 }
 
 /**
- * Runs `work` while no agent can register on any shard. An agent that starts in the meantime registers
- * after `work`, and then exits, because its old key no longer opens anything. `check` rejects if a
- * lock on the agents is lost.
+ * No agent can register on any shard meanwhile. An agent that starts registers after `work`, and
+ * then exits, because its old key no longer opens anything. `check` rejects if a lock on the agents
+ * is lost.
  * @throws GatewayError `agents_running` if any agents are alive
  */
 async function withoutAgents<T>(
@@ -351,10 +348,7 @@ interface SealedRow {
   readonly value: unknown;
 }
 
-/**
- * Returns a column's sealed values. Skips deleted rows, because their secrets are never opened
- * again.
- */
+/** Skips deleted rows, because their secrets are never opened again. */
 function readSealed(
   knex: Knex,
   table: string,

@@ -6,17 +6,16 @@ import { sourceRecord } from './sources.js';
 import { subscriptionRecord } from './subscriptions.js';
 
 /**
- * The records of a project, as separate strings that are quick to parse. All but `event_types` are
- * JSON: one `ProjectRecord`, and any number of `EndpointRecord`s, `ActiveSubscription`s and
- * `PausableSource`s. `event_types` are names, present only if the project rejects unknown ones.
+ * Separate strings are quick to parse. All but `event_types` are JSON: one `ProjectRecord`, and any
+ * number of `EndpointRecord`s, `ActiveSubscription`s and `PausableSource`s. `event_types` are
+ * names, present only if the project rejects unknown ones.
  */
 export type ProjectTexts = Readonly<
   Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>
 >;
 
 /**
- * A project, and the configuration counter at its last change. Also the page cursor of
- * `readChanges`.
+ * The configuration counter at the project's last change. Also the page cursor of `readChanges`.
  */
 export interface ProjectVersion {
   readonly id: string;
@@ -29,8 +28,7 @@ export const NO_CHANGE: ProjectVersion = {
 };
 
 /**
- * Returns the projects changed after the cursor, including deleted ones, ordered by their last
- * change. Takes no lock.
+ * Changed after the cursor, including deleted ones, ordered by their last change. Takes no lock.
  */
 export async function readChanges(
   pool: pg.Pool,
@@ -45,9 +43,7 @@ export async function readChanges(
   return rows;
 }
 
-/**
- * Returns the counter that every write to projects, endpoints, subscriptions or sources increments.
- */
+/** Every write to projects, endpoints, subscriptions or sources increments it. */
 export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
   const { rows } = await pool.query<{ version: string }>({
     name: 'config-version',
@@ -64,10 +60,9 @@ export interface ReadProject {
 }
 
 /**
- * Reads a consistent snapshot of projects, excluding deleted rows and disabled subscriptions.
- * Returns the first project, and more up to a total of `maxBytes`. Each record is a separate row:
- * the driver parses a row synchronously, and a row of several megabytes would block the process.
- * Takes no lock.
+ * A consistent snapshot, excluding deleted rows and disabled subscriptions. Returns the first
+ * project, and more up to a total of `maxBytes`. Each record is a separate row: the driver parses a
+ * row synchronously, and a row of several megabytes would block the process. Takes no lock.
  *
  * @param shard omits projects without rows in this shard, and the sources of those that have moved
  *   away. Null reads all.

@@ -5,14 +5,14 @@ import { readRows, type PageRequest, type PageResult, type SortKeys } from '../p
 
 type ColumnValues = Readonly<Record<string, unknown>>;
 
-/** A column that is read as `Type`. */
+/** Read as `Type`. */
 export interface Column<Type> {
   /**
-   * Whether the value is serialised as JSON before writing. Otherwise, the driver would send an
-   * array as a Postgres array.
+   * Serialised as JSON before writing. Otherwise, the driver would send an array as a Postgres
+   * array.
    */
   readonly isJson?: true;
-  /** Whether list searches include this column. */
+  /** List searches include this column. */
   readonly isSearched?: true;
   /** For the type checker only, never set. */
   readonly type?: Type;
@@ -30,16 +30,12 @@ export interface Times {
   readonly updated_at: Date;
 }
 
-/** A row's ids and `Described` columns. */
 export type RecordOf<Described extends Columns> = Ids & {
   readonly [Name in keyof Described]: Described[Name] extends Column<infer Type> ? Type : never;
 };
 export type RowOf<Described extends Columns> = RecordOf<Described> & Times;
 
-/**
- * The fields of an insert: `Needed` columns are required, `Kept` columns are excluded, and the
- * others are optional.
- */
+/** `Needed` columns are required, `Kept` columns are excluded, and the others are optional. */
 export type FieldsOf<Row, Needed extends keyof Row, Kept extends keyof Row = never> = Pick<
   Row,
   Needed
@@ -51,8 +47,8 @@ export function column<Type>(options: Omit<Column<Type>, 'type'> = {}): Column<T
 }
 
 /**
- * Returns the SQL of the number that `list` is given for a row. The numbers are in one JSON object,
- * which is parsed once and searched by id: a join with arrays would compare every pair.
+ * The SQL of the number that `list` is given for a row. The numbers are in one JSON object, which
+ * is parsed once and searched by id: a join with arrays would compare every pair.
  */
 export function givenNumber(table: string): string {
   return `((select numbers from given) ->> ${table}.id::text)::bigint`;
@@ -60,15 +56,11 @@ export function givenNumber(table: string): string {
 
 export type NumbersById = Readonly<Record<string, number>>;
 
-/** Returns a record's columns as an SQL list. */
 export function columnsOf(columns: Columns): string {
   return ['project_id', 'id', ...Object.keys(columns)].join(', ');
 }
 
-/**
- * Returns queries on a table whose rows are only marked as deleted, so that logs can still name
- * them.
- */
+/** Rows are only marked as deleted, so that logs can still name them. */
 export function softDeleteTable<Row extends { readonly id: string }>(
   table: string,
   columns: readonly string[],
@@ -118,7 +110,7 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   };
 }
 
-/** Returns queries on a project's rows that are not deleted. */
+/** Excludes deleted rows. */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
   columns: Columns,
@@ -136,7 +128,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
   return {
     rows,
     /**
-     * @param where columns and values; undefined values are ignored
+     * @param where undefined values are ignored
      * @param search text that a searched column must contain, ignoring case; may read all of the
      *   project's rows, which are limited in number
      * @param numbers the numbers for an order by `givenNumber`; by default 0
@@ -185,7 +177,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       });
     },
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
-    /** Finds a row in any project that is not deleted, with one index probe per project. */
+    /** In any project. One index probe per project. */
     findAnywhere: (knex: Knex, id: string) =>
       rows.find(knex, {
         id,
@@ -207,7 +199,7 @@ function idsOf(among: Among | undefined): Knex.QueryCallback {
   };
 }
 
-/** Selects rows that contain the text in one of the columns, ignoring case. */
+/** One of the columns contains the text, ignoring case. */
 export function holding(columns: readonly string[], text: string | undefined): Knex.QueryCallback {
   return (query) => {
     if (text === undefined) return;
@@ -216,8 +208,8 @@ export function holding(columns: readonly string[], text: string | undefined): K
 }
 
 /**
- * Returns a regular expression of Postgres for the text in any case. The letters' cases are those of
- * JavaScript: with `ilike`, a Turkish database does not find INFO for info.
+ * A regular expression of Postgres. The letters' cases are those of JavaScript: with `ilike`, a
+ * Turkish database does not find INFO for info.
  */
 function inAnyCase(text: string): string {
   return Array.from(text, (char) => {
@@ -236,7 +228,7 @@ export interface Full {
 /**
  * Checks that `stored` selects fewer than `max` rows. Locks the project's row, so that concurrent
  * inserts see each other's rows; call it first in a transaction.
- * @throws GatewayError `project_full` if `stored` selects `max` rows or more
+ * @throws GatewayError `project_full`
  */
 export async function requireRoom(
   trx: Knex.Transaction,

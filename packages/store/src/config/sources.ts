@@ -5,27 +5,24 @@ import { newId } from '@gateway/core/events';
 import { factsText, heard, waiting, type NotificationFacts } from './notifications.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
 
-/** How requests are verified: the `type` and its settings, with secrets sealed. */
+/** The `type` and its settings, with secrets sealed. */
 export interface VerifierRecord extends Readonly<Record<string, unknown>> {
   readonly type: string;
 }
 
 export interface HttpSettings {
   readonly verifier: VerifierRecord;
-  /** The event type if there is none at `event_type_location`. */
+  /** For requests without a type at `event_type_location`. */
   readonly event_type: string | null;
-  /**
-   * The location of the event type in a request, such as `header.X-Topic`, `body.type` or
-   * `query.type`.
-   */
+  /** Such as `header.X-Topic`, `body.type` or `query.type`. */
   readonly event_type_location: string | null;
-  /** The locations of a request's idempotency key parts. */
+  /** The locations of the parts of a request's idempotency key. */
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
   readonly custom_response: { readonly body: string; readonly content_type: string } | null;
 }
 
-/** The source columns that agents keep in memory. */
+/** Agents keep these columns in memory. */
 export const sourceRecord = {
   name: column<string>(),
   /**
@@ -66,18 +63,18 @@ export type SourceFields = FieldsOf<
 >;
 
 export interface PausableSource extends SourceRecord {
-  /** The number of consecutive pauses. Reset when a person's change ends the pause. */
+  /** Consecutive. Reset when a person's change ends the pause. */
   readonly pauses: number;
   readonly is_paused: boolean;
   /**
-   * Milliseconds from the snapshot until the source resumes; 0 or less if overdue. Null if it is
-   * not paused, or was paused by a person.
+   * From the snapshot; 0 or less if overdue. Null if the source is not paused, or was paused by a
+   * person.
    */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
 
-/** The orders of sources, besides their creation. */
+/** Besides their creation. */
 export const SOURCE_SORTS = { name: 'lower(name)' };
 
 const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns, SOURCE_SORTS);
@@ -88,7 +85,7 @@ export const {
   delete: deleteSource,
 } = table;
 
-/** Returns the ids of a project's sources, including deleted ones, which logs still name. */
+/** Includes deleted sources, which logs still name. */
 export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<string[]> {
   const { rows: found } = await pool.query<{ id: string }>({
     name: 'find-source-ids',
@@ -99,7 +96,7 @@ export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<s
 }
 
 /**
- * Runs `write` in a transaction if there is a `max`.
+ * In a transaction if there is a `max`.
  * @throws GatewayError `invalid_request`, after a rollback, if `write` raises the number of workers
  *   of enabled sources above `max`
  */
@@ -136,7 +133,6 @@ async function withinWorkers<T>(
 }
 
 /**
- * Creates a source.
  * @throws GatewayError `project_full` if the project has `max` sources; `invalid_request` if the
  *   source raises the number of workers above `maxWorkers`
  */
@@ -159,7 +155,7 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
     ended: `resumes_at is not null and paused_at + :after <= now()`,
     shortened: 'resumes_at is not null',
   },
-  // Prevents a person from cutting short a pause by agents by pausing and resuming the source.
+  // Otherwise, a person could cut short a pause by agents by pausing and resuming the source.
   all: {
     ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`,
     shortened: 'true',
@@ -167,9 +163,8 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
 };
 
 /**
- * Returns the column values that end a pause older than `afterSeconds` and reset the pause count. A
- * younger pause is shortened to that length. With `all`, a pause made only by a person ends at
- * once.
+ * Ends a pause older than `afterSeconds` and resets the pause count. A younger pause is shortened
+ * to that length. With `all`, a pause made only by a person ends at once.
  */
 function resumed(knex: Knex, afterSeconds: number, which: Ended) {
   const raw = (sql: string) =>
@@ -190,11 +185,9 @@ function resumed(knex: Knex, afterSeconds: number, which: Ended) {
 }
 
 /**
- * Changes the given fields of a source.
- *
  * @param resumesAfter the seconds that a pause by agents must have lasted before the change ends
  *   it, so that frequent changes cannot evade pauses
- * @param maxWorkers the maximum number of workers of the project
+ * @param maxWorkers of the project
  * @throws GatewayError `invalid_request` if the change raises the number of workers above
  *   `maxWorkers`
  */
@@ -212,7 +205,7 @@ export function updateSource(
   );
 }
 
-/** The longest pause by agents. A source that keeps overrunning is retried hourly. */
+/** A source that keeps overrunning is retried hourly. */
 const LONGEST_PAUSE_SECONDS = 3600;
 
 export interface NewPause {
@@ -230,8 +223,8 @@ export interface NewPause {
 }
 
 /**
- * Pauses a source. Returns undefined if it is paused, disabled or deleted, or has no function.
- * Locks its row, so that a second agent sees the pause.
+ * Undefined if the source is paused, disabled or deleted, or has no function. Locks its row, so
+ * that a second agent sees the pause.
  */
 export async function pauseSource(
   pool: pg.Pool,
@@ -265,8 +258,8 @@ export async function pauseSource(
 }
 
 /**
- * Resumes the sources whose pause has expired, and returns them. Keeps the pause count, which
- * determines the length of the next pause.
+ * Returns the resumed sources. Keeps the pause count, which determines the length of the next
+ * pause.
  */
 export async function resumeDueSources(pool: pg.Pool) {
   // Read first: even a write that changes nothing makes every agent reload its configuration.
@@ -287,7 +280,7 @@ export async function resumeDueSources(pool: pg.Pool) {
 }
 
 /**
- * Pauses a source until `resumeSource` is called. If agents have paused it, keeps the reason, start
+ * Lasts until `resumeSource` is called. If agents have paused the source, keeps the reason, start
  * and count of their pause. `by` is the person's display name.
  */
 export function pauseSourceByPerson(
@@ -310,7 +303,7 @@ export function pauseSourceByPerson(
 
 /**
  * Ends a pause by a person at once, and a pause by agents once it has lasted `afterSeconds`; a
- * younger one is shortened to that length. Ending a pause resets the pause count.
+ * younger one is shortened to that length. Resets the pause count.
  */
 export function resumeSource(
   knex: Knex,
@@ -327,10 +320,7 @@ export type SourceOfProject = SourceRecord &
     readonly project_type: 'outgoing' | 'incoming';
   };
 
-/**
- * Returns the sources of all projects, ordered by project and source name, including disabled and
- * paused ones.
- */
+/** Ordered by project and source name, including disabled and paused ones. */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
     `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
@@ -352,10 +342,7 @@ export interface HttpSource {
   readonly resumes_at: Date | null;
 }
 
-/**
- * Returns the HTTP source with this id in its URL, unless deleted. Reads a unique index, without a
- * lock.
- */
+/** By the id in its URL; excludes deleted ones. Reads a unique index, without a lock. */
 export async function findHttpSource(
   pool: pg.Pool,
   maskId: string,

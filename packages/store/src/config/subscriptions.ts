@@ -16,7 +16,7 @@ export interface SubscriptionFilter {
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-/** The subscription columns that agents keep in memory. */
+/** Agents keep these columns in memory. */
 export const subscriptionRecord = {
   endpoint_id: column<string>(),
   event_types: column<readonly string[]>(),
@@ -34,9 +34,7 @@ export interface SubscriptionRow extends RowOf<typeof columns> {}
 export type SubscriptionFields = FieldsOf<SubscriptionRow, 'name' | 'endpoint_id'>;
 
 export interface ActiveSubscription extends SubscriptionRecord {
-  /**
-   * When the subscription last changed, used as its function's version. Null if it has no function.
-   */
+  /** When the subscription last changed. Null if it has no function. */
   readonly function_version: string | null;
 }
 
@@ -50,7 +48,6 @@ export const {
   delete: deleteSubscription,
 } = table;
 
-/** Marks the subscriptions of an endpoint as deleted. */
 export function deleteSubscriptionsOf(
   knex: Knex,
   projectId: string,
@@ -70,7 +67,7 @@ function ofOwner(
   return (query) => void query.whereIn('endpoint_id', endpoints);
 }
 
-/** Returns a page of the subscriptions of an endpoint, an owner or the whole project. */
+/** For an endpoint, an owner or the whole project. */
 export function listSubscriptions(
   knex: Knex,
   projectId: string,
@@ -94,7 +91,6 @@ export function listSubscriptions(
 }
 
 /**
- * Creates a subscription.
  * @throws GatewayError `project_full` if the project has `max` subscriptions or the owner has
  *   `share.max`
  */
@@ -114,7 +110,6 @@ export function insertSubscription(
   return table.insert(knex, projectId, fields, max, owned);
 }
 
-/** Disables an enabled subscription, and enables a disabled one. */
 export function toggleSubscription(
   knex: Knex,
   projectId: string,
@@ -129,14 +124,11 @@ export function toggleSubscription(
 
 export interface SubscriptionFunction {
   readonly name: string;
-  /** The JavaScript source. */
+  /** JavaScript. */
   readonly text: string;
 }
 
-/**
- * Returns a subscription's function, even if the subscription is disabled or deleted. One primary
- * key probe, no lock.
- */
+/** Even if the subscription is disabled or deleted. One primary key probe, no lock. */
 export async function readFunction(
   pool: Pool,
   projectId: string,

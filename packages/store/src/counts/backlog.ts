@@ -25,7 +25,7 @@ export function startBacklogSamples({ pool, log }: { pool: pg.Pool; log: Log }) 
         if (isFirst)
           log.warn(
             { error },
-            'What waits could not be counted; the chart of the backlog has a gap.',
+            'Could not sample the backlog; its chart will have a gap.',
           );
       },
     },

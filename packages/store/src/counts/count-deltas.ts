@@ -224,7 +224,7 @@ export function startCountUpdates({
         if (isFirst)
           log.warn(
             { error },
-            'Counts could not be updated; the deltas stay in count_changes and are applied later.',
+            'Could not apply count deltas; they stay in count_changes for the next run.',
           );
       },
     },

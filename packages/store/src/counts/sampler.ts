@@ -95,7 +95,7 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
               meter.add('gateway_metrics_sample_failures_total', { sample });
               if (isFirst) log.warn({ sample, ...details(error) }, sentence);
             },
-            recovered: () => log.info({ sample }, 'The queue series are up to date again.'),
+            recovered: () => log.info({ sample }, 'The queue series are current again.'),
           }),
         );
     };

@@ -1,10 +1,7 @@
 import type pg from 'pg';
 import { WAITING_PROJECTS } from './waiting-projects.js';
 
-/**
- * Registers an agent with a lease of `ttlMs`. Returns its id, which is new even if the name is
- * already in use.
- */
+/** The lease lasts `ttlMs`. The id is new even if the name is already in use. */
 export async function registerAgent(
   pool: pg.Pool,
   name: string,
@@ -21,13 +18,13 @@ export async function registerAgent(
 const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
 
 export interface Readers {
-  /** In ascending order. */
+  /** Ascending. */
   readonly ids: readonly number[];
   /** When the last lease of an agent that reads sources expired. Null if none is recorded. */
   readonly lostAt: Date | null;
 }
 
-/** Returns the live agents that read sources, and when the last one died. */
+/** Live agents that read sources. */
 export async function findReaders(pool: pg.Pool): Promise<Readers> {
   const { rows } = await pool.query<Readers>(
     `select ${READERS} as ids, (select max(expires_at) from agents where expires_at <= now() and reads_sources) as "lostAt"`,
@@ -36,8 +33,8 @@ export async function findReaders(pool: pg.Pool): Promise<Readers> {
 }
 
 /**
- * Deletes the agent's row after a drain. If it still holds deliveries, expires its lease instead,
- * so that another agent recovers them.
+ * After a drain. If the agent still holds deliveries, expires its lease instead, so that another
+ * agent recovers them.
  */
 export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> {
   await pool.query({
@@ -61,8 +58,8 @@ export interface HeartbeatReply {
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
   /**
-   * Milliseconds until the earliest delivery is due, for each project with deliveries that wait
-   * without being held; negative if overdue.
+   * For each project with unclaimed waiting deliveries, until the earliest is due; negative if
+   * overdue.
    */
   readonly dueInMs: ReadonlyMap<string, number>;
 }
@@ -95,7 +92,7 @@ export async function sendHeartbeat(
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };
 }
 
-/** Returns the names of the thousand oldest agents, grouped by whether their lease is valid. */
+/** The thousand oldest agents, grouped by whether their lease is valid. */
 export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dead: string[] }> {
   const { rows } = await pool.query<{ name: string; alive: boolean }>(
     `select name, expires_at > now() as alive from agents order by started_at limit 1000`,
@@ -114,10 +111,7 @@ export interface AgentRow {
   readonly alive: boolean;
 }
 
-/**
- * Returns the oldest agents, including those with an expired lease until their deliveries are
- * recovered.
- */
+/** The oldest, including those with an expired lease until their deliveries are recovered. */
 export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow[]> {
   const { rows } = await pool.query<AgentRow>({
     name: 'list-agents',
@@ -127,10 +121,7 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
   return rows;
 }
 
-/**
- * Notifies agents of due deliveries in these projects. The empty string means any project. Agents
- * listen in the control plane, `pool`.
- */
+/** The empty string means any project. Agents listen in the control plane, `pool`. */
 export async function notifyDue(
   pool: pg.Pool,
   projectIds: readonly string[] = [''],

@@ -98,14 +98,14 @@ interface Claim {
   readonly statuses: readonly ('scheduled' | 'retry')[];
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
-  /** The maximum total size of headers and bodies. The first delivery is claimed even if larger. */
+  /** Total size of headers and bodies. The first delivery is claimed even if larger. */
   readonly bytes?: number;
   readonly from?: string | undefined;
 }
 
 /**
- * Claims due deliveries of a project, oldest first. Any due deliveries left before `scannedTo`
- * belong to excluded endpoints. If `isMore`, later ones are due too.
+ * Oldest first. Any due deliveries left before `scannedTo` belong to excluded endpoints. If
+ * `isMore`, later ones are due too.
  */
 export async function claimDue(
   pool: pg.Pool,
@@ -123,7 +123,7 @@ export async function claimDue(
   });
 }
 
-/** Claims the due first attempts of these events. If `isMore`, more are due. */
+/** First attempts. If `isMore`, more are due. */
 export async function claimEvents(
   pool: pg.Pool,
   agentId: number,
@@ -162,8 +162,7 @@ async function claim(
 }
 
 /**
- * Identifies a delivery. Includes the endpoint, so that a single row is found whichever index by
- * project the planner uses.
+ * Includes the endpoint, so that a single row is found whichever index by project the planner uses.
  */
 export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
@@ -173,8 +172,8 @@ const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
 const RELEASED = [...DELIVERY, 'dueInMs'] as const;
 
 /**
- * Returns the deliveries that the agent claimed over `olderThanMs` ago. Scans
- * event_deliveries_claimed, which contains only deliveries in flight. No lock.
+ * Claimed over `olderThanMs` ago. Scans event_deliveries_claimed, which contains only deliveries in
+ * flight. No lock.
  */
 export async function readClaimed(
   pool: pg.Pool,
@@ -190,10 +189,7 @@ export async function readClaimed(
   return rows;
 }
 
-/**
- * The new state of released deliveries: discarded, or due after `dueInMs` plus up to `spreadMs` of
- * jitter.
- */
+/** Discarded, or due after `dueInMs` plus up to `spreadMs` of jitter. */
 export type Release =
   | {
       readonly to: 'due';
@@ -204,8 +200,7 @@ export type Release =
   | { readonly to: 'discarded'; readonly reason: string };
 
 /**
- * Releases deliveries that the agent has claimed, without recording an attempt, or discards them.
- * `dueInMs` is Infinity for a paused endpoint. Locks the rows by primary key.
+ * Records no attempt. `dueInMs` is Infinity for a paused endpoint. Locks the rows by primary key.
  */
 export async function releaseDeliveries(
   pool: pg.Pool,

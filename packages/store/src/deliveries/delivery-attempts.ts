@@ -4,7 +4,7 @@ import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/c
 import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 
 export interface AttemptRecord extends EventRef {
-  /** The id of the attempt. `id` is that of the delivery. */
+  /** `id` is that of the delivery. */
   readonly attemptId: string;
   readonly endpointId: string;
   readonly number: number;
@@ -17,24 +17,19 @@ export interface AttemptRecord extends EventRef {
   readonly responseHeaders: string | null;
   readonly responseBody: string | null;
   readonly status: 'success' | 'retry' | 'failure' | 'discarded';
-  /**
-   * Milliseconds until the next attempt; Infinity if the endpoint is paused. Null unless `status`
-   * is `retry`.
-   */
+  /** Infinity if the endpoint is paused. Null unless `status` is `retry`. */
   readonly dueInMs: number | null;
   readonly reason: string | null;
   readonly agentId: number;
-  /** The W3C trace context of the attempt, stored so that the next attempt can link to it. */
+  /** W3C trace context, stored so that the next attempt can link to it. */
   readonly traceparent: string | null;
-  /**
-   * The JSON output of the subscription's function. Set only for the first attempt that sends it.
-   */
+  /** JSON output of the subscription's function. Set only for the first attempt that sends it. */
   readonly transformedData?: string | undefined;
-  /** Whether the delivery is that of an operational event. Not stored. */
+  /** The delivery is that of an operational event. Not stored. */
   readonly isOperational: boolean;
 }
 
-/** The number of all later attempts of a delivery, which its column cannot hold. */
+/** All later attempts of a delivery have this number, the largest in its column. */
 export const ATTEMPT_NUMBER_MAX = 32_767;
 
 const ATTEMPT = membersOf<AttemptRecord>(
@@ -80,8 +75,8 @@ const RECORD_TRANSFORMED = {
 };
 
 /**
- * Commits attempts and delivery states, all or nothing. Skips attempts already stored. A delivery
- * that the agent no longer holds keeps its state.
+ * All or nothing. Skips attempts already stored. A delivery that the agent no longer holds keeps
+ * its state.
  */
 export async function recordAttempts(
   pool: pg.Pool,

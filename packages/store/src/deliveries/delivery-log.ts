@@ -30,7 +30,7 @@ export interface EventDeliveryRow {
   readonly endpoint_name: string | null;
   readonly endpoint_url: string | null;
   readonly endpoint_status: string | null;
-  /** The newest attempt. Null before the first. */
+  /** Null before the first attempt. */
   readonly last_attempt: {
     readonly duration_ms: number;
     readonly http_status: number | null;
@@ -69,7 +69,7 @@ const STATUSES: readonly EventDeliveryStatus[] = [
   'discarded',
 ];
 
-/** Returns a page of deliveries ordered by id. An index serves every combination of filters. */
+/** Ordered by id. An index serves every combination of filters. */
 export function listEventDeliveries(
   planes: Planes,
   projectId: string,
@@ -140,7 +140,7 @@ async function readDeliveries(
   return { ...found, content: await withEndpoints(control, projectId, found.content) };
 }
 
-/** Returns the ids of the selected endpoints, or undefined if the whole project is selected. */
+/** Undefined if the whole project is selected. */
 async function endpointsOf(
   control: Pool,
   projectId: string,
@@ -172,10 +172,7 @@ async function withEndpoints(
   });
 }
 
-/**
- * Returns the conditions for an event's deliveries. They share its millisecond, so only a few rows
- * of one partition are read.
- */
+/** An event's deliveries share its millisecond, so only a few rows of one partition are read. */
 export function ofEvent(eventId: string, values: Values): string[] {
   const ms = timeOfId(eventId);
   return [
@@ -185,7 +182,7 @@ export function ofEvent(eventId: string, values: Values): string[] {
   ];
 }
 
-/** Returns a delivery. Its endpoint fields are null if the endpoint's row no longer exists. */
+/** Endpoint fields are null if the endpoint's row no longer exists. */
 export async function findEventDelivery(
   { control, data }: Planes,
   projectId: string,
@@ -200,7 +197,7 @@ export async function findEventDelivery(
   return delivery;
 }
 
-/** Returns the JSON output of the subscription's function, or null if none is stored. */
+/** JSON output of the subscription's function; null if none is stored. */
 export async function readTransformedData(
   pool: Pool,
   projectId: string,
@@ -235,7 +232,7 @@ const ATTEMPT_COLUMNS =
 
 const LISTED_ATTEMPTS = 1000;
 
-/** Returns the newest 1,000 attempts of a delivery, newest first, or only the attempt `id`. */
+/** The newest 1,000, newest first, or only the attempt `id`. */
 export async function listDeliveryAttempts(
   pool: Pool,
   projectId: string,
@@ -259,8 +256,8 @@ export async function listDeliveryAttempts(
 
 /**
  * Makes a delivery whose status is in `from` due, or holds it if its endpoint is paused, and
- * notifies the agents. One that waits for its next attempt keeps its number of attempts. Returns
- * false if it has a different status. Locks the delivery's row.
+ * notifies the agents. One that waits for its next attempt keeps its number of attempts. False if
+ * the delivery has a different status. Locks its row.
  */
 export async function resendEventDelivery(
   planes: Planes,

@@ -6,12 +6,11 @@ import type { Planes } from '../postgres/planes.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
-/** The failed attempts of the last week, below which an endpoint is not disabled. */
+/** With fewer failed attempts in the last week, an endpoint is not disabled. */
 const ATTEMPTS_MIN = 10;
-/** The time between the warning and the end, at most half of the days. */
+/** Between the warning and the end; at most half of the days. */
 const NOTICE = `least(interval '1 day', days * interval '12 hours')`;
 
-/** Endpoints per page. */
 const PAGE = 1_000;
 const FIRST: EndpointKey = { project_id: PROJECT, endpoint_id: PROJECT };
 
@@ -23,8 +22,8 @@ const CHANGED = `
       and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`;
 
 /**
- * Reads the next active endpoints of projects with `disable_after_days` on a shard, with their known
- * outages. Former shards see no success any more, so they do not judge.
+ * Active endpoints of projects with `disable_after_days` on a shard, with their known outages.
+ * Former shards see no success any more, so they do not judge.
  */
 const ENDPOINTS = `
   select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
@@ -50,7 +49,7 @@ function attempts(status: 'success' | 'failure'): string {
   return `activity where project_id = project and endpoint_id = endpoint and kind = 'attempt' and status = '${status}'`;
 }
 
-/** Joins endpoints with their outages, unless they have changed since, and the days of projects. */
+/** Skips endpoints that have changed since. */
 const LASTING = `
   from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
     join endpoint_outages o on o.project_id = project and o.endpoint_id = endpoint
@@ -66,10 +65,10 @@ export interface DisabledEndpoint {
 }
 
 /**
- * Disables the endpoints of projects with `disable_after_days` that have only failed for so long,
- * and warns before. Counts from the first failure after the last success or change of the endpoint,
- * by the activity of each endpoint on the shard, not by its deliveries. Returns the disabled ones.
- * Safe to run in several agents at once.
+ * For projects with `disable_after_days`: endpoints that have only failed for so long, with a
+ * warning before. Counts from the first failure after the last success or change of the endpoint,
+ * by the activity of each endpoint on the shard, not by its deliveries. Returns the disabled
+ * endpoints. Safe to run in several agents at once.
  */
 export async function disableFailingEndpoints(
   planes: ShardPlanes,
@@ -107,8 +106,8 @@ interface ActiveEndpoint extends EndpointKey {
 }
 
 /**
- * Adds and removes outages by the activity of these endpoints. Returns the endpoints with an outage
- * that were tried often enough and lately.
+ * By the activity of these endpoints. Returns those with an outage that were tried often enough and
+ * lately.
  */
 async function recordOutages(
   { control, data }: Planes,

@@ -21,7 +21,7 @@ const CODES = new Map(
   Object.entries(WAIT_REASONS).map(([code, sentence]) => [sentence as string, code as WaitReason]),
 );
 
-/** Returns the code of the stored reason why a delivery was postponed. Undefined for other reasons. */
+/** Undefined for other stored reasons. */
 export function waitReasonOf(reason: string): WaitReason | undefined {
   return CODES.get(reason);
 }
@@ -36,9 +36,9 @@ export interface Wait {
 const SCANNED = 5_000;
 
 /**
- * Returns the condition for a delivery found by its key to be still waiting. As text, it fits no
- * partial index, so that only the primary key remains: on a new day, without statistics, the planner
- * would choose event_deliveries_due and read all that is due for each delivery.
+ * Found by its key, the delivery is still waiting. As text, the condition fits no partial index, so
+ * that only the primary key remains: on a new day, without statistics, the planner would choose
+ * event_deliveries_due and read all that is due for each delivery.
  */
 const stillWaiting = (alias: string) => `${alias}.status::text in ('scheduled', 'retry')`;
 
@@ -72,8 +72,8 @@ const POSTPONE = `
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
 
 /**
- * Postpones due deliveries of unavailable endpoints, so that claims do not scan them again. Returns
- * their number by endpoint.
+ * Due deliveries of unavailable endpoints, so that claims do not scan them again. Returns their
+ * number by endpoint.
  */
 export async function postponeDue(
   pool: Pool,
@@ -97,14 +97,11 @@ export async function postponeDue(
 
 const SCANNED_AHEAD = 50_000;
 /**
- * The maximum number of an endpoint's deliveries that are due in the same `EXPEDITED_OVER_MS`. The
- * rest keep their times, however many agents expedite them: the endpoint has only just recovered.
+ * Per endpoint, due in the same `EXPEDITED_OVER_MS`. The rest keep their times, however many agents
+ * expedite them: the endpoint has only just recovered.
  */
 const EXPEDITED_MAX = 5_000;
-/**
- * The delay before expedited deliveries are due. If they were due sooner, agents not yet notified
- * would postpone them again.
- */
+/** If expedited deliveries were due sooner, agents not yet notified would postpone them again. */
 const EXPEDITED_AFTER_MS = 1_500;
 /** Expedited deliveries are spread over this time, so that they do not delay other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
@@ -112,8 +109,8 @@ const SOON_FROM = `now() + ${EXPEDITED_AFTER_MS} * interval '1 millisecond'`;
 const SOON_TO = `now() + ${EXPEDITED_AFTER_MS + EXPEDITED_OVER_MS} * interval '1 millisecond'`;
 
 /**
- * Makes an endpoint's next deliveries that wait for one of the reasons due soon, and notifies the
- * agents. Returns how many of its deliveries are then due between EXPEDITED_AFTER_MS from now and
+ * An endpoint's next deliveries that wait for one of the reasons are due soon; notifies the agents.
+ * Returns how many of its deliveries are then due between EXPEDITED_AFTER_MS from now and
  * EXPEDITED_OVER_MS later. Locks the changed rows, skipping locked ones. Scans up to SCANNED_AHEAD
  * rows.
  */

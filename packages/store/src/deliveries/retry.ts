@@ -17,7 +17,7 @@ export interface RetrySelection {
   readonly status: EventDeliveryStatus | readonly EventDeliveryStatus[];
   /** Selects only deliveries that changed their state at or after this time. */
   readonly changedSince?: Date | undefined;
-  /** The earliest broker time. `from` and `to` are inclusive. */
+  /** Broker time. `from` and `to` are inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
   /** The cursor in the first project: the `next` value of an earlier step. */
@@ -26,17 +26,14 @@ export interface RetrySelection {
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
-  /**
-   * Selects only deliveries to this owner's endpoints, excluding deleted endpoints. Cannot be
-   * combined with the status `processing`.
-   */
+  /** Excludes deleted endpoints. Cannot be combined with the status `processing`. */
   readonly ownerId?: string | undefined;
 }
 
 /**
- * The result for a delivery. `due` is retried, `held` waits for its paused endpoint. The others are
- * skipped: the endpoint is `inactive` or `deleted`, a live agent holds the delivery (`sending`), or
- * it is already due or held (`waiting`).
+ * `due` is retried, `held` waits for its paused endpoint. The others are skipped: the endpoint is
+ * `inactive` or `deleted`, a live agent holds the delivery (`sending`), or it is already due or
+ * held (`waiting`).
  */
 export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'sending' | 'waiting';
 
@@ -50,7 +47,7 @@ export interface RetryTally {
 
 export interface RetryStep {
   readonly tallies: readonly RetryTally[];
-  /** Progress by broker time, from 0 to 1. */
+  /** By broker time, from 0 to 1. */
   readonly done: number;
   /**
    * The cursor for another run on this project, set at the end of a page. Null when the project is
@@ -65,9 +62,9 @@ const SCAN = 10_000;
 const BATCH = 1_000;
 
 /**
- * Makes the selected deliveries due again in order of broker time, or counts them in a dry run.
- * Each step is one commit. Skips deliveries changed since the start, so that none is queued twice.
- * A delivery that waits for its next attempt keeps its number of attempts.
+ * In order of broker time; a dry run only counts. Each step is one commit. Skips deliveries changed
+ * since the start, so that none is queued twice. A delivery that waits for its next attempt keeps
+ * its number of attempts.
  */
 export async function* retryDeliveries(
   planes: Planes,
@@ -128,7 +125,7 @@ interface RetryPage {
   readonly groups: readonly RetryGroup[];
 }
 
-/** Returns the deliveries to change, in batches of one status each. */
+/** Each batch has one status. */
 function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids'>[] {
   return [...new Set(groups.map(({ status }) => status))].flatMap((status) => {
     const ids = groups.flatMap((it) => (it.status === status ? it.ids : [])).sort();
@@ -140,8 +137,8 @@ function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids
 }
 
 /**
- * Reads the next `SCAN` rows and groups the selected deliveries by endpoint. Ids start with the
- * broker time, so one bound both prunes partitions and positions the index scan. No lock.
+ * The next `SCAN` rows, grouped by endpoint. Ids start with the broker time, so one bound both
+ * prunes partitions and positions the index scan. No lock.
  */
 async function readPage(
   { control, data }: Planes,
@@ -240,8 +237,8 @@ function outcomeOf(
 }
 
 /**
- * Returns the query for each endpoint's first deliveries with one of these statuses. Row comparisons exclude
- * indexes other than the one on endpoint, status and id, such as the one on the project's statuses.
+ * Each endpoint's first deliveries with one of these statuses. Row comparisons exclude indexes
+ * other than the one on endpoint, status and id, such as the one on the project's statuses.
  */
 function ofEndpoints(
   endpoints: string,
@@ -339,8 +336,8 @@ export interface RetryProject extends ProjectShards {
 }
 
 /**
- * Returns the projects that contain all given ids, or all projects if no ids are given. At most one
- * index probe per project and id, no lock.
+ * Projects that contain all given ids, or all projects if no ids are given. At most one index probe
+ * per project and id, no lock.
  * @throws GatewayError `not_found` if an id is unknown
  */
 export async function findRetryProjects(

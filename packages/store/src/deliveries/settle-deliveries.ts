@@ -6,7 +6,7 @@ import { notifyDue } from './agents.js';
 import { DISCARD_REASONS } from './stored-reasons.js';
 import { WAITING_PROJECTS } from './waiting-projects.js';
 
-/** The maximum number of rows per commit. Agents can claim deliveries between commits. */
+/** Rows per commit. Agents can claim deliveries between commits. */
 const BATCH = 5000;
 
 interface Waiting {
@@ -14,7 +14,7 @@ interface Waiting {
   readonly endpointId?: string | undefined;
 }
 
-/** The changes that bring waiting deliveries in line with their endpoint or project. */
+/** These bring waiting deliveries in line with their endpoint or project. */
 const CHANGES = {
   discard: { set: `status = 'discarded', next_attempt_at = null`, of: ofEndpoint('$3') },
   hold: {
@@ -30,8 +30,8 @@ const CHANGES = {
 /**
  * Brings waiting deliveries in line with their endpoint: discards them if it is deleted, holds them
  * if it is paused, and otherwise releases held ones. Without an endpoint, only discards those of a
- * deleted project. Repeated, resumed and concurrent calls converge: the last one to read the state
- * has the state that stays. Skips rows being claimed. Returns the number of changed deliveries.
+ * deleted project. Repeated, resumed and concurrent calls converge on the stored state. Skips rows
+ * being claimed. Returns the number of changed deliveries.
  */
 export async function settleDeliveries(
   { control, data }: Planes,
@@ -54,9 +54,9 @@ export async function settleDeliveries(
 }
 
 /**
- * Settles the deliveries of the endpoints whose status is no longer the one in `before`. Call it
- * after a statement that relied on `before`: the call that followed the status change may have
- * ended before the statement committed. Returns the present states.
+ * For endpoints whose status is no longer the one in `before`. Call it after a statement that
+ * relied on `before`: the call that followed the status change may have ended before the statement
+ * committed. Returns the present states.
  */
 export async function settleChanged(
   planes: Planes,
@@ -70,10 +70,7 @@ export async function settleChanged(
   return states;
 }
 
-/**
- * Returns the change that the stored state requires, or null if none. Two primary key probes, no
- * lock.
- */
+/** Null if the stored state requires no change. Two primary key probes, no lock. */
 async function readChange(
   pool: Pool,
   { projectId, endpointId }: Waiting,
@@ -91,20 +88,17 @@ async function readChange(
   return { change: status === null ? null : status === 'paused' ? 'hold' : 'release', reason };
 }
 
-/**
- * Returns the SQL for an endpoint's waiting deliveries. Its row comparisons leave
- * event_deliveries_by_endpoint as the only usable index.
- */
+/** Row comparisons leave event_deliveries_by_endpoint as the only usable index. */
 function ofEndpoint(endpoint: string): string {
   return `status <> 'processing' and (endpoint_id, status) >= (${endpoint}, 'scheduled') and (endpoint_id, status) <= (${endpoint}, 'retry')
     order by endpoint_id, status, id`;
 }
 
 /**
- * Changes one batch of deliveries and returns their number. Locks the rows of the batch, skipping
- * those being claimed. The inner query scans only rows to change: for a project, in
- * event_deliveries_due; for an endpoint, in event_deliveries_by_endpoint or event_deliveries_held.
- * The join includes the endpoint, so that any index finds one row.
+ * One batch; returns its size. Locks the rows of the batch, skipping those being claimed. The inner
+ * query scans only rows to change: for a project, in event_deliveries_due; for an endpoint, in
+ * event_deliveries_by_endpoint or event_deliveries_held. The join includes the endpoint, so that
+ * any index finds one row.
  */
 async function changeBatch(
   pool: Pool,
@@ -160,15 +154,14 @@ const CONTRADICTED = `
   union all
   select project_id, id, true from endpoints where deleted_at > now() - $3::float8 * interval '1 second'`;
 
-/** Finds which endpoints have waiting deliveries, with one index probe each. */
+/** One index probe per endpoint. */
 const OF_DELETED = `
   select project as "projectId", endpoint as "endpointId" from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
   where (select true from event_deliveries where project_id = project and ${ofEndpoint('endpoint')} limit 1)`;
 
 /**
- * Settles waiting deliveries that contradict their endpoint or project. They were left by a killed
- * process or written by agents with a stale configuration. Returns the number of changed
- * deliveries.
+ * Waiting deliveries that contradict their endpoint or project were left by a killed process or
+ * written by agents with a stale configuration. Returns the number of changed deliveries.
  *
  * @param deletedSeconds how long after an endpoint's deletion its deliveries are settled even
  *   before they are due

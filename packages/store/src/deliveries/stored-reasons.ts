@@ -5,7 +5,7 @@ import { CONNECTION_REASONS, type ConnectionReason } from '@gateway/core/errors'
  * so that stored rows have codes too. A test checks the code of every sentence that is written.
  */
 
-/** The beginnings of the reasons why deliveries are discarded. */
+/** Beginnings of the sentences. */
 export const DISCARD_REASONS = {
   project_deleted: 'The project was deleted.',
   endpoint_deleted: 'The endpoint was deleted.',
@@ -14,7 +14,7 @@ export const DISCARD_REASONS = {
 } as const;
 export type DiscardReason = keyof typeof DISCARD_REASONS;
 
-/** The beginnings of the reasons why endpoints are deactivated. */
+/** Beginnings of the sentences. */
 export const INACTIVE_REASONS = {
   gone: 'It answered 410 Gone.',
   failing: 'All its delivery attempts failed for ',
@@ -32,17 +32,17 @@ export const ATTEMPT_ERRORS = [
 ] as const;
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
-/** Returns the code of a stored reason for discarding a delivery, or null for other reasons. */
+/** Null for other reasons. */
 export function discardReasonOf(reason: string | null): DiscardReason | null {
   return codeOf(DISCARD_REASONS, reason);
 }
 
-/** Returns the code of a stored reason for deactivating an endpoint, or null for other reasons. */
+/** Null for other reasons. */
 export function inactiveReasonOf(reason: string | null): InactiveReason | null {
   return codeOf(INACTIVE_REASONS, reason);
 }
 
-/** Returns what `error_class` and `http_status` leave open about an attempt, or null if nothing. */
+/** The details that `error_class` and `http_status` leave open, or null. */
 export function attemptErrorOf({
   error_class,
   error,

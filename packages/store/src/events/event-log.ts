@@ -8,7 +8,7 @@ import type { PageRequest, PageResult } from '../pagination/page.js';
 import { searchLog, type SearchOptions } from '../pagination/search-log.js';
 import type { Planes } from '../postgres/planes.js';
 
-/** The maximum size of data in lists. Larger data is omitted. */
+/** Larger data is omitted from lists. */
 const LISTED_DATA_BYTES = 16_384;
 
 export interface EventRow {
@@ -27,7 +27,7 @@ export interface EventRow {
   readonly outcome: string | null;
   readonly headers: string;
   readonly notes: string | null;
-  /** The data as JSON text. Null in a list if too large. */
+  /** JSON text. Null in a list if too large. */
   readonly data: string | null;
   readonly data_bytes: number;
 }
@@ -41,20 +41,20 @@ export interface EventFilter extends Span {
   readonly idempotencyKey?: string | undefined;
   readonly status?: EventStatus | undefined;
   /**
-   * Outcomes other than `routed`. Requires `idempotencyKey` if combined with another filter, because
-   * their index has no other column.
+   * Outcomes other than `routed`. Requires `idempotencyKey` if combined with another filter,
+   * because their index has no other column.
    */
   readonly outcomes?: readonly RoutingOutcome[] | undefined;
   readonly search?: EventSearch | undefined;
 }
 
-/** The source id that indexes use for events created over the API. */
+/** Indexes use this id for events created over the API. */
 const NO_SOURCE = '00000000-0000-0000-0000-000000000000';
 const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
 /**
- * Returns a page of events ordered by id, omitting data larger than 16 KiB. An index serves every
- * combination of filters, except `search`, which reads for at most a second.
+ * Ordered by id, omitting data larger than 16 KiB. An index serves every combination of filters,
+ * except `search`, which reads for at most a second.
  */
 export function listEvents(
   planes: Planes,
@@ -67,7 +67,7 @@ export function listEvents(
   return readEvents(planes, projectId, filter, { columns, page, options });
 }
 
-/** Returns a page like `listEvents`, with only ids and statuses. */
+/** Like `listEvents`, with only ids and statuses. */
 export function listEventStates(
   planes: Planes,
   projectId: string,
@@ -146,7 +146,7 @@ async function selected(
   return { ...log, groups };
 }
 
-/** Returns an event with its data, regardless of size. */
+/** With its data, regardless of size. */
 export async function findEvent(
   pool: Pool,
   projectId: string,
@@ -161,8 +161,8 @@ export async function findEvent(
 }
 
 /**
- * Returns the id of the event that has the idempotency key, or `id` if there is no key. Returns
- * undefined if the key has expired.
+ * The id of the event that has the idempotency key, or `id` if there is no key. Undefined if the
+ * key has expired.
  */
 export async function originalOf(
   pool: Pool,

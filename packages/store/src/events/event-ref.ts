@@ -10,7 +10,7 @@ export interface EventRef {
 export const OCCURRED_AT = timeAt('occurredAtMs::bigint');
 export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
 
-/** Returns member names in the order of the statement's parameters. */
+/** In the order of the statement's parameters. */
 export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
   return names.split(' ') as (keyof Row & string)[];
 }

@@ -15,7 +15,7 @@ export type MessageType = 'single' | 'fanout' | 'broadcast';
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
   readonly coordinates: string;
-  /** The hex digest of the source message. Null if the event was created over the API. */
+  /** Hex digest of the source message. Null if the event was created over the API. */
   readonly digest: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
@@ -28,7 +28,7 @@ export interface NewEvent extends EventRef {
   readonly headers: string;
   /** A JSON array of sentences for the sender. Null if there are none. */
   readonly notes: string | null;
-  /** The data as JSON text, stored unchanged. */
+  /** JSON text, stored unchanged. */
   readonly data: string;
 }
 
@@ -40,10 +40,7 @@ export interface NewEventDelivery extends EventRef {
   readonly eventType: string;
   readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
-  /**
-   * Milliseconds until due; Infinity while the endpoint is paused. Used only if `status` is
-   * `scheduled`.
-   */
+  /** Infinity while the endpoint is paused. Used only if `status` is `scheduled`. */
   readonly dueInMs: number;
   readonly reason: string | null;
 }
@@ -51,9 +48,9 @@ export interface NewEventDelivery extends EventRef {
 export interface EventBatch {
   readonly events: readonly NewEvent[];
   readonly deliveries: readonly NewEventDelivery[];
-  /** Messages from sources that keep them. */
+  /** From sources that keep messages. */
   readonly messages?: readonly MessageOfEvents[];
-  /** The agent that claims deliveries created as `processing`. */
+  /** Claims deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
   /** Accepts events of projects that have moved: those of a message that stayed behind. */
@@ -69,8 +66,8 @@ const DELIVERY = membersOf<NewEventDelivery>(
 const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
 
 /**
- * Returns the SQL that inserts deliveries of the events in the CTE `e`. The deliveries start at
- * parameter `first`, followed by the id of the claiming agent.
+ * For the events in the CTE `e`. The deliveries start at parameter `first`, followed by the id of
+ * the claiming agent.
  */
 function insertDeliveries(first: number, condition = 'true'): string {
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
@@ -81,7 +78,7 @@ function insertDeliveries(first: number, condition = 'true'): string {
     on conflict do nothing`;
 }
 
-/** The number of parameters of `accept` without messages. */
+/** Without messages. */
 const PARAMETERS = EVENT.length + DELIVERY.length + 4;
 
 /*
@@ -134,10 +131,10 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
 ] as const;
 
 /**
- * Commits events with their deliveries, all or nothing. The events must have distinct ids and
- * idempotency keys. Duplicates, whose id or unexpired key already exists, and events of projects
- * that have moved to another shard (`readMoved`) change nothing. A message
- * is stored if one of its events is new. Returns the ids of new events, or `all`.
+ * All or nothing. The events must have distinct ids and idempotency keys. Duplicates, whose id or
+ * unexpired key already exists, and events of projects that have moved to another shard
+ * (`readMoved`) change nothing. A message is stored if one of its events is new. Returns the ids of
+ * new events, or `all`.
  */
 export async function acceptEvents(
   client: Querier,
@@ -178,7 +175,7 @@ export interface StoredMessage {
   readonly data: string | null;
 }
 
-/** Returns the messages of existing events, keyed by event id. No lock. */
+/** Keyed by event id. No lock. */
 export async function readMessages(
   pool: Querier,
   refs: readonly EventRef[],
@@ -206,7 +203,7 @@ const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from 
 /** Compares the status within a `case`, so that no plan scans the index of all pending events. */
 const PENDING = `case when e.status = 'pending' then true else false end`;
 
-/** Returns the referenced events that are pending. No lock. */
+/** No lock. */
 export async function readPending(
   pool: pg.Pool,
   refs: readonly EventRef[],
@@ -223,8 +220,8 @@ export async function readPending(
 }
 
 /**
- * Returns pending events accepted over `olderThanMs` ago, whose signal must have been lost, oldest
- * first. Scans the partial index of pending events once, without a lock.
+ * Accepted over `olderThanMs` ago, so their signal must have been lost; oldest first. Scans the
+ * partial index of pending events once, without a lock.
  */
 export async function readStalePending(
   pool: pg.Pool,
@@ -276,10 +273,7 @@ const ROUTED = `
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
-/**
- * Commits the deliveries and outcomes of pending events, which must be sorted by id. Returns the
- * ids of new deliveries.
- */
+/** The events are pending and must be sorted by id. Returns the ids of new deliveries. */
 export async function recordRoutes(
   pool: pg.Pool,
   {
@@ -296,18 +290,12 @@ export async function recordRoutes(
   return new Set(rows[0]?.ids);
 }
 
-/**
- * Returns the signal of an event: its project id, its id and the format version, which early
- * releases omit.
- */
+/** Project id, event id and the format version, which early releases omit. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id} ${KV_VERSIONS.signal}`;
 }
 
-/**
- * Returns the event that a signal refers to, with the time from its id. Returns null if this
- * release cannot read the signal.
- */
+/** With the time from the event's id. Null if this release cannot read the signal. */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id, version = '1'] = text.split(' ');
   return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id)

@@ -7,35 +7,30 @@ import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { membersOf, OCCURRED_AT, type EventRef } from './event-ref.js';
 
-/**
- * The maximum size of a kept message, including headers. For a larger message, only the size is
- * kept.
- */
+/** Including headers. For a larger message, only the size is kept. */
 export const KEPT_BYTES_MAX = 65_536;
 
 /**
- * The message from which new events were created. It has the id of its first event, even if that
- * event is not created.
+ * New events were created from it. It has the id of its first event, even if that event is not
+ * created.
  */
 export interface KeptMessage extends EventRef {
   /** The digest of `raw`, also stored in the events. */
   readonly digest: string;
-  /** The headers as a JSON object of strings. */
+  /** A JSON object of strings. */
   readonly headers: string;
   /** Null if the message is too large to keep. */
   readonly raw: Uint8Array | null;
   readonly rawBytes: number;
 }
 
-/**
- * A message and the ids of its events. The message is stored if at least one of them is created.
- */
+/** The message is stored if at least one of its events is created. */
 export interface MessageOfEvents {
   readonly message: KeptMessage;
   readonly eventIds: readonly string[];
 }
 
-/** Returns the parts of a message to store: all, or only the size if it is too large. */
+/** All parts, or only the size if the message is too large. */
 export function keptParts(message: {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -53,9 +48,9 @@ const MESSAGE = membersOf<Stored>('projectId id occurredAtMs digest headers raw 
 const LINK = ['messageId', 'eventId'] as const;
 
 /**
- * Returns the SQL that inserts messages from parameter `first`, each once, if one of their events
- * is in the CTE `e`. Inserts in id order and after the events, so that a second agent with the same
- * message waits for the events and then finds none of them new.
+ * The SQL from parameter `first`, each message once, if one of its events is in the CTE `e`.
+ * Inserts in id order and after the events, so that a second agent with the same message waits for
+ * the events and then finds none of them new.
  */
 export function insertMessages(first: number): string {
   return `insert into event_messages (project_id, id, occurred_at, digest, headers, raw, raw_bytes)
@@ -67,7 +62,7 @@ export function insertMessages(first: number): string {
     on conflict do nothing`;
 }
 
-/** Returns the parameter values of `insertMessages`. */
+/** For `insertMessages`. */
 export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   const base64 = (raw: Uint8Array) =>
     Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
@@ -81,7 +76,7 @@ export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
 }
 
-/** Encodes bytes for JSON: as text if they are valid UTF-8, otherwise as base64. */
+/** For JSON: text if the bytes are valid UTF-8, otherwise base64. */
 export function bytesText(bytes: Buffer): {
   readonly raw: string;
   readonly raw_encoding: 'utf8' | 'base64';
@@ -100,9 +95,9 @@ export interface EventMessage {
 }
 
 /**
- * Returns an event's source message: the one kept by its source, or the one replayed from
- * quarantine, with edits. The digest distinguishes it from other messages with the same coordinates
- * and time. Reads by primary key, without a lock.
+ * The message kept by the source, or the one replayed from quarantine, with edits. The digest
+ * distinguishes it from other messages with the same coordinates and time. Reads by primary key,
+ * without a lock.
  */
 export function findEventMessage(
   pool: pg.Pool,
@@ -115,10 +110,7 @@ export function findEventMessage(
   });
 }
 
-/**
- * Returns the size of an event's source message, even if it was too large to keep. Returns null if
- * none is stored.
- */
+/** Also for a message that was too large to keep. Null if none is stored. */
 export async function eventMessageBytes(
   pool: pg.Pool,
   projectId: string,

@@ -3,7 +3,7 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 
 /**
- * Returns when messages without a usable broker time first arrived, by message id, in epoch
+ * For messages without a usable broker time: their first arrival by message id, in epoch
  * milliseconds of the Postgres clock. Omits ids stored by an earlier version, which keep their
  * time. Locks the messages' rows in sorted order.
  */
@@ -28,7 +28,7 @@ export async function firstArrivals(
   return new Map(rows.map(({ id, ms }) => [id, ms]));
 }
 
-/** Returns when messages first arrived, by message id, in epoch milliseconds. Takes no lock. */
+/** By message id, in epoch milliseconds. Takes no lock. */
 export async function readArrivals(
   pool: Querier,
   messages: readonly EventRef[],

@@ -20,10 +20,9 @@ const REPLAY = `
   select id from e`;
 
 /**
- * Makes finished events pending, so that agents route them by the current subscriptions, in one
- * commit. An endpoint that already has a delivery of the event does not get another; with `force`,
- * it gets one for each matching subscription that has none. Returns the replayed events, which the
- * caller must signal.
+ * Agents route the events by the current subscriptions. One commit. An endpoint that already has a
+ * delivery of the event does not get another; with `force`, it gets one for each matching
+ * subscription that has none. The caller must signal the returned events.
  */
 export async function replayEvents(
   pool: Pool,
@@ -49,7 +48,7 @@ export async function replayEvents(
 
 export interface ReplayStep {
   readonly count: number;
-  /** The replayed events, which the caller must signal. Empty in a dry run. */
+  /** The caller must signal these events. Empty in a dry run. */
   readonly replayed: readonly EventRef[];
   /** The cursor of the next run, or null at the end. */
   readonly next: string | null;
@@ -58,8 +57,8 @@ export interface ReplayStep {
 const BATCH = 1_000;
 
 /**
- * Replays the finished events that match the filter, oldest first, a thousand per commit. A dry run
- * only counts them. `after` is the `next` value of an earlier step.
+ * Finished events that match the filter, oldest first, a thousand per commit. A dry run only counts
+ * them. `after` is the `next` value of an earlier step.
  */
 export async function* replaySelected(
   planes: Planes,

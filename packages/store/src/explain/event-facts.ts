@@ -19,8 +19,8 @@ export interface FoundEvent extends EventRow, EventNames {
 }
 
 /**
- * Returns the given project or, if null, all projects. An id is looked up with one index probe each,
- * in the partition of its time.
+ * Null selects all projects. An id is looked up with one index probe each, in the partition of its
+ * time.
  */
 async function projectsOf(pool: Pool, projectId: string | null): Promise<string[]> {
   if (projectId !== null) return [projectId];
@@ -31,7 +31,7 @@ async function projectsOf(pool: Pool, projectId: string | null): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-/** Returns the event with this id in the given project or, if null, in any. No lock. */
+/** In the given project or, if null, in any. No lock. */
 export async function findEventAnywhere(
   { control, data }: Planes,
   id: string,
@@ -56,7 +56,7 @@ export async function findEventAnywhere(
   return names && { ...event, ...names };
 }
 
-/** The delivery's endpoint now. All are null if its row no longer exists. */
+/** All are null if the endpoint's row no longer exists. */
 interface EndpointNow extends Pick<EventDeliveryRow, 'endpoint_name' | 'endpoint_url'> {
   readonly endpoint_status: LoggedEndpoint['status'] | null;
   readonly endpoint_status_reason: string | null;
@@ -81,9 +81,7 @@ export interface ExplainedDelivery
 
 export const EXPLAINED_DELIVERIES = 100;
 
-/**
- * The deliveries of an event, and their number by status. In `first`, successful ones come last.
- */
+/** With their number by status. In `first`, successful deliveries come last. */
 export interface ExplainedDeliveries {
   readonly first: readonly ExplainedDelivery[];
   readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
@@ -97,8 +95,8 @@ const OF_EVENT =
   'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 /**
- * Returns the first 100 deliveries of an event, each with its last attempt and the live agent that
- * claimed it, and the number of all its deliveries by status. No lock.
+ * The first 100, each with its last attempt and the live agent that claimed it, and the number of
+ * all by status. No lock.
  */
 export async function explainDeliveries(
   { control, data }: Planes,
@@ -153,8 +151,8 @@ export interface OtherRecord {
 }
 
 /**
- * Returns the records with this id, other than events, in the given project or in any. One index
- * probe per table and project, no lock.
+ * Records other than events with this id, in the given project or in any. One index probe per table
+ * and project, no lock.
  */
 export async function findOtherRecords(
   { control, data }: Planes,
@@ -186,14 +184,11 @@ export async function findOtherRecords(
 
 export interface RoutingBacklog {
   readonly agents: readonly string[];
-  /** The number of pending events accepted earlier, up to a thousand. */
+  /** Pending events accepted earlier, up to a thousand. */
   readonly before: number;
 }
 
-/**
- * Returns the live agents and the number of pending events before `acceptedAt`. Scans the agents
- * and at most a thousand index entries. No lock.
- */
+/** Scans the agents and at most a thousand index entries. No lock. */
 export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<RoutingBacklog> {
   const { rows } = await pool.query<RoutingBacklog>({
     name: 'read-waiting',
@@ -204,10 +199,7 @@ export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<
   return rows[0]!;
 }
 
-/**
- * Returns when the event's idempotency key expires, or null if it has expired or belongs to another
- * event.
- */
+/** Null if the event's idempotency key has expired or belongs to another event. */
 export async function keyExpiry(
   pool: Pool,
   { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,

@@ -26,19 +26,15 @@ export interface Explanation {
   readonly now: ExplainedRoute | null;
   /** Totals for the project. `now` may cover only part of it. */
   readonly counts: Pick<RoutingPart, 'subscriptionCount' | 'endpointCount' | 'isWhole'>;
-  /**
-   * The known owner or endpoint id most similar to an unknown one in the event. Null if there is
-   * none.
-   */
+  /** The known owner or endpoint id most similar to an unknown one in the event. */
   readonly meant: string | null;
   readonly waiting: RoutingBacklog;
   /**
-   * When the event's idempotency key expires. Until then, messages with that key are duplicates.
-   * Null if it has expired.
+   * Until then, messages with the event's idempotency key are duplicates. Null if it has expired.
    */
   readonly keyExpiry: Date | null;
   readonly quarantined: string | null;
-  /** The size of the source message in bytes. Null if none is stored. */
+  /** The size of the source message. Null if none is stored. */
   readonly messageBytes: number | null;
 }
 
@@ -47,7 +43,7 @@ type EventOrOthers =
 
 const CANDIDATES_MAX = 1_000;
 
-/** Limits that bound the work, regardless of the project's size. */
+/** These bound the work, regardless of the project's size. */
 export interface ExplainBounds {
   readonly projectId: string;
   /** Unless null, explains only subscriptions of this endpoint. */
@@ -55,15 +51,12 @@ export interface ExplainBounds {
   readonly max: number;
 }
 
-/**
- * The maximum number of endpoints, and of subscriptions that can match, to read if there are
- * bounds.
- */
+/** Endpoints, and subscriptions that can match, to read if there are bounds. */
 const PART_MAX = 1_000;
 
 /**
- * Explains an event from rows read by key and from its project's configuration. Without such an
- * event, returns the other records with this id.
+ * Reads rows by key and the project's configuration. Without such an event, returns the other
+ * records with this id.
  *
  * @param id a lower-case UUID
  * @param bounds if undefined, the event is looked up in any project and explained without bounds

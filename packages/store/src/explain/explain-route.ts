@@ -30,19 +30,16 @@ export interface ExplainedRoute {
   readonly rule: RoutingRule;
   readonly outcome: RoutingOutcome;
   readonly targets: readonly ExplainedTarget[];
-  /**
-   * The project's subscriptions, matching ones first. Empty if another routing rule applies, or the
-   * project is deleted.
-   */
+  /** Matching ones first. Empty if another routing rule applies, or the project is deleted. */
   readonly subscriptions: readonly ExplainedSubscription[];
 }
 
-/** The maximum total cost of comparisons if `max` is given, which takes tens of milliseconds. */
+/** The total cost of comparisons if `max` is given, which takes tens of milliseconds. */
 const WORK_MAX = 1_000_000;
 
 /**
- * Routes an event as an agent would now, and explains the project's subscriptions. With `max`,
- * explains at most that many, within bounded work.
+ * Routes as an agent would now. With `max`, explains at most that many subscriptions, within
+ * bounded work.
  */
 export function explainRoute(
   records: RoutingRecords,

@@ -5,13 +5,10 @@ import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';
 import type { ExplainedSubscription } from './explain-route.js';
 
-/**
- * The maximum length of a value, which is truncated as JSON: a value that a filter finds may be the
- * event's whole data.
- */
+/** Truncated as JSON: a value that a filter finds may be the event's whole data. */
 const VALUE_CHARS = 1_000;
 
-/** Returns an explanation in the format of the management API. */
+/** In the format of the management API. */
 export function explanationRecord({
   event,
   rule,
@@ -74,7 +71,7 @@ export function explanationRecord({
   };
 }
 
-/** Returns a subscription in the format of the management API. `mismatch` is null if it matches. */
+/** In the format of the management API. `mismatch` is null if the subscription matches. */
 export function subscriptionRecord(
   { subscription: { id: uid, name }, mismatch }: ExplainedSubscription,
   clip = clipper(),
@@ -96,10 +93,7 @@ function clippedMismatch(
     : mismatch;
 }
 
-/**
- * Returns a function that truncates a long value to the start of its JSON. Serialises each object
- * only once.
- */
+/** Truncates a long value to the start of its JSON. Serialises each object only once. */
 function clipper(): (value: unknown) => unknown {
   const clipped = new Map<unknown, unknown>();
   return (value) => {
@@ -111,12 +105,12 @@ function clipper(): (value: unknown) => unknown {
   };
 }
 
-/** Returns the notes for the event's sender. */
+/** For the event's sender. */
 export function notesOf({ notes }: Pick<FoundEvent, 'notes'>): string[] {
   return notes === null ? [] : (JSON.parse(notes) as string[]);
 }
 
-/** Returns whether a subscription was changed or deleted after the event was accepted. */
+/** Changed or deleted after the event was accepted. */
 export function isChanged(
   { updated_at, deleted_at }: ExplainedSubscription['subscription'],
   acceptedAt: Date,

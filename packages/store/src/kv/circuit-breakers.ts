@@ -2,8 +2,8 @@ import type { Kv } from './kv.js';
 import { decodeValue, encodeValue } from './versions.js';
 
 /**
- * The state of a circuit breaker, shared by all agents. Without a record, a breaker is closed.
- * Times are in epoch milliseconds of KV's clock.
+ * Shared by all agents. Without a record, a breaker is closed. Times are in epoch milliseconds of
+ * KV's clock.
  */
 export interface BreakerRecord {
   readonly project_id: string;

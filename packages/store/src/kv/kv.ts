@@ -7,10 +7,10 @@ import { DEFAULT_SHARD } from '../shards/shards.js';
  */
 export type QueueKind = 'create-event' | 'match-subscriptions' | 'first-attempts';
 
-/** A queue of the default shard or, with its name, of another one. */
+/** For the default shard or, with its name, of another one. */
 export type QueueName = QueueKind | `${QueueKind}:${string}`;
 
-/** Returns the name of a shard's queue. An agent pulls only the signals of its shards. */
+/** An agent pulls only the signals of its shards. */
 export function queueOf(queue: QueueKind, shard: string): QueueName {
   return shard === DEFAULT_SHARD ? queue : `${queue}:${shard}`;
 }
@@ -30,18 +30,16 @@ export interface QueueLoad {
 }
 
 /**
- * A queue shared by all agents. A signal not done within `TAKE_OVER_MS` is pulled again. A lost
- * signal only delays its event until reconciliation.
+ * Shared by all agents. A signal not done within `TAKE_OVER_MS` is pulled again. A lost signal only
+ * delays its event until reconciliation.
  */
 export interface SignalQueue {
   push(texts: readonly string[]): Promise<void>;
-  /**
-   * Waits for signals and returns up to `limit`, or none if `signal` aborts. Rejects if KV is down.
-   */
+  /** Waits for up to `limit` signals; none if `signal` aborts. Rejects if KV is down. */
   pull(limit: number, signal: AbortSignal): Promise<Signal[]>;
   /**
-   * Marks signals as done. Resolves before they are acknowledged, in batches. If the
-   * acknowledgement is lost, they are pulled again.
+   * Resolves before the signals are acknowledged, in batches. If the acknowledgement is lost, they
+   * are pulled again.
    */
   done(tickets: readonly string[]): Promise<void>;
   depth(): Promise<number>;
@@ -55,13 +53,11 @@ export interface MapChange {
   readonly to: string | undefined;
 }
 
-/** A map shared by all processes, small enough to be read as a whole. Entries do not expire. */
+/** Shared by all processes, small enough to be read as a whole. Entries do not expire. */
 export interface SharedMap {
-  /**
-   * Returns all entries, and KV's time in epoch milliseconds, for comparison with times in entries.
-   */
+  /** Also KV's time in epoch milliseconds, for comparison with times in entries. */
   all(): Promise<{ readonly nowMs: number; readonly entries: ReadonlyMap<string, string> }>;
-  /** As `all`, but only the entries of some fields, and how many there are in all. */
+  /** Like `all`, but only the entries of some fields, and how many there are in all. */
   some(fields: readonly string[]): Promise<{
     readonly nowMs: number;
     readonly entries: ReadonlyMap<string, string>;
@@ -73,7 +69,7 @@ export interface SharedMap {
 export interface TakenTokens {
   readonly granted: number;
   readonly left: number;
-  /** Milliseconds until the next token; 0 if any was granted. */
+  /** Until the next token; 0 if any was granted. */
   readonly waitMs: number;
 }
 
@@ -88,11 +84,10 @@ export interface Kv {
   ): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
   /**
-   * Returns the values in the order of `names`, which must share one `{part}`, so that they are on
-   * one Cluster node.
+   * In the order of `names`, which must share one `{part}`, so that they are on one Cluster node.
    */
   getAll(names: readonly string[]): Promise<(string | undefined)[]>;
-  /** Sets a value that expires after `ttlMs`. With `ifAbsent`, an existing value remains. */
+  /** The value expires after `ttlMs`. With `ifAbsent`, an existing value remains. */
   set(
     name: string,
     text: string,
@@ -101,14 +96,14 @@ export interface Kv {
   /** Rejects if KV does not respond or accepts no writes. */
   ping(): Promise<void>;
   /**
-   * Returns the response to the Redis command INFO, or null if there is no server. Rejects if KV
-   * does not respond.
+   * The response to the Redis command INFO, or null if there is no server. Rejects if KV does not
+   * respond.
    */
   info(): Promise<string | null>;
   close(): Promise<void>;
 }
 
-/** The KV settings. Cluster or Sentinel addresses replace `host` and `port`. */
+/** Cluster or Sentinel addresses replace `host` and `port`. */
 export type KvSettings = Pick<Config['kv'], 'type' | 'host' | 'port'> &
   Partial<Omit<Config['kv'], 'scheme' | 'tls'>> & {
     readonly scheme: string;

@@ -1,18 +1,18 @@
 import { TAKE_OVER_MS } from './kv.js';
 import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
-/** The maximum number of values; the least recently used are evicted. */
+/** The least recently used values are evicted. */
 const TEXTS_MAX = 10_000;
 
 /**
- * The maximum number of buckets; the least recently used are evicted, because names may come from
- * requests. An evicted bucket starts full again.
+ * The least recently used buckets are evicted, because names may come from requests. An evicted
+ * bucket starts full again.
  */
 const BUCKETS_MAX = 100_000;
 
 /**
- * A KV in the memory of one process, for `gateway dev`. When the process ends, its signals are
- * lost, and reconciliation finds their events.
+ * For `gateway dev`. When the process ends, its signals are lost, and reconciliation finds their
+ * events.
  */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
@@ -114,7 +114,7 @@ function memoryQueue(takeOverMs: number): SignalQueue {
   const wakers = new Set<() => void>();
   let last = 0;
 
-  /** Returns signals pulled too long ago to the front of the queue. */
+  /** Signals pulled too long ago return to the front of the queue. */
   function takeOver(): void {
     const abandoned: Signal[] = [];
     for (const { signal, untilMs } of pulled.values()) {

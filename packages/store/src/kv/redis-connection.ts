@@ -7,20 +7,20 @@ import type { KvSettings } from './kv.js';
 
 const CONNECT_MS = 5_000;
 /**
- * The time limit for a command, after which its connection counts as half-open. The duration of a
- * blocking read is added.
+ * A connection counts as half-open when a command takes longer. The duration of a blocking read is
+ * added.
  */
 export const ANSWER_MS = 2_000;
 const SENTINEL_ANSWER_MS = 2_000;
 /**
- * The maximum number of redirections per command, 100 ms apart. It is low so that the command fails
- * before its caller times out.
+ * Redirections per command, 100 ms apart. Few, so that the command fails before its caller times
+ * out.
  */
 const CLUSTER_TRIES = 8;
 
 /**
- * Returns a function that connects to a server, a Sentinel master or a Cluster. As a Cluster
- * requires, every command and pipeline uses a single key, or keys with one hash tag.
+ * A server, a Sentinel master or a Cluster. As a Cluster requires, every command and pipeline uses
+ * a single key, or keys with one hash tag.
  * @throws GatewayError `tls_file` if a TLS file cannot be used
  */
 export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
@@ -85,7 +85,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   };
 }
 
-/** Connects to a Cluster, which accepts the same commands as a single Redis. */
+/** A Cluster accepts the same commands as a single Redis. */
 function connectCluster(
   nodes: readonly { host: string; port: number }[],
   options: RedisOptions,
@@ -125,12 +125,11 @@ function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
   return { tls: { secureContext, rejectUnauthorized: !tls.insecure_skip_verify } };
 }
 
-/** Why each connection is down. ioredis omits this from failed commands. */
+/** ioredis omits the reason from failed commands. */
 const reasons = new WeakMap<object, Error>();
 
 /**
- * Records and reports why a connection is down. `ask` finds the cause if Cluster or Sentinel errors
- * omit it.
+ * Records why a connection is down. `ask` finds the cause if Cluster or Sentinel errors omit it.
  */
 function keepReasons(
   redis: Redis,
@@ -150,7 +149,7 @@ function keepReasons(
   });
 }
 
-/** Resolves with the reply to a command. After a timeout, rejects and reconnects. */
+/** After a timeout, rejects and reconnects. */
 export async function answered<T>(
   redis: Redis,
   command: Promise<T>,
@@ -172,19 +171,14 @@ export async function answered<T>(
   }
 }
 
-/**
- * Returns the same error. If ioredis omitted the reason, sets the last known failure as its
- * `cause`.
- */
+/** If ioredis omitted the reason, the last known failure becomes the error's `cause`. */
 function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
   if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;
 }
 
-/**
- * Returns the failure of the first server on which `use` fails, or undefined if it fails on none.
- */
+/** Undefined if `use` fails on no server. */
 async function firstFailure(
   addresses: readonly { readonly host: string; readonly port: number }[],
   options: RedisOptions,

@@ -93,10 +93,10 @@ const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + na
 
 /** Done signals are collected for this long and acknowledged together. */
 const DONE_MS = 50;
-/** The maximum number of names per MGET, so that it does not block Redis for long. */
+/** Names per MGET, so that it does not block Redis for long. */
 const NAMES_MAX = 1_000;
 
-/** A KV on Redis 6.2 or later: a single server, Sentinels or a Cluster. */
+/** Redis 6.2 or later: a single server, Sentinels or a Cluster. */
 export class RedisKv implements Kv {
   readonly #redis: Redis;
   readonly #connect: () => Redis;
@@ -201,8 +201,8 @@ export class RedisKv implements Kv {
   };
 
   /**
-   * Acknowledges the collected tickets. Never rejects: unacknowledged signals are pulled again, and
-   * agents then find their work already done.
+   * Never rejects: unacknowledged signals are pulled again, and agents then find their work already
+   * done.
    */
   async #acknowledge(): Promise<void> {
     const done = [...this.#done];
@@ -210,10 +210,7 @@ export class RedisKv implements Kv {
     await Promise.allSettled(done.map(([key, tickets]) => acknowledge(this.#redis, key, tickets)));
   }
 
-  /**
-   * Opens a connection for a queue: a blocking read occupies its connection and ends early only if
-   * the connection is closed.
-   */
+  /** A blocking read occupies its connection and ends early only if the connection is closed. */
   readonly #connectBlocking = (): Redis => {
     const redis = this.#connect();
     this.#blocking.add(redis);
@@ -261,7 +258,7 @@ function redisMap(redis: Redis, key: string): SharedMap {
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
 /**
- * Opens KV and connects in the background, so that the gateway starts even if KV is down.
+ * Connects in the background, so that the gateway starts even if KV is down.
  * @throws GatewayError `tls_file` if a TLS file cannot be used
  */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
@@ -269,8 +266,8 @@ export function openKv(settings: KvSettings, onError: (error: Error) => void): K
 }
 
 /**
- * Retries a request for up to `ms`, because commands fail at once until KV has connected in the
- * background. Throws the last error.
+ * Retries for up to `ms`, because commands fail at once until KV has connected in the background.
+ * Throws the last error.
  */
 export async function retryKv<T>(request: () => Promise<T>, ms: number): Promise<T> {
   const untilMs = performance.now() + ms;

@@ -4,14 +4,9 @@ import type { Signal, SignalQueue } from './kv.js';
 import { ANSWER_MS, answered } from './redis-connection.js';
 
 export const GROUP = 'agents';
-/**
- * The maximum duration of a blocking read, which bounds how long a half-open connection goes
- * undetected.
- */
+/** Bounds how long a half-open connection goes undetected. */
 const BLOCK_MS = 5_000;
-/**
- * The maximum number of changes, signals or tickets per script. Longer scripts would block Redis.
- */
+/** Changes, signals or tickets per script. Longer scripts would block Redis. */
 export const CHANGES_MAX = 500;
 
 /*
@@ -26,7 +21,7 @@ redis.call('xdel', KEYS[1], unpack(ARGV, 2))`;
 
 type StreamEntry = [id: string, fields: string[]];
 
-/** Removes done signals from a queue. */
+/** Removes done signals. */
 export async function acknowledge(
   redis: Redis,
   key: string,
@@ -37,8 +32,8 @@ export async function acknowledge(
 }
 
 /**
- * Returns a queue in a Redis stream with one consumer group. Done entries are deleted, so that the
- * stream length is the queue depth.
+ * A stream with one consumer group. Done entries are deleted, so that the stream length is the
+ * queue depth.
  */
 export function redisQueue(
   redis: Redis,
@@ -158,7 +153,7 @@ function signalOf([ticket, fields]: StreamEntry): Signal {
   return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
 }
 
-/** Resolves when the connection is ready or the signal aborts. Rejects after `BLOCK_MS`. */
+/** Rejects after `BLOCK_MS`. */
 function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(

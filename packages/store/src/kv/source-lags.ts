@@ -1,10 +1,10 @@
 import type { Kv } from './kv.js';
 import { decodeValue, encodeValue } from './versions.js';
 
-/** The lag of a partition, or of a queue if `partition` is empty, as seen by one agent. */
+/** As seen by one agent. For a queue, `partition` is empty. */
 export interface PartitionLag {
   readonly partition: string;
-  /** The number of unacknowledged messages. */
+  /** Unacknowledged. */
   readonly messages: number;
   /**
    * The position of the next message and, as `end`, the end of the partition, in the broker's
@@ -22,13 +22,13 @@ export interface SourceLag {
   readonly partitions: readonly PartitionLag[];
 }
 
-/** The maximum number of partitions stored per source. Those with the largest lag are kept. */
+/** Per source. The partitions with the largest lag are kept. */
 export const PARTITIONS_MAX = 1_000;
 export const LAG_TTL_MS = 30_000;
 
 const nameOf = (sourceId: string, agentId: number) => `source-lag:${sourceId}:${agentId}`;
 
-/** Stores an agent's report of a source's lag for half a minute. Rejects if KV is down. */
+/** Stored for half a minute. Rejects if KV is down. */
 export async function writeSourceLag(
   kv: Kv,
   { sourceId, agentId }: { readonly sourceId: string; readonly agentId: number },
@@ -40,9 +40,8 @@ export async function writeSourceLag(
 }
 
 /**
- * Merges the recent reports of these agents. Returns undefined if there are none. The latest report
- * of a partition wins, because with most brokers each agent sees all partitions. Rejects if KV is
- * down.
+ * Merges the recent reports of these agents. Undefined if there are none. The latest report of a
+ * partition wins, because with most brokers each agent sees all partitions. Rejects if KV is down.
  */
 export async function readSourceLag(
   kv: Kv,

@@ -30,9 +30,7 @@ const nameOf = (projectId: string, sourceId: string, agentId: number) =>
 /** Stands for the servers and agents that take the requests of an HTTP source. */
 export const TAKERS = 0;
 
-/**
- * Stores a source's state as seen by an agent, for half a minute by default. Rejects if KV is down.
- */
+/** As seen by an agent, for half a minute by default. Rejects if KV is down. */
 export async function writeSourceState(
   kv: Kv,
   {
@@ -51,8 +49,8 @@ export async function writeSourceState(
 }
 
 /**
- * Returns recently reported source states, merged across these agents; `failing` takes precedence.
- * One command per thousand pairs of source and agent. Rejects if KV is down.
+ * Merged across these agents; `failing` takes precedence. One command per thousand pairs of source
+ * and agent. Rejects if KV is down.
  */
 export async function readSourceStates(
   kv: Kv,

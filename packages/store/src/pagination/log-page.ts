@@ -7,10 +7,7 @@ import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type PageRequest, type PageResult, type Seek } from './page.js';
 
-/**
- * The parameters of a statement. `add` returns a placeholder; `where` returns no condition if the
- * value is undefined.
- */
+/** `add` returns a placeholder; `where` returns no condition if the value is undefined. */
 export class Values {
   readonly list: unknown[] = [];
 
@@ -28,7 +25,7 @@ export class Values {
   }
 }
 
-/** Limits rows to broker times from `from` to `to`, inclusive, and to ids with a prefix. */
+/** Broker times from `from` to `to`, inclusive. */
 export interface Span {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -36,21 +33,19 @@ export interface Span {
   readonly idPrefix?: string | undefined;
 }
 
-/**
- * Groups of rows with equal `keys`, each in id order in an index on project, key columns and id.
- */
+/** Index prefixes to merge; the index on (project, keys…, id) returns each group in id order. */
 export interface Groups {
   /** The index columns between project and id, each with the relation of its requested values. */
   readonly keys: readonly { readonly column: string; readonly values: string }[];
   readonly predicate?: string;
 }
 
-/** A query for pages of a log. In its SQL, `e` is a row of the table. */
+/** In the SQL, `e` is a row of the table. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** The groups to merge. If undefined, all rows of the project are selected. */
+  /** If undefined, all rows of the project are selected. */
   readonly groups?: ((values: Values) => Groups) | undefined;
   /**
    * Conditions for which an index finds only a few rows, which are then sorted. With `groups`, they
@@ -62,8 +57,8 @@ export interface LogQuery {
 }
 
 /**
- * Returns a page sorted by id. At any depth, makes one index probe per group and partition in the
- * span, and reads the rows of the page. No lock.
+ * Sorted by id. At any depth, makes one index probe per group and partition in the span, and reads
+ * the rows of the page. No lock.
  */
 export function readLog<Row extends { readonly id: string }>(
   pool: Pool,
@@ -85,8 +80,8 @@ export function readLog<Row extends { readonly id: string }>(
 }
 
 /**
- * Returns the query for the ids and times of rows that may be on the page: the first rows of each
- * group, and all rows that `few` selects.
+ * Ids and times of rows that may be on the page: the first rows of each group, and all rows that
+ * `few` selects.
  */
 export function hitsOf(
   { table, groups, few }: LogQuery,
@@ -127,8 +122,8 @@ export function hitsOf(
 }
 
 /**
- * Returns a limit hidden from the planner, which then chooses the index scan. With a visible limit
- * but no statistics, it would sort all rows.
+ * Hides the limit from the planner, which then chooses the index scan. With a visible limit but no
+ * statistics, it would sort all rows.
  */
 function atMost(rows: number): string {
   return `(select ${rows})`;
@@ -147,8 +142,8 @@ export interface Bounds {
 }
 
 /**
- * Returns the bounds of a page. Ids start with the time, so both are bounded: the time prunes
- * partitions, and the id positions the index scan.
+ * Ids start with the time, so both are bounded: the time prunes partitions, and the id positions
+ * the index scan.
  */
 export function boundsOf(
   { projectId, span }: LogQuery,
@@ -183,7 +178,7 @@ export function boundsOf(
 
 const DAY_MS = 86_400_000;
 
-/** Returns the start of the id's UTC day in epoch milliseconds. Partitions start with a UTC day. */
+/** In epoch milliseconds. Partitions start with a UTC day. */
 function dayOf(id: string): number {
   const ms = clampTime(timeOfId(id));
   return ms - (ms % DAY_MS);
@@ -200,12 +195,12 @@ function earliest(one: string, other: string): string {
   return one < other ? one : other;
 }
 
-/** Returns the first (`0`) or last (`f`) id of a millisecond. */
+/** The first (`0`) or last (`f`) id of a millisecond. */
 export function idBound(ms: number, fill: '0' | 'f'): string {
   return uuidOfHex(ms.toString(16).padStart(12, '0') + fill.repeat(20));
 }
 
-/** Returns the progress of a scan in id order, from 0 to 1. */
+/** In id order, from 0 to 1. */
 export function progressAt(id: string, fromMs: number, toMs: number): number {
   return Math.min(1, Math.max(0, timeOfId(id) - fromMs) / Math.max(1, toMs - fromMs));
 }

@@ -7,7 +7,7 @@ export interface PageRequest {
   /** The id at the edge of the last page read. Undefined for the first page. */
   readonly cursor?: string | undefined;
   readonly sort: 'ASC' | 'DESC';
-  /** The name of the `SortKeys` to sort by, instead of the id. Cursors are then `<id>~<sort key>`. */
+  /** Sorts by one of the `SortKeys` instead of the id. Cursors are then `<id>~<sort key>`. */
   readonly by?: string | undefined;
 }
 
@@ -17,11 +17,11 @@ export interface PageResult<Row> {
   readonly hasPrevPage: boolean;
   readonly nextPageCursor: string | null;
   readonly prevPageCursor: string | null;
-  /** The time of the last row that a search has examined. Undefined if it has examined all. */
+  /** The last row that a search has examined. Undefined if it has examined all. */
   readonly searchedTo?: Date;
 }
 
-/** A keyset read of the rows beyond `after`, nearest first. */
+/** Rows beyond `after`, nearest first. */
 export interface Seek {
   readonly order: 'asc' | 'desc';
   readonly after: string | undefined;
@@ -29,25 +29,25 @@ export interface Seek {
 }
 
 /**
- * The orders of a bounded list: names, each with an SQL expression of a text that sorts like
- * the value. No index has the order, so each page sorts the whole list. The expression of a number
- * from the data plane is `givenNumber`.
+ * For bounded lists: each name has an SQL expression of a text that sorts like the value. No index
+ * has the order, so each page sorts the whole list. The expression of a number from the data plane
+ * is `givenNumber`.
  */
 export type SortKeys = Readonly<Record<string, string>>;
 
-/** Returns the SQL of a text that sorts like a number that is not negative. Null is zero. */
+/** A text that sorts like the number, which is not negative. Null is zero. */
 export function sortableNumber(sql: string): string {
   return `lpad(coalesce(${sql}, 0)::bigint::text, 20, '0')`;
 }
 
-/** Returns the sort key and the id of the row at the edge of a page that is sorted by a key. */
+/** For a page that is sorted by a key. */
 export function edgeOf(cursor: string): readonly [key: string, id: string] {
   return [cursor.slice(ID_LENGTH + 1), cursor.slice(0, ID_LENGTH)];
 }
 
 const ID_LENGTH = 36;
 
-/** Reads a page by keyset, without counting or skipping rows. Rows sorted by a key have `sort_key`. */
+/** By keyset, without counting or skipping rows. Rows sorted by a key have `sort_key`. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
   read: (seek: Seek) => Promise<readonly (Row & { readonly sort_key?: string })[]>,
@@ -84,7 +84,7 @@ export async function readPage<Row extends { readonly id: string }>(
       };
 }
 
-/** Reads a page of a query's rows, sorted by their id column or by `key`. */
+/** Sorted by the id column or by `key`. */
 export function readRows<Row extends { readonly id: string }>(
   query: Knex.QueryBuilder,
   columns: readonly (string | Knex.Raw)[],
@@ -112,17 +112,14 @@ export function readRows<Row extends { readonly id: string }>(
   });
 }
 
-/**
- * Returns a cursor for leaving an empty page, such that the page it leads to includes the row of
- * the empty page's own cursor.
- */
+/** Leaves an empty page such that the next one includes the row of the empty page's own cursor. */
 function beside(cursor: string, order: 'asc' | 'desc'): string {
   const [id, key] = [cursor.slice(0, ID_LENGTH), cursor.slice(ID_LENGTH)];
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0')) + key;
 }
 
-/** Adds hyphens to 32 hex digits without checking them. */
+/** From 32 hex digits, which are not checked. */
 export function uuidOfHex(hex: string): string {
   return [
     hex.slice(0, 8),

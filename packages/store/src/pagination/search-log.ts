@@ -7,11 +7,11 @@ import { inSlices } from '@gateway/core/process';
 import { boundsOf, hitsOf, Values, type LogQuery } from './log-page.js';
 import { readPage, type PageRequest, type PageResult, type Seek } from './page.js';
 
-/** The work of one page of a search. */
+/** For one page of a search. */
 export interface SearchBudget {
-  /** The time after which the search stops, with a cursor to go on. */
+  /** The search then stops, with a cursor to continue. */
   readonly ms: number;
-  /** The rows and the bytes of data that one statement reads at most. */
+  /** Rows and bytes of data that one statement reads at most. */
   readonly rows: number;
   readonly bytes: number;
 }
@@ -22,13 +22,13 @@ const FIRST_ROWS = 256;
 export interface SearchOptions {
   readonly search: EventSearch;
   readonly budget?: SearchBudget | undefined;
-  /** Returns false if the caller no longer waits for the page. */
+  /** False if the caller no longer waits for the page. */
   readonly isWanted?: (() => boolean) | undefined;
 }
 
 /**
- * Returns a page of the log's events that match a search, sorted by id. Reads the rows in order, in
- * short statements, until the page is full or the budget is spent. No lock.
+ * Sorted by id. Reads the rows in order, in short statements, until the page is full or the budget
+ * is spent. No lock.
  */
 export async function searchLog<Row extends { readonly id: string }>(
   pool: Pool,
@@ -61,7 +61,7 @@ export async function searchLog<Row extends { readonly id: string }>(
   return stop === undefined ? result : stoppedAt(result, page, stop);
 }
 
-/** Returns the page of a search that stopped at the row `id`, with a cursor to go on. */
+/** The search stopped at the row `id`; the cursor continues there. */
 export function stoppedAt<Row>(
   result: PageResult<Row>,
   { direction }: Pick<PageRequest, 'direction'>,
@@ -73,10 +73,7 @@ export function stoppedAt<Row>(
     : { ...result, hasPrevPage: true, prevPageCursor: id, searchedTo };
 }
 
-/**
- * Examines the next rows of a log. `edge` is the id of the last one, or undefined at the end of the
- * log.
- */
+/** `edge` is the id of the last row, or undefined at the end of the log. */
 async function examine<Row extends { readonly id: string }>(
   pool: Pool,
   query: LogQuery,

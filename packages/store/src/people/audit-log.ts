@@ -24,8 +24,8 @@ export interface AuditEntry {
 export type AuditRow = Omit<AuditEntry, 'changes'> & {
   readonly id: string;
   /**
-   * A user's email address or a key's name. Null for a credential of the process, or if the user
-   * or key was deleted.
+   * A user's email address or a key's name. Null for a credential of the process, or if the user or
+   * key was deleted.
    */
   readonly actor_name: string | null;
   readonly changes: unknown;
@@ -51,10 +51,7 @@ export async function insertAuditEntries(
   await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
 }
 
-/**
- * Returns a page of entries ordered by id. Ids start with a timestamp, so this is also
- * chronological order.
- */
+/** Ordered by id. Ids start with a timestamp, so this is also chronological order. */
 export function listAuditLog(
   knex: Knex,
   organisationId: string,
@@ -76,7 +73,7 @@ export function listAuditLog(
   return readRows(query, ['a.*', name], page, 'a.id');
 }
 
-/** Deletes entries older than `days`, in batches to keep locks short. */
+/** In batches, to keep locks short. */
 export async function deleteOldAuditEntries(pool: Querier, days: number): Promise<void> {
   const before = idBound(Math.max(0, Date.now() - days * 86_400_000), '0');
   for (;;) {

@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { Querier } from '../postgres/connection.js';
 
-/** The maximum duration of a request. An older request without an answer was interrupted. */
+/** An older request without an answer was interrupted. */
 const RUN_SECONDS = 60;
 const KEPT = `interval '24 hours'`;
 /**
- * The maximum number of answers deleted per request while the caller is above its limit. More than
- * one, so that a lowered limit takes effect.
+ * Answers deleted per request while the caller is above its limit. More than one, so that a lowered
+ * limit takes effect.
  */
 const DROPPED = 100;
 const BATCH = 1_000;
@@ -22,8 +22,8 @@ export type ClaimedRequest =
   | { readonly state: 'answered'; readonly answer: string };
 
 /**
- * Claims a request whose key has not been used in the last 24 hours, and deletes the caller's
- * oldest answers in excess of `max`. Locks the request's row during the statement.
+ * Succeeds if the key has not been used in the last 24 hours. Deletes the caller's oldest answers
+ * in excess of `max`. Locks the request's row during the statement.
  *
  * @param hash the digest of the request
  */
@@ -63,7 +63,6 @@ export async function claimRequest(
   return { state: found?.is_old ? 'interrupted' : 'in_progress' };
 }
 
-/** Stores the answer of a claimed request. */
 export async function finishRequest(
   pool: pg.Pool,
   { callerId, key }: RequestKey,
@@ -76,7 +75,7 @@ export async function finishRequest(
   });
 }
 
-/** Releases a claimed request that changed nothing, so that the next request with its key runs. */
+/** For a request that changed nothing: the next request with its key runs. */
 export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
   await pool.query(
     `delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`,
@@ -84,7 +83,7 @@ export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKe
   );
 }
 
-/** Deletes requests older than 24 hours, in batches to keep locks short. */
+/** Older than 24 hours. In batches, to keep locks short. */
 export async function deleteOldRequests(pool: Querier): Promise<void> {
   for (;;) {
     const { rowCount } = await pool.query(

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { UserRow } from './users.js';
 
-/** A person's identity at an OpenID Connect provider. */
+/** At an OpenID Connect provider. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
@@ -27,8 +27,7 @@ export function findUserByIdentity(
 }
 
 /**
- * Links an identity to a user. Returns false if the user has another identity at the issuer, or the
- * identity belongs to another user.
+ * False if the user has another identity at the issuer, or the identity belongs to another user.
  */
 export async function insertIdentity(
   knex: Knex,

@@ -19,7 +19,7 @@ const COLUMNS = 'id organisation_id email role created_at expires_at accepted_at
   ' ',
 );
 
-/** Creates an invitation and returns it with its token. Only the hash of the token is stored. */
+/** Returns the token, of which only the hash is stored. */
 export async function insertInvitation(
   knex: Knex,
   it: {
@@ -46,10 +46,7 @@ export async function insertInvitation(
   return { ...rows[0]!, token: key };
 }
 
-/**
- * Returns a page of invitations ordered by creation time, including accepted, expired and revoked
- * ones.
- */
+/** Ordered by creation time, including accepted, expired and revoked ones. */
 export function listInvitations(
   knex: Knex,
   organisationId: string,
@@ -58,7 +55,7 @@ export function listInvitations(
   return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 
-/** Counts the invitations that have not been accepted or revoked and have not expired. */
+/** Not accepted, revoked or expired. */
 export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
   const [found] = await knex('invitations')
     .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
@@ -67,7 +64,7 @@ export async function countOpenInvitations(knex: Knex, organisationId: string): 
   return Number(found?.count);
 }
 
-/** Revokes an invitation. Returns undefined if it was accepted or does not exist. */
+/** Undefined if the invitation was accepted or does not exist. */
 export async function revokeInvitation(
   knex: Knex,
   organisationId: string,
@@ -80,7 +77,7 @@ export async function revokeInvitation(
   return rows[0];
 }
 
-/** Returns the open invitation for a token. In a transaction, locks its row. */
+/** In a transaction, locks the invitation's row. */
 export async function findOpenInvitation(
   knex: Knex,
   token: string,
@@ -98,8 +95,7 @@ export async function findOpenInvitation(
 }
 
 /**
- * Returns the open invitations to an email address, ignoring case. In a transaction, locks their
- * rows in id order.
+ * Open invitations, ignoring case of the address. In a transaction, locks their rows in id order.
  */
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')

@@ -30,10 +30,7 @@ const COLUMNS = [
   'organisations.updated_at',
 ];
 
-/**
- * Creates an organisation with the user as its owner. Uses two statements: pass a transaction for
- * atomicity.
- */
+/** The user becomes the owner. Uses two statements: pass a transaction for atomicity. */
 export async function insertOrganisation(
   knex: Knex,
   { name, userId }: { name: string; userId: string },
@@ -45,7 +42,6 @@ export async function insertOrganisation(
   return row!;
 }
 
-/** Renames an organisation. */
 export async function updateOrganisation(
   knex: Knex,
   id: string,
@@ -59,7 +55,7 @@ export async function updateOrganisation(
 }
 
 /**
- * Deletes an organisation with its members, invitations, keys and audit log.
+ * With its members, invitations, keys and audit log.
  * @throws GatewayError `conflict` while it has projects, even deleted ones
  */
 export async function deleteOrganisation(knex: Knex, id: string): Promise<boolean> {
@@ -86,10 +82,7 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
   });
 }
 
-/**
- * Returns the user's organisations with the user's role, in the order in which the user joined
- * them.
- */
+/** With the user's role, in the order in which the user joined them. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -98,12 +91,12 @@ export function organisationsOfUser(knex: Knex, userId: string): Promise<Members
     .select<Membership[]>([...COLUMNS, 'organisation_members.role']);
 }
 
-/** Returns all organisations, oldest first. */
+/** Oldest first. */
 export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
   return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
 }
 
-/** Finds an organisation. Postgres rejects an `id` that is not a UUID. */
+/** Postgres rejects an `id` that is not a UUID. */
 export async function findOrganisation(
   knex: Knex,
   id: string,
@@ -111,7 +104,7 @@ export async function findOrganisation(
   return knex('organisations').where({ id }).first<OrganisationRow | undefined>(COLUMNS);
 }
 
-/** Adds a member. An existing member keeps the higher of the two roles. */
+/** An existing member keeps the higher of the two roles. */
 export async function insertMember(
   knex: Knex,
   { organisationId, userId, role }: { organisationId: string; userId: string; role: Role },
@@ -126,7 +119,7 @@ export async function insertMember(
     });
 }
 
-/** Moves an organisation to the front of a member's list, so that the dashboard offers it first. */
+/** First in the member's list, so that the dashboard offers it first. */
 export async function putFirst(
   knex: Knex,
   { organisationId, userId }: { organisationId: string; userId: string },
@@ -140,10 +133,7 @@ export async function putFirst(
     .update({ created_at: first });
 }
 
-/**
- * Returns the SQL for the rank of a role. Without it, Postgres would rank enum values in the order
- * in which they were added.
- */
+/** Without it, Postgres would rank enum values in the order in which they were added. */
 function rank(column: string): string {
   return `array_position(array['${ROLES.join("','")}'], ${column}::text)`;
 }
@@ -161,7 +151,7 @@ const MEMBER = [
   'organisation_members.created_at',
 ];
 
-/** Returns a page of members in the order in which their accounts were created. */
+/** In the order in which the accounts were created. */
 export function listMembers(
   knex: Knex,
   organisationId: string,
@@ -181,8 +171,8 @@ export function findMember(
 }
 
 /**
- * Changes a member's role or, if `role` is undefined, removes the member. Locks the rows of all
- * members, so that two owners cannot remove each other.
+ * If `role` is undefined, removes the member. Locks the rows of all members, so that two owners
+ * cannot remove each other.
  * @throws GatewayError `conflict` if no owner would remain
  */
 export function changeMember(

@@ -3,13 +3,12 @@ import type pg from 'pg';
 import { maskOfApiKey, matchesApiKey, newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 
-/** How long a link is valid. */
 const LIFE = `interval '1 hour'`;
-/** The number of emails that a user can be sent per `LIFE`. */
+/** Emails per user and `LIFE`. */
 const REQUESTS_MAX = 3;
 const LEASE = `interval '1 minute'`;
 
-/** Creates a link's token for a user. Only its hash is stored. */
+/** Only the token's hash is stored. */
 export async function insertPasswordReset(
   knex: Knex,
   userId: string,
@@ -48,13 +47,13 @@ export async function requestPasswordReset(
 export interface PasswordResetMail {
   readonly id: string;
   readonly email: string;
-  /** The link with its token, which is stored nowhere. */
+  /** Contains the token, which is stored nowhere. */
   readonly link: string;
 }
 
 /**
- * Claims the next email with a link, and gives it a token. A claim that is not reported as mailed
- * can be claimed again after a minute, with another token. Also deletes old links.
+ * Gives the next email a token. A claim that is not reported as mailed can be claimed again after a
+ * minute, with another token. Also deletes old links.
  */
 export async function claimPasswordResetMail(
   pool: pg.Pool,
@@ -79,10 +78,7 @@ export async function markPasswordResetMailed(pool: pg.Pool, id: string): Promis
   await pool.query('update password_resets set next_mail_at = null where id = $1', [id]);
 }
 
-/**
- * Returns the id and address of the user whom a link is for, or undefined if its token is unknown,
- * used or expired. In a transaction, locks the link.
- */
+/** Undefined if the token is unknown, used or expired. In a transaction, locks the link. */
 export async function findPasswordReset(
   knex: Knex,
   token: string,

@@ -7,25 +7,19 @@ const R = 8;
 const P = 1;
 const KEY_BYTES = 32;
 
-/** Returns a random password of 24 characters (144 bits). */
+/** 24 characters (144 bits). */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/**
- * Returns the string to store for a password: `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`, with salt
- * and hash in base64url.
- */
+/** `scrypt$<log2 N>$<r>$<p>$<salt>$<hash>`, with salt and hash in base64url. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const hash = await derive(password, salt, { logN: LOG_N, r: R, p: P });
   return ['scrypt', LOG_N, R, P, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/**
- * Returns whether the password matches the stored string. Returns false if the string has a
- * different format.
- */
+/** False if the stored string has a different format. */
 export async function verifyPassword(password: string, stored: string): Promise<boolean> {
   const parts = /^scrypt\$(\d{1,2})\$(\d{1,2})\$(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(stored);
   if (!parts) return false;

@@ -3,28 +3,27 @@ import { revokeSessions, revokeUserKeys } from '../config/api-keys.js';
 import type { Identity } from './identities.js';
 import { endPasswordResets, findPasswordReset } from './password-resets.js';
 
-/** The credentials revoked when the owner of an email address took over the account. */
+/** Revoked when the owner of an email address took over the account. */
 export interface TakenOver {
   readonly had_password: boolean;
   readonly sessions: number;
-  /** The names of the revoked personal keys. */
   readonly api_keys: readonly string[];
   readonly identities: number;
   /** The open invitations that the account had created. */
   readonly invitations: number;
-  /** The masks of the revoked sessions and keys. */
+  /** From revoked sessions and keys. */
   readonly masks: readonly string[];
 }
 
 /**
- * Transfers an account to the person who has proven ownership of its email address. Returns
- * undefined if ownership was proven earlier. Until then, someone else may have created the account,
- * because inviters also have the invitation link; its password, sessions, personal keys, password
- * reset links, other identities and the invitations that it created are therefore revoked. Locks
- * the user's row.
+ * Transfers an account to the person who has proven ownership of its email address. Undefined if
+ * ownership was proven earlier. Until then, someone else may have created the account, because
+ * inviters also have the invitation link; its password, sessions, personal keys, password reset
+ * links, other identities and the invitations that it created are therefore revoked. Locks the
+ * user's row.
  *
- * @param trx a transaction in which `proof`, the identity that proves ownership if one does, already
- *   belongs to the user
+ * @param trx a transaction in which `proof`, the identity that proves ownership if one does,
+ *   already belongs to the user
  */
 export async function takeOver(
   trx: Knex,
@@ -58,9 +57,9 @@ export async function takeOver(
 }
 
 /**
- * Sets a user's password, ends all of the user's links and sessions, and takes the account over if
- * its address was unproven: only the owner of the address receives a link, by email or from the
- * operator. Returns undefined if the link was used meanwhile. Call it in a transaction.
+ * Ends all of the user's links and sessions, and takes the account over if its address was
+ * unproven: only the owner of the address receives a link, by email or from the operator. Undefined
+ * if the link was used meanwhile. Call it in a transaction.
  *
  * @param token of the link; undefined if the operator sets the password
  */

@@ -17,8 +17,9 @@ export interface UserRow {
 }
 
 /**
- * Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules. Addresses
- * are compared by `lower(… collate "C")`, because in a Turkish database `lower('I')` is not `i`.
+ * Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules.
+ * Addresses are compared by `lower(… collate "C")`, because in a Turkish database `lower('I')` is
+ * not `i`.
  */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
@@ -29,7 +30,7 @@ export function isEmail(text: string): boolean {
 }
 
 /**
- * Creates a user with an organisation and a personal API key, all or nothing.
+ * With an organisation and a personal API key, all or nothing.
  * @throws GatewayError `email_in_use` if another user has the address; `wrong_use` if the address
  *   is invalid
  */
@@ -67,15 +68,12 @@ export async function bootstrapUser(
   });
 }
 
-/**
- * The result of `bootstrapUser`. Its password and key are shown only once: only their hashes are
- * stored.
- */
+/** Password and key are shown only once: only their hashes are stored. */
 export type BootstrappedUser = Awaited<ReturnType<typeof bootstrapUser>>;
 
 /**
- * Creates a user. An empty `passwordHash` disables the password. `isProven` means that the address
- * is known to belong to the user.
+ * An empty `passwordHash` disables the password. `isProven` means that the address is known to
+ * belong to the user.
  * @throws GatewayError `email_in_use` if another user has the address, which aborts a surrounding
  *   transaction
  */
@@ -114,7 +112,7 @@ export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
   return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
 }
 
-/** Checks whether the database has a user or a project; false before its first migration. */
+/** The database has a user or a project. False before its first migration. */
 export async function isUsed({ pool }: Database): Promise<boolean> {
   const { rows: tables } = await pool.query<{ there: boolean }>(
     `select to_regclass('projects') is not null as there`,
@@ -126,17 +124,14 @@ export async function isUsed({ pool }: Database): Promise<boolean> {
   return rows[0]!.used;
 }
 
-/** Finds a user by email address, ignoring case. */
+/** Ignores case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
   return knex('users')
     .whereRaw('lower(email collate "C") = lower(? collate "C")', [email])
     .first<UserRow | undefined>(COLUMNS);
 }
 
-/**
- * Finds a user by email address and password, and returns the stored hash too. Takes as long for
- * an unknown address as for a wrong password.
- */
+/** Also returns the stored hash. Takes as long for an unknown address as for a wrong password. */
 export async function findUserByPassword(
   knex: Knex,
   email: string,
@@ -154,8 +149,8 @@ export async function findUserByPassword(
 let unknownHash: Promise<string> | undefined;
 
 /**
- * Returns whether `passwordHash`, against which a password was verified, is still current. Locks
- * the user's row, so that the password cannot change until the transaction ends.
+ * `passwordHash`, against which a password was verified, is still current. Locks the user's row, so
+ * that the password cannot change until the transaction ends.
  */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
   const found = await trx('users')
@@ -166,8 +161,8 @@ export async function hasPassword(trx: Knex, id: string, passwordHash: string): 
 }
 
 /**
- * Replaces the password hash `before`, against which a password was verified, with `after`. Returns
- * false if the password has changed since.
+ * `before` is the hash against which a password was verified. False if the password has changed
+ * since.
  */
 export async function changePassword(
   knex: Knex,
@@ -182,7 +177,6 @@ export async function changePassword(
   );
 }
 
-/** Changes the given fields of a user. Returns undefined if the user does not exist. */
 export async function updateUser(
   knex: Knex,
   id: string,
@@ -195,10 +189,7 @@ export async function updateUser(
   return rows[0];
 }
 
-/**
- * Returns whether the user is an instance admin, with access to the instance's settings, plugins,
- * licence and health.
- */
+/** An instance admin has access to the instance's settings, plugins, licence and health. */
 export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
   return (
     (await knex('users')

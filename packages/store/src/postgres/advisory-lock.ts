@@ -2,10 +2,7 @@ import type pg from 'pg';
 import type { Querier } from './connection.js';
 import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
-/**
- * Runs `work` on a pooled connection. Closes the connection on failure or abort, so that no lock,
- * transaction or setting survives.
- */
+/** Closes the connection on failure or abort, so that no lock, transaction or setting survives. */
 export async function withConnection<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -26,10 +23,7 @@ export async function withConnection<T>(
   }
 }
 
-/**
- * Runs `work` under an advisory lock. Returns undefined if another process holds it. `signal` aborts
- * as in `withConnection`.
- */
+/** Undefined if another process holds the lock. `signal` aborts as in `withConnection`. */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
   name: string,
@@ -52,8 +46,8 @@ export function withAdvisoryLock<T>(
 
 /**
  * Behind a pooler, a session's lock would stay in a session that others use next. The pooler leaves
- * an open transaction its session, so that holds the lock, and `work` runs on another connection. The
- * idle transaction has no snapshot and holds back no vacuum.
+ * an open transaction its session, so that holds the lock, and `work` runs on another connection.
+ * The idle transaction has no snapshot and holds back no vacuum.
  */
 function withTransactionLock<T>(
   pool: pg.Pool,
@@ -79,8 +73,8 @@ function withTransactionLock<T>(
 }
 
 /**
- * Tries to take an advisory lock, which the open transaction of the client holds until it ends. The
- * transaction may be idle for as long as the work takes.
+ * The open transaction of the client holds the lock until it ends. The transaction may be idle for
+ * as long as the work takes.
  */
 export async function tryTransactionLock(client: Querier, name: string): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>(
@@ -94,8 +88,8 @@ export async function tryTransactionLock(client: Querier, name: string): Promise
 }
 
 /**
- * Lifts the time limits of the open transaction, which a session behind a pooler has from its role or
- * database. Servers before 17 have no `transaction_timeout`.
+ * Behind a pooler, a session has time limits from its role or database. Servers before 17 have no
+ * `transaction_timeout`.
  */
 export async function liftTimeouts(client: Querier): Promise<void> {
   await client.query(
@@ -105,8 +99,8 @@ export async function liftTimeouts(client: Querier): Promise<void> {
 }
 
 /**
- * Runs `work` in a transaction that waits at most `lockMs` for each lock, because a queued lock
- * request blocks other statements. Returns undefined after a timeout.
+ * Waits at most `lockMs` for each lock, because a queued lock request blocks other statements.
+ * Undefined after a timeout.
  */
 export async function withLockTimeout<T>(
   client: pg.PoolClient,

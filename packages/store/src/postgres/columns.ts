@@ -7,7 +7,7 @@
 const SEPARATOR = '\x1e';
 const NULL = '\x1f';
 
-/** Members with external text, which is cleaned. */
+/** External text is cleaned. */
 const EXTERNAL: ReadonlySet<unknown> = new Set([
   'coordinates',
   'error',
@@ -16,10 +16,7 @@ const EXTERNAL: ReadonlySet<unknown> = new Set([
   'url',
 ]);
 
-/**
- * Returns one string per member. Empty strings become null, because Postgres splits an empty string
- * into no values.
- */
+/** Empty strings become null, because Postgres splits an empty string into no values. */
 export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof Row)[]): string[] {
   return members.map((member) => {
     const isExternal = EXTERNAL.has(member);
@@ -35,9 +32,9 @@ export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof R
 }
 
 /**
- * Returns the SQL relation `u` of a batch whose strings start at parameter `first`. Its columns
- * have the names of the members, ignoring case, and the type text or that in `enums`. A sharded
- * Postgres rejects an update that casts a column to an enum, but not one that casts a parameter.
+ * The SQL relation `u` of a batch whose strings start at parameter `first`. Its columns have the
+ * names of the members, ignoring case, and the type text or that in `enums`. A sharded Postgres
+ * rejects an update that casts a column to an enum, but not one that casts a parameter.
  */
 export function batchRows<Member extends string>(
   members: readonly Member[],
@@ -52,8 +49,8 @@ export function batchRows<Member extends string>(
 }
 
 /**
- * Returns the SQL of a time in epoch milliseconds. Immutable, unlike `timestamptz 'epoch' +
- * interval`, so that a sharded Postgres accepts it in an update, and exact, unlike `to_timestamp`.
+ * From epoch milliseconds. Immutable, unlike `timestamptz 'epoch' + interval`, so that a sharded
+ * Postgres accepts it in an update, and exact, unlike `to_timestamp`.
  */
 export function timeAt(ms: string): string {
   return `(timestamp 'epoch' + ${ms} * interval '1 millisecond') at time zone 'UTC'`;
@@ -63,8 +60,8 @@ export function timeAt(ms: string): string {
 const UNSTORABLE = /[\0\x1e\x1f]/;
 
 /**
- * Replaces characters of external text, such as a response body or error, that Postgres or a batch
- * cannot contain.
+ * Postgres or a batch cannot contain some characters of external text, such as a response body or
+ * error.
  */
 export function clean(text: string): string {
   if (!UNSTORABLE.test(text)) return text;

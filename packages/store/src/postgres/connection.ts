@@ -17,8 +17,8 @@ export type Querier = Pick<pg.Pool, 'query'>;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Converts settings for node-postgres. Its own `sslmode` is not used: `require` verifies more than
- * in libpq, and environment variables fill in missing values.
+ * node-postgres's own `sslmode` is not used: `require` verifies more than in libpq, and environment
+ * variables fill in missing values.
  * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
  *   file cannot be used
  */
@@ -62,7 +62,7 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
 }
 
 /**
- * Returns the connection that bypasses the pooler, or undefined without `database.direct.host`.
+ * Bypasses the pooler. Undefined without `database.direct.host`.
  * @throws GatewayError `invalid_settings` for options that a pooler would not keep
  */
 export function directConnection<
@@ -82,8 +82,7 @@ export function directConnection<
 }
 
 /**
- * Returns the TLS options for a libpq `sslmode`. `allow` connects without TLS and `prefer` with it;
- * neither has a fallback.
+ * For a libpq `sslmode`. `allow` connects without TLS and `prefer` with it; neither has a fallback.
  *
  * @see https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION
  */

@@ -12,29 +12,29 @@ import { DUPLICATE_DATABASE, sqlState } from './sqlstate.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
-  /** The query builder, loaded on first use, because agents do not need it. */
+  /** Loaded on first use, because agents do not need it. */
   readonly knex: Knex;
   readonly builderPool: BuilderPool | undefined;
   /**
-   * The pool for the hot path. Its statements are prepared by name and planned only once or, behind
-   * a pooler, on each execution.
+   * For the hot path. Statements are prepared by name and planned only once or, behind a pooler, on
+   * each execution.
    */
   readonly pool: pg.Pool;
   /**
-   * The pool for work under advisory locks. Same as `pool` unless that is behind a pooler. With
+   * For work under advisory locks. Same as `pool` unless that is behind a pooler. With
    * `database.pooled`, its connections are no sessions either.
    */
   readonly sessions: pg.Pool;
   /** The only schema of the `search_path`. Undefined for the role's. */
   readonly schema: string | undefined;
-  /** Whether `connect` opens a session, which can `listen`. False with `database.pooled`. */
+  /** `connect` opens a session, which can `listen`. False with `database.pooled`. */
   readonly canListen: boolean;
-  /** Opens a connection outside the pools. The caller must end it. */
+  /** Outside the pools. The caller must end it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
 }
 
-/** The part of Knex's pool used here: https://github.com/vincit/tarn.js */
+/** https://github.com/vincit/tarn.js */
 interface BuilderPool {
   on(event: 'createSuccess', listener: (id: number, client: pg.Client) => void): void;
   numUsed(): number;
@@ -45,7 +45,8 @@ interface BuilderPool {
 const require = createRequire(import.meta.url);
 
 // Hot-path statements look up primary keys. Without statistics, as after `migrate up`, the planner
-// would choose sequential scans. These settings prevent this, and jit would cost more than it saves.
+// would choose sequential scans. These settings prevent this, and jit would cost more than it
+// saves.
 const PLANNING = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -54,24 +55,21 @@ const PLANNING = {
 };
 
 /**
- * Whether Postgres plans a prepared statement once (`generic`) or on each execution (`custom`).
- * Citus needs the latter: only with the values can it send a whole statement to a worker.
+ * Prepared statements are planned once (`generic`) or on each execution (`custom`). Citus needs the
+ * latter: only with the values can it send a whole statement to a worker.
  */
 export type Plans = 'generic' | 'custom';
 
-/**
- * The number of sessions for a process's advisory locks: maintenance, counts, and a sample with its
- * second connection.
- */
+/** For a process's advisory locks: maintenance, counts, and a sample with its second connection. */
 const SESSIONS = 4;
 /** With `database.pooled`, each lock has a connection of its own, beside that of the work. */
 const POOLED_SESSIONS = 2 * SESSIONS + 1;
 
 interface OpenOptions {
   readonly poolSize: number;
-  /** The application name of the sessions. */
+  /** The application name. */
   readonly name: string;
-  /** Returns the password for the next connection. By default, that of the settings. */
+  /** For the next connection. By default, that of the settings. */
   readonly password?: () => string;
   readonly answerMs?: number;
   /** The only schema of the `search_path`. By default, the role's. */
@@ -80,8 +78,8 @@ interface OpenOptions {
 }
 
 /**
- * Opens the pools, which connect on first use. The client waits a second longer than the statement
- * timeout `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
+ * The pools connect on first use. The client waits a second longer than the statement timeout
+ * `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
  * `database.host`, a pooler in transaction mode. With `database.pooled`, there are no sessions.
  * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
  *   file cannot be used
@@ -191,10 +189,9 @@ export function openDatabase(
 const MAINTENANCE = 'postgres';
 
 /**
- * Creates the database of the settings, in UTF8, unless it exists. Locale `C` fits each encoding of the
- * server, and its order never changes, while that of others may with an upgrade of the system, which
- * breaks indexes. Throws `database_forbidden` if the
- * user may not, and connection errors.
+ * In UTF8, unless it exists. Locale `C` fits each encoding of the server, and its order never
+ * changes, while that of others may with an upgrade of the system, which breaks indexes. Throws
+ * `database_forbidden`, and connection errors.
  */
 export async function createDatabase(settings: DatabaseSettings): Promise<void> {
   const options = { poolSize: 1, name: 'gateway' };
@@ -217,8 +214,8 @@ export async function createDatabase(settings: DatabaseSettings): Promise<void> 
 }
 
 /**
- * Removes statement names. Behind a pooler, a statement may run in another session, where its name
- * is unprepared or was prepared by another version.
+ * Behind a pooler, a statement may run in another session, where its name is unprepared or was
+ * prepared by another version.
  */
 function prepareNothing(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => unknown;
@@ -234,7 +231,7 @@ function poolOf(knex: Knex): BuilderPool {
 
 type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
 
-/** Counts the connections of all pools. `waiting` is the number of requests queued for one. */
+/** `waiting` is the number of requests queued for a connection. */
 export function poolUsage({
   pool,
   sessions,
@@ -249,19 +246,13 @@ export function poolUsage({
   };
 }
 
-/** Returns the databases that are open now, with the shards that they are of. */
+/** Databases that are open now, with their shards. */
 type OpenPools = () => readonly { readonly name: string; readonly database: Pools }[];
 
-/**
- * The databases exported to each meter. An agent and a server in one process share the meter, but
- * not the pools.
- */
+/** By meter. An agent and a server in one process share the meter, but not the pools. */
 const exported = new WeakMap<Meter, Set<OpenPools>>();
 
-/**
- * Exports the pool connection counts of each shard, read at each exposition. Returns a function that
- * stops the export.
- */
+/** Read at each exposition, until the returned function is called. */
 export function exportPoolMetrics(meter: Meter, open: OpenPools): () => void {
   const all = exported.get(meter) ?? new Set();
   exported.set(meter, all.add(open));

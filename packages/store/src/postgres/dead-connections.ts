@@ -3,15 +3,15 @@ import type pg from 'pg';
 
 const CHECK_MS = 500;
 /**
- * The number of checks without received bytes after which Postgres is queried: two seconds, not
- * counting time in which the process was suspended.
+ * After this many checks without received bytes, Postgres is queried: two seconds, not counting
+ * time in which the process was suspended.
  */
 const SILENT_CHECKS = 4;
-/** The maximum number of checks between two queries about a long statement. */
+/** Between two queries about a long statement. */
 const SILENT_CHECKS_MAX = 64;
 /**
- * The bytes that a slow network sends between two checks. The detector allows for them, because the
- * backend is idle until a long statement has arrived.
+ * Sent by a slow network. The detector allows for them, because the backend is idle until a long
+ * statement has arrived.
  */
 const BYTES_PER_CHECK = 128 * 1024;
 /** If Postgres takes longer, it is down entirely. */
@@ -37,10 +37,10 @@ const BACKENDS = `select pg_backend_pid() as own,
         or state = 'active' and wait_event = 'ClientRead' and exists (select from pg_extension where extname = 'citus'))) as working`;
 
 /**
- * Detects half-open connections, which TCP notices only after 15 minutes: a firewall has dropped
- * their state, or their address has moved in a failover. If a query stays silent, looks up its
- * backend in pg_stat_activity over a new connection. If the backend is gone or waits for the
- * client, destroys the connection, and all others that have been idle as long.
+ * TCP notices half-open connections only after 15 minutes: a firewall has dropped their state, or
+ * their address has moved in a failover. If a query stays silent, its backend is looked up in
+ * pg_stat_activity over a new connection. If the backend is gone or waits for the client, the
+ * connection is destroyed, and all others that have been idle as long.
  */
 export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
@@ -120,10 +120,7 @@ export class DeadConnectionDetector {
       );
   }
 
-  /**
-   * Returns the PIDs of working backends. Returns undefined behind a pooler, which announces other
-   * PIDs.
-   */
+  /** Undefined behind a pooler, which announces other PIDs. */
   async #workingBackends(pids: readonly number[]): Promise<readonly number[] | undefined> {
     const client = await this.#connect(ANSWER_MS);
     try {

@@ -15,12 +15,11 @@ import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
-/** The first line of a file with statements that cannot run in a transaction. */
+/** Marks a file whose statements cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
 /**
- * Returns the folder of the `NNNN_name.{up,down}.sql` pairs, in the root of the repository or in
- * the installed package.
+ * The `NNNN_name.{up,down}.sql` pairs, in the root of the repository or in the installed package.
  */
 export function migrationsDir(): string {
   const packageDir = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,15 +34,12 @@ function namesIn(dir: string): string[] {
   return [...new Set(names)].sort();
 }
 
-/** The subfolder with the first migration of a shard: all data-plane tables up to then. */
+/** Contains the first migration of a shard: all data-plane tables up to then. */
 const SHARD_DIR = 'shards';
-/** A line of migrations that change tables of the data plane only, and so apply to every shard. */
+/** Marks migrations that change tables of the data plane only, and so apply to every shard. */
 const OF_DATA_PLANE = /^-- plane: data$/m;
 
-/**
- * Returns the folder of each migration by its name, in order. A shard other than the default one
- * has only the tables of the data plane.
- */
+/** In order. A shard other than the default one has only the tables of the data plane. */
 function foldersOf(dir: string, shard: Migrating['shard']): ReadonlyMap<string, string> {
   if (shard === undefined) return new Map(namesIn(dir).map((name) => [name, dir]));
   const base = join(dir, SHARD_DIR);
@@ -58,19 +54,19 @@ function foldersOf(dir: string, shard: Migrating['shard']): ReadonlyMap<string, 
 
 export interface Migrating extends Partial<LockWait> {
   readonly dir?: string;
-  /** The name of a shard other than the default one, which has only the data plane. */
+  /** Other than the default one. Such a shard has only the data plane. */
   readonly shard?: string | undefined;
 }
 
 /**
- * The retry period of a migration. Agents release locks within a second or two; a lock held for a
- * minute belongs to a backup or an abandoned session.
+ * Agents release locks within a second or two; a lock held for a minute belongs to a backup or an
+ * abandoned session.
  */
 const TRIES_MS = 60_000;
 
 /**
- * Applies all pending migrations and returns their names. They run in one transaction, or one each
- * if any cannot run in a transaction. Safe to run concurrently, and while agents and servers run.
+ * Returns the names of the applied migrations. They run in one transaction, or one each if any
+ * cannot run in a transaction. Safe to run concurrently, and while agents and servers run.
  * @throws GatewayError `database_newer` if the database has unknown migrations; `migration_failed`
  *   if a statement fails; `migration_locked` if a lock is unavailable for `triesMs`; `shard_schema`
  */
@@ -90,8 +86,8 @@ export function migrateUp(
 }
 
 /**
- * Analyzes only tables with rows. A table analyzed while empty counts as empty until the next
- * analyze, and plans would scan all of it.
+ * A table analyzed while empty counts as empty until the next analyze, and plans would scan all of
+ * it.
  */
 async function analyzeFilled({ knex }: Database): Promise<void> {
   const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
@@ -104,8 +100,8 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 }
 
 /**
- * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping tables
- * with rows that nothing recreates. Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
+ * The newest `max` migrations. `dropData` allows dropping tables with rows that nothing recreates.
+ * Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
  * `migration_locked`, `shard_schema`.
  */
 export function migrateDown(
@@ -136,8 +132,8 @@ export function migrateDown(
 }
 
 /**
- * Throws `migration_drops` if a migration drops a table with rows, unless its `-- rebuilt:` line says
- * that `up` or agents recreate them.
+ * Throws `migration_drops` if a migration drops a table with rows, unless its `-- rebuilt:` line
+ * says that `up` or agents recreate them.
  */
 async function checkDrops(
   database: Database,
@@ -168,7 +164,7 @@ async function checkDrops(
   });
 }
 
-/** Returns the tables that a migration drops and nothing recreates. */
+/** Excludes tables that are recreated. */
 export function droppedTables(sql: string): string[] {
   const namesOf = (pattern: RegExp) =>
     [...sql.matchAll(pattern)].flatMap(([, names = '']) =>
@@ -180,10 +176,7 @@ export function droppedTables(sql: string): string[] {
   );
 }
 
-/**
- * Returns the `pending` migrations, found only in the folder, and the `unknown` ones, found only in
- * the database.
- */
+/** `pending` migrations are only in the folder, `unknown` ones only in the database. */
 export async function pendingMigrations(
   database: Database,
   dir = migrationsDir(),
@@ -201,10 +194,7 @@ export interface MigrationState {
   readonly applied_at: Date | null;
 }
 
-/**
- * Returns the state of every migration, in order. Read-only, and works on a database that was never
- * migrated.
- */
+/** In order. Read-only, and works on a database that was never migrated. */
 export async function migrationStates(
   database: Database,
   dir = migrationsDir(),
@@ -227,12 +217,12 @@ export async function migrationStates(
   }));
 }
 
-/** A migration with its locks: null unless it is pending and declares them. */
+/** `locks` is null unless the migration is pending and declares them. */
 export interface MigrationStatus extends MigrationState {
   readonly locks: readonly LockEstimate[] | null;
 }
 
-/** Returns every migration in order, with the estimated locks of those that are pending. */
+/** In order, with the estimated locks of pending migrations. */
 export async function migrationStatus(
   database: Database,
   dir = migrationsDir(),
@@ -246,7 +236,7 @@ export async function migrationStatus(
 }
 
 /**
- * Checks for persistent sessions, the schema of a shard and all migrations. Errors name the address
+ * Requires persistent sessions, the schema of a shard and all migrations. Errors name the address
  * and the settings. Logs migrations of newer versions, and a change of the system's collations.
  */
 export async function requireReady(
@@ -268,7 +258,7 @@ export async function requireReady(
     if (collation)
       log.warn(
         { ...(shard !== undefined && { shard }), change: collation.sentence, fix: collation.fix },
-        'Indexes on text may be wrong, because the collations of the system have changed.',
+        'Indexes on text may be corrupt: the system's collations have changed.',
       );
   } catch (error) {
     throw explainDatabaseError(error, settings);
@@ -276,8 +266,8 @@ export async function requireReady(
 }
 
 /**
- * Checks that statements find the tables of the shard. A pooler in transaction mode drops the
- * `search_path` of its clients, and the tables of another shard would be used.
+ * A pooler in transaction mode drops the `search_path` of its clients, and the tables of another
+ * shard would be used.
  * @throws GatewayError `shard_schema`
  */
 async function requireSchema({ pool, schema }: Database, shard: Migrating['shard']): Promise<void> {
@@ -287,7 +277,7 @@ async function requireSchema({ pool, schema }: Database, shard: Migrating['shard
   if (found !== schema) throw new GatewayError('shard_schema', { name: shard, found, schema });
 }
 
-/** Migrations with this name remove what an earlier version needs. All others only add. */
+/** These remove what an earlier version needs. All others only add. */
 const CONTRACTS = /^\d{4}_contract_/;
 
 /**
@@ -307,7 +297,7 @@ export async function requireMigrated(
   return unknown;
 }
 
-/** Throws `database_newer` for unknown migrations: only the version that has them can migrate. */
+/** Throws `database_newer`: only the version that has the unknown migrations can migrate. */
 async function checkNotNewer(
   database: Database,
   dir: string,
@@ -319,7 +309,7 @@ async function checkNotNewer(
 }
 
 /**
- * Creates a pair of files with the next number, containing only comments, and returns their paths.
+ * The files have the next number and contain only comments.
  * @throws GatewayError `wrong_use` for an invalid name
  */
 export function createMigration(dir: string, name: string): string[] {
@@ -340,8 +330,8 @@ export function createMigration(dir: string, name: string): string[] {
 }
 
 /**
- * Runs `work` under an advisory lock held by a transaction of its own. Also resets Knex's own lock, a row
- * that survives a killed process.
+ * A transaction of its own holds the advisory lock. Also resets Knex's own lock, a row that
+ * survives a killed process.
  */
 async function withMigrationLock<T>(
   database: Database,
@@ -373,8 +363,8 @@ async function withMigrationLock<T>(
 }
 
 /**
- * The maximum wait for one lock. Statements on the table queue up during the wait, so it must be
- * less than the second by which an upgrade may delay them.
+ * Statements on the table queue up during the wait, so it must be less than the second by which an
+ * upgrade may delay them.
  */
 const LOCK_TIMEOUT_MS = 500;
 
@@ -395,7 +385,7 @@ interface LockWait {
 }
 
 /**
- * Retries `migrate` after a lock timeout or a deadlock with an agent.
+ * After a lock timeout or a deadlock with an agent.
  * @throws GatewayError `migration_locked` after `triesMs`
  */
 async function withLocks<T>(
@@ -429,7 +419,7 @@ async function withLocks<T>(
 }
 
 /**
- * Returns the three sessions with the longest transactions, or none if Postgres hides other users'
+ * The three sessions with the longest transactions, or none if Postgres hides other users'
  * sessions.
  */
 async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> {
@@ -456,7 +446,7 @@ function knexConfig(dir: string, shard: Migrating['shard']): Knex.MigratorConfig
   };
 }
 
-/** Returns a migration for Knex, which reads `config` although its types omit it. */
+/** Knex reads `config` although its types omit it. */
 function migration(
   dir: string,
   name: string,
@@ -472,20 +462,17 @@ function migration(
   };
 }
 
-/**
- * Returns the statements of a file, each of which ends with a semicolon at the end of a line,
- * outside of a function body.
- */
+/** Each statement ends with a semicolon at the end of a line, outside of a function body. */
 function statementsOf(sql: string): string[] {
   return sql.match(/(?:\$\$[^]*?\$\$|[^])+?(?:;[ \t]*$|(?![^]))/gm) ?? [];
 }
 
-/** Lifts limits of the role or database, which apply behind a pooler; not those of the operator. */
+/** Limits of the role or database apply behind a pooler. Those of the operator stay. */
 const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings where name in ('statement_timeout', 'transaction_timeout') and source <> 'client'`;
 
 /**
- * Runs the statements of a migration file one by one: Postgres would run those of one message in a
- * transaction, and Citus sends the message of an `alter table` to the workers whole.
+ * One by one: Postgres would run the statements of one message in a transaction, and Citus sends
+ * the message of an `alter table` to the workers whole.
  */
 async function run(
   knex: Knex,

@@ -2,16 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from './database.js';
 
-/** A table of an existing schema that a migration locks, as its `-- blocks:` line declares. */
+/** On a table of an existing schema, as declared by the migration's `-- blocks:` line. */
 export interface MigrationLock {
   readonly table: string;
-  /** The statements of agents and servers that wait for the end of the migration. */
+  /** Statements of agents and servers that wait for the end of the migration. */
   readonly blocks: 'writes' | 'reads and writes';
   /** Measured; 0 if the time does not depend on the rows. */
   readonly secondsPerMillionRows: number;
 }
 
-/** A lock with its estimated time on one database. */
 export interface LockEstimate extends Omit<MigrationLock, 'secondsPerMillionRows'> {
   /** An estimate of Postgres. */
   readonly rows: number;
@@ -21,10 +20,7 @@ export interface LockEstimate extends Omit<MigrationLock, 'secondsPerMillionRows
 const LINE = /^-- blocks: (.*)$/gm;
 const BLOCKS = /^(writes|reads and writes) of ([a-z_, ]+?)(?:, ([\d.]+) s per million rows)?$/;
 
-/**
- * Returns the locks that the `-- blocks:` lines of a migration declare; undefined without such a
- * line. Throws for a line that cannot be read.
- */
+/** Undefined without a `-- blocks:` line. Throws for a line that cannot be read. */
 export function declaredLocks(sql: string): MigrationLock[] | undefined {
   const lines = [...sql.matchAll(LINE)].map(([, text = '']) => text);
   if (lines.length === 0) return undefined;
@@ -40,7 +36,7 @@ export function declaredLocks(sql: string): MigrationLock[] | undefined {
   });
 }
 
-/** Estimates the locks of migrations from the row counts that Postgres keeps; scans no table. */
+/** Uses the row counts that Postgres keeps; scans no table. */
 export async function estimateLocks(
   { pool }: Pick<Database, 'pool'>,
   folderOf: (name: string) => string,

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Querier } from './connection.js';
 import type { Database } from './database.js';
 
-/** The tables of the data plane. All others belong to the control plane. */
+/** All other tables belong to the control plane. */
 export const DATA_TABLES: readonly string[] = [
   'activity',
   'agents',
@@ -24,22 +24,22 @@ export const DATA_TABLES: readonly string[] = [
 ];
 
 /**
- * The databases of a project: `control` has its configuration, and `data` its events, deliveries
- * and counts. No statement names tables of both, so that they can be on different servers.
+ * `control` has a project's configuration, and `data` its events, deliveries and counts. No
+ * statement names tables of both, so that they can be on different servers.
  */
 export interface Planes {
   readonly control: Pool;
   readonly data: Pool;
 }
 
-/** Returns the planes of a database that has both. */
+/** For a database that has both. */
 export function bothPlanes({ pool }: Pick<Database, 'pool'>): Planes {
   return { control: pool, data: pool };
 }
 
 /**
- * Returns where to read the control plane while `client` holds locks in the data plane. In one
- * database, this is `client` itself: other connections of its pool may all wait for these locks.
+ * Where to read the control plane while `client` holds locks in the data plane. In one database,
+ * this is `client` itself: other connections of its pool may all wait for these locks.
  */
 export function controlBeside({ control, data }: Planes, client: PoolClient): Querier {
   return control === data ? client : control;

@@ -6,8 +6,8 @@ import type { Database } from './database.js';
 import { requireSettings } from './session-settings.js';
 
 /**
- * Checks that sessions are persistent unless `database.pooled` is set, that both addresses lead to the same database, and that the
- * required settings are in effect.
+ * Sessions must be persistent unless `database.pooled` is set, both addresses must lead to the same
+ * database, and the required settings must be in effect.
  * @throws GatewayError `database_pooled` if a pooler in transaction mode is at
  *   `database.direct.host` or, without that, at `database.host`; `invalid_settings` if
  *   `database.direct.host` leads to another Postgres; `database_setting` or `database_encoding` for
@@ -42,10 +42,7 @@ export async function requireSessions(
 
 const PID = 'select pg_backend_pid() as pid';
 
-/**
- * Returns whether a statement may run in the backend of another connection. Only a pooler announces
- * a PID other than the backend's.
- */
+/** Only a pooler announces a PID other than the backend's. */
 function sharesSessions(pool: pg.Pool): Promise<boolean> {
   return withConnection(pool, async (one) => {
     const before = await pidOf(one);
@@ -64,8 +61,8 @@ async function pidOf(client: pg.PoolClient): Promise<number> {
 }
 
 /**
- * Returns a string that identifies a database of a running Postgres. Uses a transaction, which a
- * pooler in statement mode refuses.
+ * Identifies a database of a running Postgres. Uses a transaction, which a pooler in statement mode
+ * refuses.
  */
 function identityOf(pool: pg.Pool): Promise<string> {
   return withConnection(pool, async (client) => {

@@ -9,13 +9,13 @@ import { bothPlanes, type Planes } from './planes.js';
 import { sqlState } from './sqlstate.js';
 
 const CHECK_MS = 1_000;
-/** A replica that does not answer a check within this time counts as away. */
+/** A replica that does not answer a check within this time counts as unavailable. */
 const ANSWER_MS = 700;
 const PRIMARY_ANSWER_MS = 2_000;
-/** The number of positions of the primary that are remembered: ten minutes. */
+/** Ten minutes of positions of the primary. */
 const POSITIONS_MAX = 600;
 
-/** A position in the write-ahead log that the primary had reached at a time. */
+/** In the write-ahead log, as reached by the primary at a time. */
 interface Position {
   readonly lsn: bigint;
   readonly atMs: number;
@@ -24,30 +24,30 @@ interface Position {
 export interface ReplicaState {
   /** `<host>:<port>`. */
   readonly address: string;
-  /** The age of its data at most, or undefined until it is known. */
+  /** The maximum age of its data, or undefined until it is known. */
   readonly lagSeconds: number | undefined;
-  /** Why reads go to the primary instead, or null. */
+  /** Why reads go to the primary instead. */
   readonly problem: string | null;
 }
 
 interface Replica {
   readonly address: string;
   readonly database: Database;
-  /** The connection of the checks, which slow reads must not occupy. */
+  /** Slow reads must not occupy the connection of the checks. */
   readonly checks: Database;
-  /** Checks it, beginning no earlier than the call. Never rejects. */
+  /** The check begins no earlier than the call. Never rejects. */
   readonly check: () => Promise<void>;
-  /** Ends the reads that wait for it. */
+  /** Ends the waiting reads. */
   readonly reads: Set<(error: LeftOut) => void>;
   /** It has everything that the primary had committed at this time. */
   currentAtMs: number | undefined;
-  /** Why it cannot be read, or null. A lag is not among the reasons. */
+  /** Why it cannot be read. A lag is not among the reasons. */
   fault: string | null;
-  /** Whether the log has reported the problem. */
+  /** The problem has been logged. */
   isReported: boolean;
 }
 
-/** Ends a read of a replica that is left out meanwhile. */
+/** The replica was excluded during a read. */
 class LeftOut extends Error {}
 
 interface Given {
@@ -82,7 +82,7 @@ export class Replicas {
   #system: string | undefined;
   #turn = 0;
 
-  /** Opens pools, which connect on first use. Call `start` or `check`. */
+  /** The pools connect on first use. Call `start` or `check`. */
   constructor(primary: Pick<Database, 'pool'>, given: Given) {
     const { settings, poolSize, name } = given;
     this.#given = given;
@@ -134,8 +134,8 @@ export class Replicas {
   }
 
   /**
-   * Runs `work` on a replica that is at most `database.max_replica_lag_seconds` behind. If there is
-   * none, or it fails, runs `onPrimary`, by default the same work, on the primary.
+   * Uses a replica that is at most `database.max_replica_lag_seconds` behind. If there is none, or
+   * it fails, runs `onPrimary`, by default the same work, on the primary.
    */
   readonly read = async <T>(work: (planes: Planes) => Promise<T>, onPrimary = work): Promise<T> => {
     const current = this.#replicas.filter((replica) => this.#problemOf(replica) === null);
@@ -154,7 +154,7 @@ export class Replicas {
     return onPrimary(this.#primary);
   };
 
-  /** Compares the replicas with the primary. Never rejects. */
+  /** Never rejects. */
   async check(): Promise<void> {
     const atMs = performance.now();
     const asking = askPosition(this.#primary.data, PRIMARY, PRIMARY_ANSWER_MS);
@@ -170,7 +170,6 @@ export class Replicas {
     await Promise.all(this.#replicas.map((replica) => replica.check()));
   }
 
-  /** Stops the checks and closes the pools. */
   async close(): Promise<void> {
     await Promise.all(this.#stops.map((stop) => stop()));
     await Promise.all(
@@ -178,7 +177,7 @@ export class Replicas {
     );
   }
 
-  /** Rejects as soon as the replica is left out: work that hangs is not waited for. */
+  /** Rejects as soon as the replica is excluded, without waiting for work that hangs. */
   #readFrom<T>(replica: Replica, work: (planes: Planes) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       replica.reads.add(reject);
@@ -226,9 +225,9 @@ export class Replicas {
     const { log } = this.#given;
     const { address } = replica;
     if (reason !== null && !replica.isReported)
-      log.warn({ replica: address, reason }, 'A read replica is left out; others are read.');
+      log.warn({ replica: address, reason }, 'A read replica is excluded; reads go elsewhere.');
     else if (reason === null && replica.isReported)
-      log.info({ replica: address }, 'A read replica is read again.');
+      log.info({ replica: address }, 'A read replica is in use again.');
     replica.isReported = reason !== null;
   }
 
@@ -250,8 +249,8 @@ async function askPosition(
 }
 
 /**
- * Returns whether another server may answer: the connection failed, or the server is out of
- * resources, shuts down, or cancelled the statement because it conflicted with the replay.
+ * Another server may answer: the connection failed, or the server is out of resources, shuts down,
+ * or cancelled the statement because it conflicted with the replay.
  */
 function isFaultOfServer(error: unknown): boolean {
   if (isGatewayError(error)) return false;

@@ -19,8 +19,8 @@ export interface CollationChange {
 }
 
 /**
- * Returns a change of the C library's or ICU's collations since the database was created, as after
- * an upgrade of the system. Indexes on text may then miss rows or hold duplicates:
+ * The C library's or ICU's collations may have changed since the database was created, as after an
+ * upgrade of the system. Indexes on text may then miss rows or hold duplicates:
  * https://www.postgresql.org/docs/current/sql-alterdatabase.html
  */
 export async function readCollationChange(pool: Pool): Promise<CollationChange | undefined> {
@@ -38,8 +38,8 @@ export async function readCollationChange(pool: Pool): Promise<CollationChange |
 }
 
 /**
- * Returns facts about the Postgres server. `latencyMs` is the round trip of one query; `tls` is
- * null without TLS. Rejects if there is no connection.
+ * `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects if there is no
+ * connection.
  */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
@@ -69,8 +69,8 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
 }
 
 /**
- * Returns the database's time at full precision, for comparison with times written by the database.
- * This process's clock may differ.
+ * Full precision, for comparison with times written by the database. This process's clock may
+ * differ.
  */
 export async function databaseTime(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select now()::text as now');
@@ -78,8 +78,8 @@ export async function databaseTime(pool: Pool): Promise<string> {
 }
 
 /**
- * Returns whether Postgres accepts writes. It does not on a replica, or with
- * `default_transaction_read_only`. Rejects if Postgres does not respond within `withinMs`.
+ * A replica does not accept writes, nor a server with `default_transaction_read_only`. Rejects if
+ * Postgres does not respond within `withinMs`.
  */
 export async function probeDatabase(
   pool: Pool,
@@ -92,10 +92,7 @@ export async function probeDatabase(
   return { isWritable: rows[0]!.writable };
 }
 
-/**
- * Returns whether a database accepts a connection in time, outside its pools, which slow statements
- * may occupy. A refusal is an answer too.
- */
+/** Outside the database's pools, which slow statements may occupy. A refusal is an answer too. */
 export function acceptsConnection(
   database: Pick<Database, 'connect'>,
   withinMs: number,

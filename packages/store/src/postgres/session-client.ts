@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
 
-/** Members omitted by the types of node-postgres. */
+/** The types of node-postgres omit these members. */
 declare module 'pg' {
   interface ClientBase {
     readonly connection: {
@@ -16,7 +16,7 @@ declare module 'pg' {
     end(): Promise<void>;
   }
   interface PoolConfig {
-    /** Whether a pooler in transaction mode may run each transaction in another session. */
+    /** A pooler in transaction mode may run each transaction in another session. */
     readonly isPooled?: boolean;
   }
   interface QueryConfig {
@@ -29,9 +29,7 @@ interface ParameterStatus {
   readonly parameterValue: string;
 }
 
-/**
- * Startup parameters that contain settings, either as `options` in command-line syntax or by name.
- */
+/** Settings are either in `options`, in command-line syntax, or by name. */
 export type SessionStart = Readonly<Record<string, string>>;
 
 export interface SessionConfig extends pg.ClientConfig {
@@ -45,8 +43,7 @@ const HAS_TRANSACTION_TIMEOUT = 17;
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
 /**
- * A client that starts with only these settings. node-postgres would add those from PGOPTIONS and
- * PGREPLICATION.
+ * Starts with only these settings. node-postgres would add those from PGOPTIONS and PGREPLICATION.
  */
 export class SessionClient extends pg.Client {
   readonly #start: SessionStart;
@@ -88,8 +85,8 @@ export class SessionClient extends pg.Client {
 const parseTime = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number | null;
 
 /**
- * Parses a time as a date, or as a number if infinite. For styles other than ISO, node-postgres
- * returns null, which would mean "no time", such as a key that never expires.
+ * A date, or a number if infinite. For styles other than ISO, node-postgres returns null, which
+ * would mean "no time", such as a key that never expires.
  * @throws GatewayError `database_time` for such styles
  */
 function readTime(text: string): Date | number {

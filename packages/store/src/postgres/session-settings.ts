@@ -17,9 +17,9 @@ const off = { value: 'off' };
 const any = (value: string) => ({ value, accepts: /^/ });
 
 /**
- * Settings that affect the meaning or plan of statements. A session that omits them gets those from
- * the Postgres configuration file, database or role. `database.options` takes precedence, so that
- * an operator can change settings such as statement_timeout.
+ * These affect the meaning or plan of statements. A session that omits them gets those from the
+ * Postgres configuration file, database or role. `database.options` takes precedence, so that an
+ * operator can change settings such as statement_timeout.
  */
 const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   // Formats of values.
@@ -56,7 +56,7 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   join_collapse_limit: { value: '8' },
 };
 
-/** Settings that no session can set, or only a superuser's. */
+/** No session can set these, or only a superuser's. */
 const FIXED: Readonly<Record<string, SessionSetting>> = {
   server_encoding: { value: 'UTF8' },
   // Triggers, which notify agents of changes, run only with these values.
@@ -64,14 +64,14 @@ const FIXED: Readonly<Record<string, SessionSetting>> = {
 };
 
 /**
- * Settings that poolers track per client even in transaction mode, because drivers for other
- * languages also send them.
+ * Poolers track these per client even in transaction mode, because drivers for other languages also
+ * send them.
  */
 const KEPT_BY_POOLERS = ['datestyle', 'timezone', 'standard_conforming_strings'];
 
 /**
- * Returns the startup option `options`. The settings in `more`, such as `statement_timeout` with
- * the value `1000`, and the operator's string `own` come last and take precedence.
+ * For the startup option `options`. The settings in `more`, such as `statement_timeout` with the
+ * value `1000`, and the operator's string `own` come last and take precedence.
  */
 export function sessionOptions(more: Readonly<Record<string, string>>, own = ''): string {
   const settings = {
@@ -85,15 +85,15 @@ export function sessionOptions(more: Readonly<Record<string, string>>, own = '')
 }
 
 /**
- * Startup parameters for a pooler. In transaction mode, a pooler refuses all others or mixes them
- * up between clients.
+ * In transaction mode, a pooler refuses all other startup parameters or mixes them up between
+ * clients.
  */
 export const pooledParameters: Readonly<Record<string, string>> = Object.fromEntries(
   KEPT_BY_POOLERS.map((name) => [name, SETTINGS[name]!.value]),
 );
 
 /**
- * Checks the settings of a session in one statement.
+ * One statement.
  * @throws GatewayError `database_setting` if a setting is unsuitable, because a pooler dropped it,
  *   `database.options` overrides it, or no session can set it; `database_encoding` if the encoding
  *   is not UTF-8

@@ -4,15 +4,15 @@ export const DUPLICATE_DATABASE = '42P04';
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 
-/** Returns the five-character SQLSTATE of an error, or undefined if it has none. */
+/** Five characters. */
 export function sqlState(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 /**
- * Returns whether Postgres rejected the values (data exception, constraint violation or limit), so
- * that a retry cannot succeed. All other errors are temporary.
+ * Postgres rejected the values (data exception, constraint violation or limit), so a retry cannot
+ * succeed. All other errors are temporary.
  */
 export function rejectsContent(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: unknown };

@@ -24,10 +24,9 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Stores rejected messages, leaving existing ones and projects that have moved to another shard
- * (`readMoved`) unchanged. Returns the messages not stored:
- * `same` if already stored, `other` if the stored message with this id has different bytes. Locks
- * the inserted rows in sorted order.
+ * Leaves existing messages and projects that have moved to another shard (`readMoved`) unchanged.
+ * Returns the messages not stored: `same` if already stored, `other` if the stored message with
+ * this id has different bytes. Locks the inserted rows in sorted order.
  */
 export async function quarantineMessages(
   pool: Pool,
@@ -78,8 +77,8 @@ export async function quarantineMessages(
 const PIECE = 'substring($1::bytea from start + 1 for length)';
 
 /**
- * Returns one parameter with the bytes of all pieces, and the start and length of each. It is sent
- * as is; an array would be sent as hex, at several times the size.
+ * One parameter with the bytes of all pieces, and the start and length of each. It is sent as is;
+ * an array would be sent as hex, at several times the size.
  */
 function piecesOf(
   pieces: readonly Uint8Array[],
@@ -109,13 +108,13 @@ export interface QuarantinedMessageRow {
 export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
-/** A message with its bytes. `edited_raw` is null unless it was edited. */
+/** `edited_raw` is null unless the message was edited. */
 export type QuarantinedMessageWhole = QuarantinedMessageRow & {
   readonly raw: Buffer;
   readonly edited_raw: Buffer | null;
 };
 
-/** Returns the bytes that a replay uses and, if edited, the original ones. */
+/** The bytes that a replay uses and, if edited, the original ones. */
 export function quarantinedBytes({
   raw,
   edited_raw: edited,
@@ -132,10 +131,7 @@ export interface QuarantineFilter extends Span {
 
 const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
 
-/**
- * Returns a page of messages ordered by id, without their bytes. An index serves every combination
- * of filters.
- */
+/** Ordered by id, without their bytes. An index serves every combination of filters. */
 export async function listQuarantinedMessages(
   { control, data }: Planes,
   projectId: string,
@@ -166,10 +162,7 @@ export async function listQuarantinedMessages(
   return readLog(data, log, page);
 }
 
-/**
- * Returns a field of the source of each message, in their order. It is null if the source has none
- * or its row no longer exists.
- */
+/** In the order of the messages. Null if the source has none or its row no longer exists. */
 export async function fieldsOfSources(
   pool: Pool,
   field: 'name' | 'body_function',
@@ -185,7 +178,7 @@ export async function fieldsOfSources(
   return rows.map(({ value }) => value);
 }
 
-/** Returns a message with its bytes, regardless of its status. */
+/** With its bytes, regardless of its status. */
 export async function findQuarantinedMessage(
   pool: Pool,
   projectId: string,

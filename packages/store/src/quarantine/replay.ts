@@ -15,18 +15,16 @@ export interface ReplayableMessage extends Pick<
   readonly headers: Readonly<Record<string, string>>;
   /** The edited bytes or, if unedited, the original ones. */
   readonly body: Buffer;
-  /** The digest of the original bytes. */
+  /** From the original bytes. */
   readonly digest: string;
   readonly editedAt: Date | null;
-  /**
-   * The source's current function, or its last one if the source is deleted. Null if it has none.
-   */
+  /** The source's current function, or its last one if the source is deleted. */
   readonly bodyFunction: string | null;
 }
 
 /**
- * Returns the messages that exist, with their bytes, in the order of `refs`. Reads by primary key,
- * without a lock.
+ * With their bytes, in the order of `refs`; missing ones are omitted. Reads by primary key, without
+ * a lock.
  */
 export async function readReplayable(
   { control, data }: Planes,
@@ -52,8 +50,8 @@ export async function readReplayable(
 }
 
 /**
- * Matches a message that is still quarantined and has not been edited since it was read.
- * `edited_at` is in whole milliseconds, like a JavaScript date.
+ * The message is still quarantined and has not been edited since it was read. `edited_at` is in
+ * whole milliseconds, like a JavaScript date.
  */
 const UNCHANGED = `project_id = $1 and id = $2 and status = 'quarantined' and edited_at is not distinct from $3`;
 
@@ -66,9 +64,9 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 
 /**
  * Commits the events of a message and the new status, all or nothing, and then adds their usage,
- * which is lost if the process is killed before that. The events must be sorted by id. Returns
- * undefined if the message has changed since it was read. Locks the message's row first, so that a
- * second replay waits and then finds it replayed; then takes the locks of `acceptEvents`.
+ * which is lost if the process is killed before that. The events must be sorted by id. Undefined if
+ * the message has changed since it was read. Locks the message's row first, so that a second replay
+ * waits and then finds it replayed; then takes the locks of `acceptEvents`.
  */
 export async function replayQuarantinedMessage(
   { control, data }: Planes,
@@ -99,10 +97,7 @@ export async function replayQuarantinedMessage(
   return accepted;
 }
 
-/**
- * Records why a message is still rejected. Returns false and changes nothing if the message has
- * changed since it was read.
- */
+/** False, with no change, if the message has changed since it was read. */
 export async function rejectReplayedMessage(
   pool: Pool,
   message: Seen,
@@ -114,10 +109,7 @@ export async function rejectReplayedMessage(
   );
 }
 
-/**
- * Discards a message with a reason. Returns false and changes nothing if the message has changed
- * since it was read.
- */
+/** False, with no change, if the message has changed since it was read. */
 export async function dropReplayedMessage(
   pool: Pool,
   message: Seen,
@@ -130,8 +122,8 @@ export async function dropReplayedMessage(
 }
 
 /**
- * Stores edited bytes for the next replay and returns the time of the edit. The original bytes and
- * the status remain. Returns undefined if the message has changed since it was read.
+ * The next replay uses the edited bytes; the original ones and the status remain. Returns the time
+ * of the edit, or undefined if the message has changed since it was read.
  */
 export async function editQuarantinedMessage(
   pool: Pool,
@@ -145,10 +137,7 @@ export async function editQuarantinedMessage(
   return rows[0]?.edited_at;
 }
 
-/**
- * Discards the given messages that are quarantined, and returns their ids. Locks their rows in
- * sorted order.
- */
+/** Returns the ids of those that were quarantined. Locks their rows in sorted order. */
 export async function discardQuarantinedMessages(
   pool: Pool,
   refs: readonly QuarantineRef[],

@@ -19,7 +19,7 @@ export interface QuarantineSelection {
   readonly status?: QuarantineStatus | undefined;
   readonly code?: string | undefined;
   readonly from?: Date | undefined;
-  /** Only messages quarantined up to this time, which must come from `databaseTime`. */
+  /** Must come from `databaseTime`. */
   readonly quarantinedUntil?: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface QuarantinePart {
   readonly limit: number;
 }
 
-/** Returns the names of the live projects by id, or of one of them. */
+/** Names by id. */
 async function liveProjects(
   pool: Pool,
   projectId: string | null = null,
@@ -57,8 +57,8 @@ async function withNames(
 }
 
 /**
- * Returns the quarantined messages of one project or of all. For each project, makes one index
- * probe and reads rows until `limit` match the source and code. No lock.
+ * In one project or in all. For each project, makes one index probe and reads rows until `limit`
+ * match the source and code. No lock.
  */
 export async function listQuarantine(
   { control, data }: Planes,
@@ -104,18 +104,17 @@ export interface QuarantineSpan {
 
 export interface QuarantineStep {
   readonly ids: readonly string[];
-  /** The cursor of the next step. Null after the last one. */
+  /** Null after the last step. */
   readonly next: string | null;
-  /** Progress by broker time, from 0 to 1. */
+  /** By broker time, from 0 to 1. */
   readonly progress: number;
 }
 
 const STEP_ROWS = 1_000;
 
 /**
- * Yields the ids of a project's quarantined messages in a span, oldest first. Each step reads a
- * bounded number of rows, so it may have few or no ids if `sourceId` and `code` match few rows. No
- * lock.
+ * Oldest first. Each step reads a bounded number of rows, so it may have few or no ids if
+ * `sourceId` and `code` match few rows. No lock.
  */
 export async function* selectQuarantined(
   pool: Pool,
@@ -147,8 +146,8 @@ export async function* selectQuarantined(
 }
 
 /**
- * Returns the messages that exist, from all projects, in the order of `ids`. One index probe per id
- * and project, no lock.
+ * From all projects, in the order of `ids`; missing ones are omitted. One index probe per id and
+ * project, no lock.
  */
 export async function findQuarantine(
   { control, data }: Planes,

@@ -5,21 +5,21 @@ export const DAY_MS = 86_400_000;
 /** A row expires if its message is older than its project's cutoff, the start of a UTC day. */
 export interface Cutoffs {
   /**
-   * The cutoffs of projects with their own retention. A deleted project keeps nothing longer than
-   * the instance does.
+   * Only projects with their own retention. A deleted project keeps nothing longer than the
+   * instance does.
    */
   readonly own: ReadonlyMap<string, Date>;
   readonly deletedProjects: ReadonlySet<string>;
   readonly youngest: Date;
-  /** Returns the cutoff of a project. Defaults to that of the instance. */
+  /** Defaults to that of the instance. */
   of(project?: string): Date;
-  /** Reads the settings again and returns the cutoffs for the same moment. */
+  /** Reads the settings again, for the same moment. */
   again(): Promise<Cutoffs>;
 }
 
 /**
- * Reads the cutoffs as of `now`, by default the database's time. `days` is the instance's
- * retention. Scans the projects in the control plane, without a lock.
+ * As of `now`, by default the database's time. `days` is the instance's retention. Scans the
+ * projects in the control plane, without a lock.
  */
 export async function readCutoffs(
   control: Querier,
@@ -54,18 +54,12 @@ export async function readCutoffs(
   };
 }
 
-/**
- * Returns whether a day (`2026-01-31`) has expired for a project or, if undefined, for projects
- * without their own retention.
- */
+/** If `project` is undefined, for projects without their own retention. */
 export function isExpired(times: Cutoffs, project: string | undefined, day: string): boolean {
   return Date.parse(day) < times.of(project).getTime();
 }
 
-/**
- * Returns the condition that a column is within a day (`2026-01-31`). Uses literals, so that the
- * planner can prune partitions.
- */
+/** Literals, so that the planner can prune partitions. */
 export function duringDay(column: string, day: string): string {
   return `${column} >= '${day}T00:00Z' and ${column} < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;
 }

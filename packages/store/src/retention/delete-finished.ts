@@ -12,14 +12,14 @@ interface DayToDelete {
   readonly day: string;
   readonly project: string;
   readonly before: Date;
-  /** Archives the rows first. If they cannot be archived yet, none is deleted. */
+  /** If the rows cannot be archived yet, none is deleted. */
   readonly archiving: ArchiveFirst | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Deletes a project's expired finished rows of a day whose partitions remain, except those written
- * since the cutoff. Returns their number.
+ * A project's expired finished rows of a day whose partitions remain, except those written since
+ * the cutoff. Returns their number.
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
@@ -40,8 +40,8 @@ export async function deleteFinishedOfDay(
 }
 
 /**
- * Deletes expired finished rows from the default partitions, and expired messages from quarantine:
- * replayed and discarded ones, and those of deleted projects. Returns their number.
+ * In the default partitions, and expired messages in quarantine: replayed and discarded ones, and
+ * those of deleted projects. Returns their number.
  */
 export async function deleteFinishedElsewhere(
   client: pg.PoolClient,
@@ -88,7 +88,7 @@ export async function deleteFinishedElsewhere(
   return deleted;
 }
 
-/** Returns the days of a project with events in the default partition, one probe each. */
+/** With events in the default partition, one probe each. */
 async function* daysWithEvents(
   client: pg.PoolClient,
   project: string,
@@ -107,7 +107,7 @@ async function* daysWithEvents(
   }
 }
 
-/** Returns the next project with rows, or null. One primary key probe per table. */
+/** Null if there is none. One primary key probe per table. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) =>
     `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
@@ -139,8 +139,8 @@ function batchOf(table: string, within: string): string {
 }
 
 /**
- * Returns the statement that deletes a batch of finished deliveries with their attempts. Locks the
- * deleted rows, skipping deliveries locked because they are being queued again.
+ * With their attempts. Locks the deleted rows, skipping deliveries locked because they are being
+ * queued again.
  */
 export function deliveriesStatement({ suffix, within }: Partitions): string {
   const table = `event_deliveries${suffix}`;
@@ -161,10 +161,9 @@ export function deliveriesStatement({ suffix, within }: Partitions): string {
 }
 
 /**
- * Returns the statement that deletes a batch of finished events without deliveries. Locks the
- * deleted rows. Delivery ids start with the time of their event's id, but deliveries may be in a
- * newer partition than the event. Each event is probed separately, because a join could read all
- * deliveries.
+ * Finished events without deliveries. Locks the deleted rows. Delivery ids start with the time of
+ * their event's id, but deliveries may be in a newer partition than the event. Each event is probed
+ * separately, because a join could read all deliveries.
  */
 export function eventsStatement({ suffix, within }: Partitions): string {
   const table = `events${suffix}`;
@@ -182,10 +181,7 @@ export function eventsStatement({ suffix, within }: Partitions): string {
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }
 
-/**
- * Returns the statement that deletes a batch of kept messages for which no event with the same
- * timestamp exists. Locks the deleted rows.
- */
+/** Kept messages for which no event with the same timestamp exists. Locks the deleted rows. */
 export function messagesStatement({ suffix, within }: Partitions): string {
   const table = `event_messages${suffix}`;
   return `

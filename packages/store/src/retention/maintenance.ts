@@ -16,8 +16,8 @@ const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * The result of maintenance. `missing` are upcoming days (`2026-01-31`) without a partition, whose
- * rows go to the default partition.
+ * `missing` are upcoming days (`2026-01-31`) without a partition, whose rows go to the default
+ * partition.
  */
 export interface Maintained {
   readonly partitionsCreated: boolean;
@@ -26,9 +26,9 @@ export interface Maintained {
 }
 
 /**
- * Maintains the data plane of a shard: creates upcoming partitions, deletes expired idempotency keys,
- * old activity and the counts of deleted endpoints and projects, and forgets the shard where
- * projects that moved away have nothing left. Runs in one agent at a time.
+ * Creates upcoming partitions, deletes expired idempotency keys, old activity and the counts of
+ * deleted endpoints and projects, and forgets the shard where projects that moved away have nothing
+ * left. Runs in one agent at a time.
  */
 export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<Maintained> {
   const { data } = planes;
@@ -57,8 +57,8 @@ export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promis
 }
 
 /**
- * Maintains the control plane: deletes ended sessions and portal links, and old issues, audit
- * entries and stored answers. Runs in one agent at a time.
+ * Deletes ended sessions and portal links, and old issues, audit entries and stored answers. Runs
+ * in one agent at a time.
  */
 export async function maintainControlPlane(control: pg.Pool, auditDays: number): Promise<void> {
   await withAdvisoryLock(control, 'gateway.control_upkeep', async (client) => {
@@ -69,10 +69,7 @@ export async function maintainControlPlane(control: pg.Pool, auditDays: number):
   });
 }
 
-/**
- * Returns the days (`2026-01-31`), from today by the Postgres clock, for which any table lacks a
- * partition.
- */
+/** From today by the Postgres clock, days (`2026-01-31`) for which any table lacks a partition. */
 export async function missingDays(client: Querier, daysAhead: number): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d

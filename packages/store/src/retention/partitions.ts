@@ -1,20 +1,19 @@
 import { idBound } from '../pagination/log-page.js';
 import { DAY_MS, duringDay } from './cutoffs.js';
 
-/** The partitions that a statement reads or writes. */
 export interface Partitions {
   /** The end of the names of the tables; empty for the partitioned ones. */
   readonly suffix: string;
   /**
-   * Returns a condition on `occurred_at` with literals, so that the planner can prune partitions,
-   * or an empty string for none.
+   * On `occurred_at`, with literals, so that the planner can prune partitions. Empty for no
+   * condition.
    */
   within(table: string): string;
 }
 
 export const DEFAULT: Partitions = { suffix: '_default', within: () => '' };
 
-/** The rows of a day (`2026-01-31`), in its own partitions or in the default ones. */
+/** In the day's own partitions or in the default ones. */
 export function ofDay(day: string): Partitions {
   return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }

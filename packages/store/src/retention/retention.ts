@@ -7,8 +7,7 @@ import { controlBeside, type Planes } from '../postgres/planes.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
 /**
- * A dropped UTC day (`2026-01-31`) with estimated row counts. A count is null if Postgres has no
- * estimate.
+ * A UTC day (`2026-01-31`) with estimated row counts. A count is null if Postgres has no estimate.
  */
 export interface DroppedDay {
   readonly day: string;
@@ -20,25 +19,25 @@ export interface DroppedDay {
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
   readonly unfinished: readonly string[];
-  /** Days expired for the instance, but not for a project with rows in them. */
+  /** Expired for the instance, but not for a project with rows in them. */
   readonly kept: readonly string[];
-  /** Whether a lock was unavailable, as during a backup. The next run continues. */
+  /** A lock was unavailable, as during a backup. The next run continues. */
   readonly locked: boolean;
-  /** Finished rows deleted from remaining days, default partitions and quarantine. */
+  /** From remaining days, default partitions and quarantine. */
   readonly rowsDeleted: number;
   /** Undefined without an archive. */
   readonly notArchived?: NotArchived;
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
-/** The partitioned tables, in the order in which every transaction locks them. */
+/** Every transaction locks the partitioned tables in this order. */
 export const PARENTS = [
   'events',
   'event_deliveries',
   'delivery_attempts',
   'event_messages',
 ] as const;
-/** The end of the names of detached partitions: `events_20260131_expired`. */
+/** Names of detached partitions end so: `events_20260131_expired`. */
 const DETACHED = '_expired';
 const LOCK_MS = 200;
 const TRIES = 4;
@@ -149,9 +148,7 @@ interface OldDay {
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
-/**
- * Returns the days before `before` that have partitions, oldest first. Reads only the catalogue.
- */
+/** Days before `before` that have partitions, oldest first. Reads only the catalogue. */
 async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -164,7 +161,7 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   return rows;
 }
 
-/** Days whose partitions were detached, and whose events may not be archived yet, oldest first. */
+/** Their events may not be archived yet. Oldest first. */
 async function detachedDays(client: pg.PoolClient): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(substr(c.relname, length(p.relname) + 2, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -175,10 +172,7 @@ async function detachedDays(client: pg.PoolClient): Promise<OldDay[]> {
   return rows;
 }
 
-/**
- * Returns the projects with rows in a day, or none if no project has its own retention, because all
- * then expire together.
- */
+/** None if no project has its own retention, because all then expire together. */
 async function projectsOf(
   client: pg.PoolClient,
   { tables }: OldDay,
@@ -189,10 +183,7 @@ async function projectsOf(
   return rows.map(({ id }) => id);
 }
 
-/**
- * Returns the query for the projects with rows in these tables, with one primary key probe per
- * project and table.
- */
+/** One primary key probe per project and table. */
 export function projectsIn(tables: readonly string[]): string {
   const next = (table: string) =>
     `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
@@ -223,8 +214,8 @@ async function dropDay(
 }
 
 /**
- * Archives the events of a detached day, if there is an archive, and drops its tables. Returns
- * undefined if the day must wait for the archive. No lock that others wait for.
+ * Archives the events of a detached day, if there is an archive, and drops its tables. Undefined if
+ * the day must wait for the archive. Takes no lock that others wait for.
  */
 async function dropDetached(
   client: pg.PoolClient,
@@ -251,10 +242,9 @@ async function dropDetached(
 }
 
 /**
- * Runs `take` on the partitions of a day, unless it must remain. Locks the parents in access
- * exclusive mode, as dropping or detaching a partition does anyway: with a default partition, none
- * can be detached concurrently. The locks last for probes of partial indexes and `take`, during
- * which no row can be added to the day.
+ * Unless the day must remain. Locks the parents in access exclusive mode, as dropping or detaching
+ * a partition does anyway: with a default partition, none can be detached concurrently. The locks
+ * last for probes of partial indexes and `take`, during which no row can be added to the day.
  */
 async function takeLocked<Taken>(
   client: pg.PoolClient,
@@ -290,9 +280,8 @@ async function drop(client: pg.PoolClient, { day, tables }: OldDay): Promise<Dro
 }
 
 /**
- * Detaches the partitions of a day and renames them, so that they belong to retention alone. Nothing
- * can change them while they are archived, and no statement waits. Returns the renamed tables, one
- * for each parent.
+ * Renames the detached partitions, so that they belong to retention alone. Nothing can change them
+ * while they are archived, and no statement waits. Returns the renamed tables, one for each parent.
  */
 async function detach(client: pg.PoolClient, { day, tables }: OldDay): Promise<OldDay> {
   const renamed = PARENTS.map((parent) => {
@@ -316,10 +305,7 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
   return rows[0]!.unfinished;
 }
 
-/**
- * Returns the query for whether a day (`2026-01-31`) has unfinished rows, in its own or the default
- * partitions. Probes partial indexes of unfinished rows.
- */
+/** In the day's own or the default partitions. Probes partial indexes of unfinished rows. */
 export function unfinished(day: string): string {
   const within = duringDay('occurred_at', day);
   return `select exists (select from events where status = 'pending' and ${within})
@@ -327,7 +313,7 @@ export function unfinished(day: string): string {
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;
 }
 
-/** Returns estimated row counts by table name. Exact counts would read all rows. */
+/** Estimates by table name. Exact counts would read all rows. */
 async function countsOf(
   client: pg.PoolClient,
   tables: OldDay['tables'],

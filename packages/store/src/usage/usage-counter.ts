@@ -4,13 +4,11 @@ import { repeat } from '@gateway/core/process';
 import { withConnection } from '../postgres/advisory-lock.js';
 import { addUsage, type ProjectUsage } from './usage.js';
 
-/** Counts usage in memory and adds it to the database every few seconds. */
+/** Counts in memory and adds to the database every few seconds. */
 export interface UsageCounter {
   event(projectId: string, data: string): void;
   delivery(projectId: string): void;
-  /**
-   * Writes the counts to the database. Never rejects: unwritten counts remain for the next flush.
-   */
+  /** Never rejects: unwritten counts remain for the next flush. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -21,8 +19,8 @@ const FLUSH_MS = 10_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Starts a counter that counts nothing twice. If the process is killed, or loses its connection
- * during a flush, counts since the last flush may be lost.
+ * Counts nothing twice. If the process is killed, or loses its connection during a flush, counts
+ * since the last flush may be lost.
  */
 export function startUsageCounter({
   pool,
@@ -34,8 +32,8 @@ export function startUsageCounter({
   flushMs?: number;
 }): UsageCounter {
   /**
-   * Counts by day since the epoch and by project. Nested, because building a string key per event
-   * is too slow.
+   * By day since the epoch and by project. Nested, because building a string key per event is too
+   * slow.
    */
   let days = new Map<number, Map<string, Counts>>();
   let failing = false;
@@ -89,7 +87,7 @@ export function startUsageCounter({
       if (isSent && !(error instanceof pg.DatabaseError)) {
         log.warn(
           { error },
-          'The connection broke while usage was written: the usage of the last seconds may be missing.',
+          'Connection lost while writing usage: the last seconds may not be counted.',
         );
         return;
       }
@@ -97,7 +95,7 @@ export function startUsageCounter({
       if (!failing)
         log.warn(
           { error },
-          'Usage could not be written to the database; it is kept in memory and written later.',
+          'Could not write usage to the database; keeping it in memory until the next flush.',
         );
       failing = true;
     }

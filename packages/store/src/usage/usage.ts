@@ -1,10 +1,7 @@
 import { tryTransactionLock } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
 
-/**
- * The number of accepted events, the number of successful deliveries, and the size of the events'
- * data.
- */
+/** Accepted events, successful deliveries, and the size of the events' data. */
 export interface Usage {
   readonly events: number;
   readonly deliveries: number;
@@ -30,8 +27,8 @@ export interface UsageDay extends Usage {
 const CLOSED = `day < (now() at time zone 'UTC' - interval '1 hour')::date`;
 
 /**
- * Adds usage to the projects' organisations, except for closed days. Locks the rows of usage_days
- * in sorted order.
+ * To the projects' organisations, except for closed days. Locks the rows of usage_days in sorted
+ * order.
  */
 export async function addUsage(client: Querier, usage: readonly ProjectUsage[]): Promise<void> {
   await client.query({
@@ -51,8 +48,8 @@ export async function addUsage(client: Querier, usage: readonly ProjectUsage[]):
 }
 
 /**
- * Returns the usage of events accepted now, on the current UTC day by this process's clock. `bytes`
- * is the size of their data in UTF-8. Stores nothing.
+ * On the current UTC day by this process's clock. `bytes` is the size of the data in UTF-8. Stores
+ * nothing.
  */
 export function acceptedNow(
   projectId: string,
@@ -74,10 +71,7 @@ export function acceptedNow(
  */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
-/**
- * Returns the usage of the last `days` days including today, newest first, for one organisation or
- * all.
- */
+/** The last `days` days including today, newest first, for one organisation or all. */
 export async function listUsage(
   client: Querier,
   { days, organisationId = null }: { days: number; organisationId?: string | null },
@@ -91,7 +85,7 @@ export async function listUsage(
   return rows;
 }
 
-/** Returns whether a day that can be closed has not been posted to billing. */
+/** A day that can be closed has not been posted to billing. */
 export async function hasUnposted(client: Querier): Promise<boolean> {
   const { rows } = await client.query(
     `select from usage_days where posted_at is null and ${CLOSED} limit 1`,
@@ -100,8 +94,8 @@ export async function hasUnposted(client: Querier): Promise<boolean> {
 }
 
 /**
- * Closes the next unposted days and returns them, oldest first. Nothing is added to a closed day.
- * The caller must hold the lock taken by `lockBilling`.
+ * The next unposted days, oldest first. Nothing is added to a closed day. The caller must hold the
+ * lock taken by `lockBilling`.
  */
 export async function closeUnposted(
   client: Querier,
@@ -128,7 +122,7 @@ export async function closeUnposted(
   return rows;
 }
 
-/** Records that a day was posted. If it was recorded before, keeps the earlier time. */
+/** Keeps an earlier time. */
 export async function markPosted(
   client: Querier,
   { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>,
@@ -138,8 +132,8 @@ export async function markPosted(
 }
 
 /**
- * Begins a transaction and tries to take the billing lock, held until the connection ends. Returns
- * false if another connection holds it.
+ * Begins a transaction, and tries to take the lock, held until the connection ends. False if
+ * another connection holds it.
  */
 export async function lockBilling(client: Querier): Promise<boolean> {
   await client.query('begin');
