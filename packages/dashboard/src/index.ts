@@ -1,4 +1,2 @@
-/**
- * The folder of the built site: the template `index.html`, its `assets/`, and the API's `viewer/`.
- */
+/** The template `index.html`, its `assets/`, and the API's `viewer/`. */
 export const site = new URL('./site/', import.meta.url);

@@ -2,14 +2,14 @@ import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useCallback, useRef, useState } from 'preact/hooks';
 
 export interface Action<Args extends unknown[]> {
-  /** Starts the action. No effect while it is running. */
+  /** No effect while it is running. */
   readonly run: (...args: Args) => void;
   readonly isRunning: boolean;
   readonly error: Error | undefined;
   readonly clear: () => void;
 }
 
-/** Runs a button's action, one call at a time. */
+/** One call at a time. */
 export function useAction<Args extends unknown[]>(
   work: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
@@ -42,7 +42,7 @@ export function useAction<Args extends unknown[]>(
 
 export interface Draft<Values> {
   readonly values: Values;
-  /** Returns the change handler of a field, as in `onChange={draft.set('name')}`. */
+  /** As in `onChange={draft.set('name')}`. */
   readonly set: <Field extends keyof Values>(field: Field) => (value: Values[Field]) => void;
   readonly replace: (values: Values) => void;
 }
@@ -56,7 +56,7 @@ export function useDraft<Values extends object>(initial: Values): Draft<Values> 
   };
 }
 
-/** Returns the values that differ from `before`, for a partial update. */
+/** For a partial update. */
 export function changed<Values extends object>(before: Values, after: Values): Partial<Values> {
   const entries = Object.entries(after) as [keyof Values, unknown][];
   return Object.fromEntries(
@@ -76,19 +76,16 @@ export interface Edit<Resource, Changes> {
   readonly base: Resource;
   readonly save: (changes: Changes) => void;
   readonly isRunning: boolean;
-  /** Why saving failed. Undefined for a conflict. */
+  /** Undefined for a conflict. */
   readonly error: Error | undefined;
   /** A newer version saved by another user, which prevented the save. */
   readonly conflict: Resource | undefined;
-  /** Saves the changes on top of the newer version. */
   readonly saveAnyway: () => void;
-  /** Discards the changes and continues from the newer version. */
   readonly takeTheirs: () => void;
 }
 
 /**
- * Edits a resource with optimistic locking: saves the changes only if the resource has not changed
- * since it was read.
+ * Optimistic locking: saves the changes only if the resource has not changed since it was read.
  *
  * @param resource the resource as first read; later values are ignored
  * @param edit.write sends the changes with the given options and returns the saved resource

@@ -4,10 +4,10 @@ import { parseExactly } from '../format/exact-json.js';
 import { own } from '../format/text.js';
 import { projectId, root } from '../router/location.js';
 
-/** The number of 401 responses, each of which means that the session has ended or never existed. */
+/** Each 401 response means that the session has ended or never existed. */
 export const refusals = signal(0);
 
-/** Why the API does not answer as it should, and since when. Undefined while it does. */
+/** Undefined while the API answers as it should. */
 export const outage = signal<{ readonly sentence: string; readonly since: string } | undefined>(
   undefined,
 );
@@ -22,7 +22,6 @@ function noteOutage(sentence: string | undefined): void {
     outage.value = sentence ? { sentence, since: new Date().toISOString() } : undefined;
 }
 
-/** Returns the outage that a response tells, if any. */
 async function outageOf(response: Response): Promise<string | undefined> {
   if (response.status !== 503) return undefined;
   const body = (await response
@@ -32,7 +31,7 @@ async function outageOf(response: Response): Promise<string | undefined> {
   return own(OUTAGES, body.code ?? '');
 }
 
-/** Whether a response says nothing about Postgres: health reports are answered without it. */
+/** Health reports are answered without Postgres. */
 function isHealthReport({ url }: Response): boolean {
   return url.endsWith('/health');
 }
@@ -64,22 +63,22 @@ const options: ClientOptions = {
 };
 let account = new GatewayClient(options);
 
-/** Authenticates requests with this key instead of the session cookie. */
+/** Instead of the session cookie. */
 export function setKey(key: string): void {
   account = new GatewayClient({ ...options, key });
 }
 
-/** Returns the client for the API outside projects. */
+/** For the API outside projects. */
 export function accountApi(): GatewayClient {
   return account;
 }
 
-/** Returns the client for a project, by default the one shown. */
+/** By default, for the project shown. */
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
 }
 
-/** Removes values that are undefined, null or `''`, so that the request omits them. */
+/** Removes undefined, null and `''`, so that the request omits them. */
 export function given<Values extends object>(
   values: Values,
 ): { [Name in keyof Values]?: Exclude<Values[Name], undefined | null | ''> } {

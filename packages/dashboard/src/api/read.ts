@@ -3,24 +3,20 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { projectId } from '../router/location.js';
 
 export interface Resource<Data> {
-  /** The data last read, kept during the next read. */
+  /** Kept during the next read. */
   readonly data: Data | undefined;
-  /** Why the last read failed. Undefined if it succeeded. */
+  /** Undefined if the last read succeeded. */
   readonly error: Error | undefined;
-  /** Whether the first read is pending and no cached data is available. */
+  /** The first read is pending and no cached data is available. */
   readonly isLoading: boolean;
   readonly refresh: () => void;
 }
 
-/**
- * A cache of data shown by pages, so that the back button shows it at once, while it is read again.
- */
+/** The back button shows cached data at once, while it is read again. */
 const shownBefore = new Map<string, unknown>();
 const KEPT = 60;
 
 /**
- * Reads API data for a page.
- *
  * @param name identifies, with the project, everything that `load` depends on; a new name triggers
  *   another read, undefined reads nothing
  * @param options.everyMs the poll interval while the page is visible
@@ -75,19 +71,19 @@ function remember(key: string, data: unknown): void {
   if (shownBefore.size > KEPT && !oldest.done) shownBefore.delete(oldest.value);
 }
 
-/** Clears the cache, because another user may sign in next. */
+/** Another user may sign in next. */
 export function forgetResources(): void {
   shownBefore.clear();
 }
 
 export interface List<Row> {
-  /** The rows, newest first. Undefined until the first page is read. */
+  /** Newest first. Undefined until the first page is read. */
   readonly rows: readonly Row[] | undefined;
   readonly hasMore: boolean;
-  /** How far a search has got that waits for `loadMore`. */
+  /** Set if a search waits for `loadMore`. */
   readonly searchedTo: string | undefined;
   readonly error: Error | undefined;
-  /** The number of new rows held back until `showFresh`. */
+  /** New rows held back until `showFresh`. */
   readonly freshCount: number;
   readonly loadMore: () => void;
   readonly showFresh: () => void;
@@ -114,12 +110,12 @@ const FIRST: PageQuery = { perPage: 50 };
 const FURTHER = 200;
 
 /**
- * Reads a list page by page, and polls its first page.
+ * Polls the first page.
  *
  * @param name identifies, with the project, the list and its filters; a new name starts over
  * @param options.everyMs the poll interval while the page is visible
- * @param options.isHeld returns whether to hold back new rows until `showFresh`, because the user
- *   is reading further down
+ * @param options.isHeld whether to hold back new rows until `showFresh`, because the user is
+ *   reading further down
  */
 export function useList<Row extends { readonly uid: string }>(
   name: string,
@@ -140,7 +136,7 @@ export function useList<Row extends { readonly uid: string }>(
   latest.current = { load, isHeld };
   const isLoadingMore = useRef(false);
   const state = stored.key === key ? stored : empty;
-  /** Applies a change to the list, or ignores it if the list is no longer shown. */
+  /** Does nothing if the list is no longer shown. */
   const update = useCallback(
     (change: (before: ListState<Row>) => ListState<Row>) =>
       setState((before) => change(before.key === key ? before : { ...empty, key })),
@@ -203,10 +199,7 @@ function freshOf<Row extends { readonly uid: string }>(
   return content.filter(({ uid }) => !known.has(uid));
 }
 
-/**
- * Replaces the rows covered by a new first page. While new rows are held back, only updates known
- * rows.
- */
+/** While new rows are held back, only updates known rows. */
 export function withFirstPage<Row extends { readonly uid: string }>(
   state: ListState<Row>,
   page: Page<Row>,
@@ -278,7 +271,7 @@ function usePolling(
   }, [...dependencies, everyMs, isWanted]);
 }
 
-/** Debounces a value: returns it once it has not changed for `ms`. */
+/** The value once it has not changed for `ms`. */
 export function useDebounced<Value>(value: Value, ms: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -13,10 +13,6 @@ import { begin, session } from '../session/session.js';
 import { brandName } from '../session/theme.js';
 import { Provider } from './sign-in.js';
 
-/**
- * The page of an invitation link, where a user joins an organisation with a new or an existing
- * account.
- */
 export function AcceptInvitation({ token }: { token: string }) {
   const invitation = useResource(`invitation ${token}`, async (signal) => {
     const [it, methods] = await Promise.all([
@@ -50,10 +46,7 @@ export function AcceptInvitation({ token }: { token: string }) {
   );
 }
 
-/**
- * The ways to accept an invitation: through the provider, which knows the email address, or with a
- * password.
- */
+/** Through the provider, which knows the email address, or with a password. */
 function Ways({
   token,
   it,

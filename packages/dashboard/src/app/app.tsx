@@ -9,10 +9,7 @@ import { ResetPassword } from './reset-password.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
 
-/**
- * Whether this document is the portal. Portal and dashboard are separate documents, because only
- * the portal may be framed.
- */
+/** Portal and dashboard are separate documents, because only the portal may be framed. */
 const isPortalDocument = isPortal.peek();
 
 export function App() {

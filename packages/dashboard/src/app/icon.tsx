@@ -1,4 +1,4 @@
-/** Outlines on a grid of 24 units, drawn with the colour of the text. */
+/** On a grid of 24 units, in the colour of the text. */
 const PATHS = {
   account: 'M20 21a8 8 0 0 0-16 0M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8z',
   audit: 'M6 3h9l4 4v14H6zM15 3v4h4M9 12h7M9 16h7',

@@ -11,11 +11,10 @@ import {
 } from '../session/session.js';
 import { Icon, isIcon } from './icon.js';
 
-/** The job that a page serves, with the last part of the paths of its pages, in the menu's order. */
+/** By the job that a page serves, in the menu's order, with the last part of the pages' paths. */
 const GROUPS: readonly (readonly [name: string, pages: readonly string[]])[] = [
   ['Watch', ['overview', 'issues', 'events', 'deliveries', 'quarantine']],
   ['Configure', ['sources', 'endpoints', 'subscriptions', 'event-types']],
-  // Every other page.
   ['Administer', []],
 ];
 
@@ -26,7 +25,7 @@ interface Destination {
   readonly name: string;
 }
 
-/** Returns the menu: the pages of the current or last project, and those outside projects. */
+/** The pages of the current or last project, and those outside projects. */
 function destinations(
   routes: readonly PageRoute[],
 ): readonly (readonly [group: string, pages: readonly Destination[]])[] {
@@ -93,7 +92,7 @@ function currentOf(to: string): 'page' | 'true' | undefined {
 
 export const isHelpShown = signal(false);
 
-/** Lists the available shortcuts: those of the page, then those that open pages. Opened with `?`. */
+/** The shortcuts of the page, then those that open pages. Opened with `?`. */
 export function Help() {
   useShortcuts([
     { keys: '?', label: 'Show keyboard shortcuts', run: () => (isHelpShown.value = true) },

@@ -10,10 +10,7 @@ type LoadedPage = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
 );
 
-/**
- * The storage key that records that the page was reloaded. A newer server has different asset
- * files, so a page that fails to load is reloaded once.
- */
+/** A newer server has different asset files, so a page that fails to load is reloaded once. */
 const RELOADED = 'gateway-reloaded';
 const store = storeOf('sessionStorage');
 

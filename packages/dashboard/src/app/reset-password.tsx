@@ -9,7 +9,6 @@ import { resetLink } from '../session/link-token.js';
 import { session } from '../session/session.js';
 import { brandName } from '../session/theme.js';
 
-/** Asks for the email address to which a link is sent. */
 export function ForgotPassword() {
   const [isOpen, setOpen] = useState(false);
   const [email, setEmail] = useState('');
@@ -46,12 +45,11 @@ export function ForgotPassword() {
   );
 }
 
-/** The page of a link that was sent to a user who forgot the password. */
 export function ResetPassword({ token }: { token: string }) {
   const [password, setPassword] = useState('');
   const action = useAction(async () => {
     await accountApi().auth.resetPassword({ token, password });
-    // The sessions of the user have ended, also in this browser.
+    // The user's sessions have ended, also in this browser.
     session.value = null;
     resetLink.leave();
     toast('Password changed. Sign in with your new password.');

@@ -2,7 +2,7 @@ import { isPortal } from '../router/location.js';
 import type { PageRoute } from '../router/route.js';
 import { may, session } from '../session/session.js';
 
-/** A page, with its navigation label and the key that opens it after `g`. */
+/** With its navigation label and the key that opens it after `g`. */
 type PageEntry = readonly [
   path: string,
   load: PageRoute['load'],
@@ -11,7 +11,7 @@ type PageEntry = readonly [
   isShown?: () => boolean,
 ];
 
-/** Pages of a project, with paths relative to it. */
+/** Paths are relative to the project. */
 const PROJECT: readonly PageEntry[] = [
   ['overview', () => import('../pages/overview/overview.js'), 'Overview', 'o'],
   ['events', () => import('../pages/events/event-log.js'), 'Events', 'e'],
@@ -69,15 +69,15 @@ function route(below: string, [path, load, label, key, isShown]: PageEntry): Pag
 }
 
 /**
- * Every page. The navigation shows routes with `nav`, in this order; any other page belongs to the
- * entry whose path it extends.
+ * The navigation shows routes with `nav`, in this order; any other page belongs to the entry whose
+ * path it extends.
  */
 export const routes: readonly PageRoute[] = [
   ...PROJECT.map((row) => route('/projects/:project', row)),
   ...OUTSIDE.map((row) => route('', row)),
 ];
 
-/** The project pages about an owner's endpoints. The API decides which data they show. */
+/** Project pages about an owner's endpoints. The API decides which data they show. */
 export const portalRoutes: readonly PageRoute[] = [
   { path: '/portal/:project', load: () => import('../pages/endpoints/endpoint-list.js') },
   ...[

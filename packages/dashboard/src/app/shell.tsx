@@ -56,7 +56,7 @@ export function Shell() {
   );
 }
 
-/** The page at `/`: opens the last project or, if there is none, the form to create one. */
+/** At `/`. Opens the last project or, if there is none, the form to create one. */
 function Home() {
   const preferred = preferredProject();
   useEffect(() => {
@@ -73,7 +73,7 @@ function Home() {
   );
 }
 
-/** Switches to another project, and opens the same page there or the list above it. */
+/** Opens the same page of the other project, or the list above it. */
 function ProjectSwitch() {
   const id = useId();
   const shown = projectId.value ?? preferredProject()?.uid;

@@ -82,7 +82,7 @@ function Password({ hasFocus }: { hasFocus: boolean }) {
   );
 }
 
-/** The path of the redirect URI registered at the OpenID Connect provider. */
+/** Registered as redirect URI at the OpenID Connect provider. */
 export const RETURN_PATH = '/sign-in/callback';
 
 export function SignInReturn() {

@@ -6,10 +6,9 @@ import { Time } from './data.js';
 const HEIGHT_PX = 150;
 
 /**
- * A line chart over time. For screen readers, the legend shows the last values, and `summary`
- * describes the chart.
+ * For screen readers, the legend shows the last values, and `summary` describes the chart.
  *
- * @param props.atMs the times of the values, in ascending order
+ * @param props.atMs in ascending order
  */
 export function TimeChart({
   title,
@@ -85,7 +84,7 @@ export function TimeChart({
   );
 }
 
-/** The lines of a chart with their values at the pointer, otherwise their last values. */
+/** Values at the pointer, otherwise the last ones. */
 function Legend({
   lines,
   at,
@@ -126,7 +125,7 @@ export interface Line {
   readonly values: readonly (number | null)[];
 }
 
-/** Resolves a colour in the current theme, because a canvas cannot use CSS variables. */
+/** A canvas cannot use CSS variables. */
 function resolved(element: Element, name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;
@@ -138,7 +137,7 @@ function resolved(element: Element, name: string): string {
 
 const HOUR_SECONDS = 3_600;
 
-/** Formats the time of a tick, such as `14:30`, or `25 Nov` if it marks a day. */
+/** Such as `14:30`, or `25 Nov` if the tick marks a day. */
 function tickTime(seconds: number, stepSeconds: number): string {
   const date = new Date(seconds * 1000);
   const isDay =

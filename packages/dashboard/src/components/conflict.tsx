@@ -11,8 +11,7 @@ import { Button } from './layout.js';
 const SHOWN_CHARACTERS = 80;
 
 /**
- * Shown when another user has changed the edited resource. Names the user and the changes, and
- * offers two ways to resolve the conflict.
+ * Names the other user and the changes, and offers two ways to resolve the conflict.
  *
  * @param props.what the kind of resource, such as `endpoint`
  * @param props.ignored the fields that change without user action
@@ -72,7 +71,7 @@ interface Difference {
   readonly after: string;
 }
 
-/** Returns the fields that differ, with both values as truncated JSON. */
+/** Values are truncated JSON. */
 function differences<Resource extends object>(
   before: Resource,
   after: Resource,
@@ -89,10 +88,7 @@ function differences<Resource extends object>(
     }));
 }
 
-/**
- * Returns the latest change to a resource since a time, or undefined if the user may not read the
- * audit log.
- */
+/** Undefined if the user may not read the audit log. */
 async function lastChange(resourceId: string, since: string): Promise<AuditEntry | undefined> {
   const project = projects.value?.find(({ uid }) => uid === projectId.value);
   if (!project || !may('admin')) return undefined;

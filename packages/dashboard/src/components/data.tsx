@@ -33,7 +33,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   pending: 'info',
 };
 
-/** A coloured status. Its text is the API's word unless `label` is given. */
+/** The text is the API's word unless `label` is given. */
 export function Badge({
   status,
   tone = own(TONES, status) ?? 'plain',
@@ -60,8 +60,8 @@ interface CodeProps {
 }
 
 /**
- * The text of a message, header or body, never rendered as HTML. JSON is indented unless `isRaw` is
- * set. With `isTable`, lines do not wrap.
+ * Never rendered as HTML. JSON is indented unless `isRaw` is set. With `isTable`, lines do not
+ * wrap.
  */
 export function Code({ text, label, isRaw = false, isTable = false }: CodeProps) {
   const [isWhole, setWhole] = useState(false);
@@ -108,8 +108,7 @@ function Copy({ text, what }: { text: string; what: string }) {
 }
 
 /**
- * Copies text. Falls back to `execCommand`, because `navigator.clipboard` exists only on HTTPS and
- * localhost.
+ * Falls back to `execCommand`, because `navigator.clipboard` exists only on HTTPS and localhost.
  */
 async function copyText(text: string): Promise<void> {
   if ('clipboard' in navigator) return navigator.clipboard.writeText(text);
@@ -149,7 +148,7 @@ export function NewSecret({
   );
 }
 
-/** A list of names and values, omitting rows whose value is null, undefined or false. */
+/** Omits rows whose value is null, undefined or false. */
 export function Facts({
   rows,
 }: {
@@ -169,7 +168,7 @@ export function Facts({
   );
 }
 
-/** A usually short list: its first page, and a button that loads more. */
+/** For a usually short list: its first page, and a button that loads more. */
 export function Paged<Row>({
   list: { rows, error, hasMore, refresh, loadMore },
   lines = 4,
@@ -196,13 +195,13 @@ export interface TableColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: boolean;
-  /** A unit beside the name, such as the time zone. */
+  /** Beside the name, such as the time zone. */
   readonly note?: string;
 }
 
 /**
- * A table of rows that fit on a page; long lists use `Log`. On phones, each row is a card that
- * labels its values.
+ * For rows that fit on a page; long lists use `Log`. On phones, each row is a card that labels its
+ * values.
  */
 export function Table<Row extends { readonly uid: string }>({
   label,
@@ -247,12 +246,12 @@ export function Table<Row extends { readonly uid: string }>({
   );
 }
 
-/** The current time for relative times, updated every second. */
+/** For relative times, updated every second. */
 const now = signal(Date.now());
 if (typeof document !== 'undefined')
   setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
 
-/** A time in the browser's time zone, with UTC in the tooltip. */
+/** In the browser's time zone, with UTC in the tooltip. */
 export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' | 'relative' }) {
   const text =
     look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
@@ -267,7 +266,7 @@ export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' 
   );
 }
 
-/** Returns a column of times. `otherwise` replaces null. */
+/** `otherwise` replaces null. */
 export function timeColumn<Field extends string>(
   name: string,
   field: Field,
@@ -281,7 +280,7 @@ export function timeColumn<Field extends string>(
   };
 }
 
-/** A time for incidents: in the browser's zone, in UTC if that differs, and relative to now. */
+/** For incidents: in the browser's zone, in UTC if that differs, and relative to now. */
 export function FullTime({ at }: { at: string }) {
   return (
     <>

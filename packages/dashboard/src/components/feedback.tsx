@@ -7,7 +7,7 @@ import { errorSentence } from '../portal/errors.js';
 import { isPortal } from '../router/location.js';
 import { Button } from './layout.js';
 
-/** Replaces an empty list. States why it is empty and what to do. */
+/** States why the list is empty and what to do. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -17,7 +17,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Grey lines that reserve space for content that is loading. */
+/** Reserves space for content that is loading. */
 export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
@@ -28,10 +28,7 @@ export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   );
 }
 
-/**
- * Shows the content of a resource once read, a placeholder until then, and the error if reading
- * failed.
- */
+/** A placeholder until the resource is read, and the error if reading failed. */
 export function Loaded<Data>({
   resource,
   lines,
@@ -86,8 +83,8 @@ export function Problem({
 }
 
 /**
- * Returns the message of an error without its fix. If fields were rejected, returns only their
- * number: they are listed below, and the message would repeat them.
+ * If fields were rejected, only their number: they are listed below, and the message would repeat
+ * them.
  */
 function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): string {
   if (code === 'invalid_request' && errors.length > 0)
@@ -95,7 +92,7 @@ function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): st
   return message.slice(0, -(fix.length + 3));
 }
 
-/** Returns the message of an error as one sentence, for toasts. */
+/** For toasts. */
 function sentenceOf(error: Error): string {
   if (isPortal.value) return errorSentence(error);
   return error instanceof GatewayApiError ? capital(error.message) : unreachable(error);
@@ -107,10 +104,7 @@ function unreachable(error: Error): string {
     : error.message;
 }
 
-/**
- * A progress bar with its percentage.
- * @param props.value from 0 to 1
- */
+/** @param props.value from 0 to 1 */
 export function Progress({ label, value }: { label: string; value: number }) {
   const percent = Math.round(Math.min(Math.max(value, 0), 1) * 100);
   return (

@@ -8,14 +8,14 @@ interface FieldProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly hint?: ComponentChildren;
-  /** Why the value was rejected, from `fieldError`. */
+  /** From `fieldError`. */
   readonly error?: string | undefined;
   readonly name?: string;
   readonly isRequired?: boolean;
   readonly isDisabled?: boolean;
 }
 
-/** Returns the API's error for a field such as `url`, or undefined. */
+/** For a field such as `url`. */
 export function fieldError(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   return error.errors.find((it) => it.field === field)?.sentence;
@@ -27,8 +27,8 @@ type TextName<Values> = {
   string;
 
 /**
- * Returns a function that gets the value, handler and error of a text field in a draft, as in
- * `<TextField label="Name" {...field('name')} />`. `path` is the field's name in the API.
+ * Value, handler and error of a text field in a draft, as in `<TextField label="Name"
+ * {...field('name')} />`. `path` is the field's name in the API.
  */
 export function textsOf<Values extends object>(
   { values, set }: Pick<Draft<Values>, 'values' | 'set'>,
@@ -42,8 +42,8 @@ export function textsOf<Values extends object>(
 }
 
 /**
- * Returns the API's error for a field or a part of it, such as `event_types.0` or
- * `json_schema.properties`. For a part, the error includes its path.
+ * For a field or a part of it, such as `event_types.0` or `json_schema.properties`. For a part, the
+ * error includes its path.
  */
 export function errorBelow(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
@@ -52,14 +52,14 @@ export function errorBelow(error: Error | undefined, field: string): string | un
   return found && (place ? `${found.sentence} (at ${place})` : found.sentence);
 }
 
-/** Attributes that connect an input to its label, hint and error. */
+/** Connect an input to its label, hint and error. */
 interface InputAttributes {
   readonly id: string;
   readonly 'aria-describedby': string | undefined;
   readonly 'aria-invalid': boolean | undefined;
 }
 
-/** The label, hint and error around a custom input. */
+/** For a custom input. */
 export function Field({
   label,
   hint,
@@ -204,12 +204,11 @@ export function Checkbox({
   );
 }
 
-/** Selectable values with their labels. */
 export type Choices = readonly (readonly [value: string, label: string, ...more: unknown[]])[];
 
 /**
- * The options of a select. `other` labels a selected value that is not among them, such as one set
- * by a URL parameter.
+ * `other` labels a selected value that is not among the options, such as one set by a URL
+ * parameter.
  */
 export function Options({
   options,
@@ -237,7 +236,7 @@ export function Options({
   );
 }
 
-/** Returns resources as choices, sorted by name. */
+/** Sorted by name. */
 export function byName(
   things: readonly { readonly uid: string; readonly name: string }[],
 ): Choices {

@@ -7,14 +7,12 @@ import { Button } from './layout.js';
 export interface FormProps {
   /** Run on submit. Its error is shown above the buttons. */
   readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
-  /**
-   * The text of the submit button, such as `Create key`. Undefined makes the form read-only.
-   */
+  /** Such as `Create key`. Undefined makes the form read-only. */
   readonly verb: string | undefined;
   readonly kind?: 'main' | 'danger' | 'plain';
-  /** Whether the form can be submitted: false until the required fields are filled in. */
+  /** False until the required fields are filled in. */
   readonly isReady?: boolean;
-  /** Whether required fields are marked, for forms with many optional ones. */
+  /** For forms with many optional fields. */
   readonly marksRequired?: boolean;
   /** Shown with an error, to offer another way to continue. */
   readonly remedy?: ComponentChildren;
@@ -24,8 +22,8 @@ export interface FormProps {
 }
 
 /**
- * A form. Its error is shown above the buttons, and the first invalid field gets the focus, even in
- * a closed section.
+ * The error is shown above the buttons, and the first invalid field gets the focus, even in a
+ * closed section.
  */
 export function Form({
   action,
@@ -73,7 +71,7 @@ export function Form({
   );
 }
 
-/** A modal dialog, open while rendered. Escape and a click outside call `onClose`. */
+/** Open while rendered. Escape and a click outside call `onClose`. */
 export function Dialog({
   title,
   children,
@@ -129,9 +127,9 @@ export function FormDialog({
 }
 
 /**
- * A button that asks for confirmation.
+ * Asks for confirmation.
  *
- * @param props.label the text of the button, such as `Delete…`
+ * @param props.label such as `Delete…`
  * @param props.spoken the accessible name if the label depends on its surroundings, such as `Delete
  *   the key ci`
  * @param props.isReady false until the required fields are filled in
@@ -189,7 +187,7 @@ export function ConfirmButton({
   );
 }
 
-/** A button that acts without confirmation and shows errors in a toast. */
+/** Acts without confirmation and shows errors in a toast. */
 export function ActionButton({
   work,
   ...look

@@ -14,13 +14,13 @@ interface Look {
   /** The accessible name, if the content cannot serve as one. */
   readonly label?: string | undefined;
   /**
-   * The key that presses the button while it is shown. The shortcut help describes it with `label`
-   * or the text content.
+   * Presses the button while it is shown. The shortcut help describes it with `label` or the text
+   * content.
    */
   readonly keys?: string | undefined;
 }
 
-/** A button. While `isRunning`, it is disabled and keeps its size. */
+/** Disabled while `isRunning`, at the same size. */
 export function Button({
   kind = 'plain',
   children,
@@ -34,7 +34,7 @@ export function Button({
 }: Look & {
   isRunning?: boolean;
   isDisabled?: boolean;
-  /** Whether a toggle button is pressed. */
+  /** For a toggle button. */
   isPressed?: boolean;
   type?: 'button' | 'submit';
   onPress?: (() => void) | undefined;
@@ -86,7 +86,7 @@ function titleOf({ keys, label }: Omit<LabelledKey, 'children'>): string | undef
   return label ?? (keys ? `Key: ${keys}` : undefined);
 }
 
-/** Registers the key, and returns the ref for the element that it clicks. */
+/** Returns the ref for the element that the key clicks. */
 function usePress<Pressed extends HTMLElement>({ keys, label, children }: LabelledKey) {
   const pressed = useRef<Pressed>(null);
   const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');
@@ -94,10 +94,7 @@ function usePress<Pressed extends HTMLElement>({ keys, label, children }: Labell
   return pressed;
 }
 
-/**
- * A link to the form for a new resource, also opened by the key `n`, as in `<NewLink
- * what="endpoint" path="/endpoints/new" />`.
- */
+/** Also opened by the key `n`. As in `<NewLink what="endpoint" path="/endpoints/new" />`. */
 export function NewLink({ what, path }: { what: string; path: string }) {
   return (
     <ButtonLink kind="main" keys="n" href={projectHref(path)}>
@@ -107,7 +104,7 @@ export function NewLink({ what, path }: { what: string; path: string }) {
 }
 
 /**
- * The frame of every page: heading, actions and content. The heading is also the window title.
+ * The heading is also the window title.
  *
  * @param props.isFull whether the page fills the window height, for a list that scrolls
  *   independently
@@ -164,10 +161,7 @@ export function Panel({
   );
 }
 
-/**
- * Buttons that switch the content of a page. The query parameter called `name` contains the
- * selected tab.
- */
+/** The query parameter called `name` contains the selected tab. */
 export function Tabs({
   name,
   label,

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { isRawNumber } from '../format/exact-json.js';
 import { Button } from './layout.js';
 
-/** A tab of a payload: its label and content. Tabs without content are left out. */
+/** Tabs without content are left out. */
 export type Form = readonly [label: string, content: ComponentChildren];
 
-/** A payload in several forms, of which one is shown. */
+/** Shows one form at a time. */
 export function Payload({ label, forms }: { label: string; forms: readonly (Form | false)[] }) {
   const known = forms.filter((form) => form !== false);
   const [chosen, setChosen] = useState('');
@@ -30,12 +30,12 @@ export function Payload({ label, forms }: { label: string; forms: readonly (Form
   );
 }
 
-/** Levels of a tree that are open at first. */
+/** Open at first. */
 const OPEN_LEVELS = 3;
-/** Members rendered of an object or array, until the user asks for more. */
+/** Rendered until the user asks for more. */
 const MEMBERS = 100;
 
-/** A JSON value as a tree whose objects and arrays fold. A tooltip names the path of each member. */
+/** Objects and arrays fold. A tooltip names the path of each member. */
 export function Tree({ label, value }: { label: string; value: unknown }) {
   return (
     <div class="tree" role="group" aria-label={label} tabIndex={0}>
@@ -127,10 +127,7 @@ function Folder({
   );
 }
 
-/**
- * Returns the members of an object or array. Other values, and numbers that keep their source text
- * have none.
- */
+/** Undefined for other values, including numbers that keep their source text. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] | undefined {
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return undefined;
   return Object.entries(value);

@@ -4,19 +4,19 @@ import { useEffect, useRef } from 'preact/hooks';
 interface Shortcut {
   /** A key, such as `j` or `?`, or a sequence of two, such as `g e`. */
   readonly keys: string;
-  /** The text in the help, such as `Next row`. */
+  /** In the help, such as `Next row`. */
   readonly label: string;
   readonly run: () => void;
 }
 
-/** The available shortcuts, newest first. */
+/** Newest first. */
 export const shortcuts = signal<readonly Shortcut[]>([]);
 
-/** The longest pause between two keys of a sequence. */
+/** Between two keys of a sequence. */
 const PAUSE_MS = 1_000;
 let first: { readonly key: string; readonly atMs: number } | undefined;
 
-/** Listens for shortcuts. Of several with the same keys, the newest is used. */
+/** Among shortcuts with the same keys, the newest is used. */
 export function startShortcuts(): void {
   addEventListener('keydown', (event) => {
     if (
@@ -39,10 +39,7 @@ export function startShortcuts(): void {
   });
 }
 
-/**
- * Returns whether a key press belongs to the focused element. Dialogs and fields, even in a shadow
- * root, handle their own keys.
- */
+/** Dialogs and fields, even in a shadow root, handle their own keys. */
 function isTyping(target: EventTarget | undefined): boolean {
   return (
     target instanceof Element &&
@@ -50,7 +47,7 @@ function isTyping(target: EventTarget | undefined): boolean {
   );
 }
 
-/** Registers shortcuts while the component is mounted. */
+/** While the component is mounted. */
 export function useShortcuts(offered: readonly Shortcut[]): void {
   const latest = useRef(offered);
   latest.current = offered;
@@ -70,9 +67,8 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
 }
 
 /**
- * Registers the keys `j` and `k`, which move through rows.
+ * `j` and `k` move through rows.
  *
- * @param count the number of rows
  * @param focus scrolls to a row and focuses it
  * @returns a function to call when a row is focused in another way
  */

@@ -1,27 +1,24 @@
 type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Parses six hexadecimal digits, with or without `#`. Returns undefined for other text. */
+/** Six hexadecimal digits, with or without `#`. Undefined for other text. */
 export function colourOf(text: string | null): Rgb | undefined {
   if (!/^#?[0-9a-f]{6}$/i.test(text ?? '')) return undefined;
   const number = Number.parseInt(text!.replace('#', ''), 16);
   return [number >> 16, (number >> 8) & 255, number & 255];
 }
 
-/** Formats a colour for CSS, such as `#2553cf`. */
+/** Such as `#2553cf`. */
 export function hexOf(colour: Rgb): string {
   return `#${colour.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Mixes two colours. A share of 0 returns the first, 1 the second. */
+/** A share of 0 returns the first colour, 1 the second. */
 export function mixed(first: Rgb, second: Rgb, share: number): Rgb {
   const [red, green, blue] = first.map((part, k) => part + (second[k]! - part) * share);
   return [red!, green!, blue!];
 }
 
-/**
- * Returns the relative luminance, from 0 (black) to 1 (white):
- * https://www.w3.org/TR/WCAG22/#dfn-relative-luminance
- */
+/** From 0 (black) to 1 (white): https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
 export function luminanceOf(colour: Rgb): number {
   const [red, green, blue] = colour.map((part) => {
     const it = part / 255;
@@ -30,10 +27,7 @@ export function luminanceOf(colour: Rgb): number {
   return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
 }
 
-/**
- * Returns the contrast ratio of two colours, from 1 to 21:
- * https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
- */
+/** From 1 to 21: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
 export function contrastOf(one: Rgb, other: Rgb): number {
   const [low, high] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
   return (high! + 0.05) / (low! + 0.05);

@@ -1,5 +1,5 @@
 /**
- * The part of `JSON` that has no TypeScript types yet, and that browsers have since 2023 (Chrome) to
+ * TypeScript has no types yet for this part of `JSON`, which browsers have since 2023 (Chrome) to
  * 2025 (Safari, Firefox): https://github.com/tc39/proposal-json-parse-with-source
  */
 interface Exact {
@@ -11,7 +11,7 @@ interface Exact {
 const exact: Exact = JSON;
 if (!exact.rawJSON) addRawJson();
 
-/** Adds `JSON.rawJSON` and `JSON.isRawJSON` to a browser, and has `JSON.stringify` print such values. */
+/** `JSON.rawJSON` and `JSON.isRawJSON`. `JSON.stringify` then prints such values. */
 function addRawJson(): void {
   const mark = newMark();
   const marked = new RegExp(`"${mark}([-+.\\dEe]+)"`, 'g');
@@ -27,7 +27,7 @@ function addRawJson(): void {
   exact.stringify = (...given) => stringify(...given)?.replace(marked, '$1');
 }
 
-/** Returns a text that no data contains. */
+/** No data contains it. */
 function newMark(): string {
   return `number-${Math.random().toString(36).slice(2)}-`;
 }
@@ -39,11 +39,11 @@ export function isRawNumber(value: unknown): boolean {
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
 /**
- * Parses JSON so that `JSON.stringify` prints every number with its original digits. `1.10` and
- * integers beyond 2^53 keep their source text.
+ * `JSON.stringify` prints every number with its original digits: `1.10` and integers beyond 2^53
+ * keep their source text.
  */
 export function parseExactly(text: string): unknown {
-  // Refuses what is not JSON, with the browser's sentence.
+  // Throws the browser's error for what is not JSON.
   const rounded: unknown = JSON.parse(text);
   const sources: string[] = [];
   const mark = newMark();

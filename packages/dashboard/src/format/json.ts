@@ -1,6 +1,6 @@
 import { isRawNumber, parseExactly } from './exact-json.js';
 
-/** Indents JSON text by two spaces, keeping the digits of numbers. Returns other text unchanged. */
+/** Two spaces, keeping the digits of numbers. Other text is returned unchanged. */
 export function pretty(text: string): string {
   try {
     JSON.parse(text);
@@ -30,7 +30,7 @@ export function pretty(text: string): string {
     .join('');
 }
 
-/** Formats headers as lines, such as `content-type: application/json`. */
+/** One per line, such as `content-type: application/json`. */
 export function headerLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
@@ -39,11 +39,11 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A parsed value, or the problem, worded as the end of a sentence. */
+/** The problem is worded as the end of a sentence. */
 type Parsed<Value> =
   { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
-/** Parses JSON, keeping the digits of numbers. An empty string yields null. */
+/** Keeps the digits of numbers. An empty string yields null. */
 export function valueOf(text: string): Parsed<unknown> {
   if (text.trim() === '') return { value: null };
   try {
@@ -53,7 +53,7 @@ export function valueOf(text: string): Parsed<unknown> {
   }
 }
 
-/** Parses a JSON object. An empty string yields `{}`. */
+/** An empty string yields `{}`. */
 export function objectOf(text: string): Parsed<JsonObject> {
   const parsed = valueOf(text);
   if (parsed.problem !== undefined) return parsed;

@@ -1,33 +1,31 @@
 const plain = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/**
- * Parses a typed number. Returns other text unchanged, so that the server reports what is wrong.
- */
+/** Other text is returned unchanged, so that the server reports what is wrong. */
 export function typedNumber(typed: string): number {
   return typed.trim() === '' || Number.isNaN(Number(typed))
     ? (typed as unknown as number)
     : Number(typed);
 }
 
-/** Formats a number with separators, such as `12,480`. */
+/** Such as `12,480`. */
 export function count(value: number): string {
   return plain.format(value);
 }
 
-/** Formats a number for narrow places, such as `12.5K`. */
+/** For narrow places, such as `12.5K`. */
 export function compact(value: number): string {
   return short.format(value);
 }
 
-/** Formats a share from 0 to 1 as a percentage, such as `99.2%`. Only exactly 1 is `100%`. */
+/** From a share of 0 to 1, such as `99.2%`. Only exactly 1 is `100%`. */
 export function percent(share: number): string {
   if (share === 1) return '100%';
   const rounded = Math.min(share * 100, share > 0.999 ? 99.9 : 100);
   return `${rounded.toFixed(rounded >= 99 || rounded < 10 ? 1 : 0)}%`;
 }
 
-/** Formats a size, such as `1.2 kB`. A kB is 1,000 bytes, as for the limits in the settings. */
+/** Such as `1.2 kB`. A kB is 1,000 bytes, as for the limits in the settings. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;
   return value < 1_000_000
@@ -35,7 +33,7 @@ export function bytes(value: number): string {
     : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Formats a rate, such as `0.4/s` or `1,250/s`, or per minute if below 0.1/s: `2.4/min`. */
+/** Such as `0.4/s` or `1,250/s`, or per minute if below 0.1/s: `2.4/min`. */
 export function rate(perSecond: number): string {
   if (perSecond === 0) return '0/s';
   if (perSecond < 0.1) return `${(perSecond * 60).toFixed(1)}/min`;

@@ -1,4 +1,4 @@
-/** Looks up an untrusted key, ignoring inherited names such as `constructor` and `__proto__`. */
+/** For an untrusted key: ignores inherited names such as `constructor` and `__proto__`. */
 export function own<Value>(
   table: Readonly<Record<string, Value>>,
   word: string,
@@ -8,7 +8,7 @@ export function own<Value>(
 
 export { clip } from '@gateway/plugin/clip';
 
-/** Capitalises a sentence from the API and adds a missing full stop. */
+/** Adds a missing full stop. */
 export function capital(text: string): string {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;

@@ -5,23 +5,23 @@ const dateTime = new Intl.DateTimeFormat('en-GB', {
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
-/** Formats a time in the browser's time zone, such as `25 Nov 2026, 14:03:21 CET`. */
+/** In the browser's time zone, such as `25 Nov 2026, 14:03:21 CET`. */
 export function localTime(at: string): string {
   return dateTime.format(new Date(at));
 }
 
-/** Returns the browser's time zone, such as `CET` or `GMT+5:30`. */
+/** Such as `CET` or `GMT+5:30`. */
 export function zoneName(): string {
   const parts = dateTime.formatToParts(new Date());
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
 
-/** Formats a time in UTC, such as `2026-11-25 13:03:21.120 UTC`. */
+/** Such as `2026-11-25 13:03:21.120 UTC`. */
 export function utcTime(at: string): string {
   return `${new Date(at).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }
 
-/** Formats a time for a row: the time of day, with the date unless it is today. */
+/** The time of day, with the date unless it is today. */
 export function rowTime(at: string, now = new Date()): string {
   const date = new Date(at);
   const time = clock.format(date);
@@ -34,19 +34,19 @@ const UNITS = [
   ['min', 60],
 ] as const;
 
-/** Formats seconds in the largest fitting unit, such as `45 s`, `3 min`, `2 h` or `5 d`. */
+/** In the largest fitting unit, such as `45 s`, `3 min`, `2 h` or `5 d`. */
 export function span(seconds: number): string {
   const [name, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
   return `${Math.floor(seconds / size)} ${name}`;
 }
 
-/** Formats milliseconds, such as `12 ms`, `1.4 s` or `3 min`. */
+/** Such as `12 ms`, `1.4 s` or `3 min`. */
 export function milliseconds(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms / 1_000);
 }
 
-/** Formats a time relative to now, such as `3 min ago`, `in 20 s` or `now`. */
+/** Such as `3 min ago`, `in 20 s` or `now`. */
 export function relative(at: string, nowMs = Date.now()): string {
   const seconds = (new Date(at).getTime() - nowMs) / 1_000;
   if (Math.abs(seconds) < 1) return 'now';

@@ -1,12 +1,11 @@
 import type { DeliveryAttempt } from '@gateway/client';
 import { milliseconds } from '../format/time.js';
 
-/** The words for the owner of an endpoint about a failed attempt. */
+/** For the owner of an endpoint. */
 export interface FailureWords {
-  /** A few words, for badges and rows. */
+  /** For badges and rows. */
   readonly label: string;
   readonly sentence: string;
-  /** The owner's way to fix it. */
   readonly remedy: string;
 }
 
@@ -23,7 +22,7 @@ const CHECK_APPLICATION =
   'A proxy in front of your application gave this answer. Check that the application runs.';
 const MOVED = 'We do not follow redirects: change the URL of this endpoint to where it leads.';
 
-/** The names of HTTP statuses, and what the owner can do if that is more than to read the answer. */
+/** The remedy is given if it is more than to read the answer. */
 const STATUSES: Readonly<Record<number, readonly [name: string, remedy?: string]>> = {
   301: ['Moved Permanently', MOVED],
   302: ['Found', MOVED],
@@ -52,7 +51,7 @@ const STATUSES: Readonly<Record<number, readonly [name: string, remedy?: string]
   504: ['Gateway Timeout', CHECK_APPLICATION],
 };
 
-/** The TLS errors of the owner's server. */
+/** TLS errors of the owner's server. */
 const TLS: Readonly<Partial<Record<NonNullable<FailedAttempt['error_code']>, string>>> = {
   certificate_expired: 'its certificate has expired',
   certificate_not_yet_valid: 'its certificate is not valid yet',
@@ -68,7 +67,6 @@ const TLS: Readonly<Partial<Record<NonNullable<FailedAttempt['error_code']>, str
   no_common_protocol: 'we have no protocol version or cipher in common',
 };
 
-/** The words for each class of error. */
 const FAILURES: Readonly<
   Record<
     string,
@@ -159,7 +157,6 @@ const FAILURES: Readonly<
   },
 };
 
-/** Returns what the owner of the endpoint reads about a failed attempt. */
 export function failureWords(attempt: FailedAttempt): FailureWords {
   const { error_class: kind, http_status: status, error_code: code } = attempt;
   // The class is that of the token server's failure.
@@ -175,7 +172,7 @@ export function failureWords(attempt: FailedAttempt): FailureWords {
   return { label: failureLabel(kind, status), ...words(attempt) };
 }
 
-/** Returns the status or error of a failed attempt in a few words. */
+/** In a few words. */
 export function failureLabel(kind: string | null, status: number | null): string {
   return status === null ? (FAILURES[kind ?? '']?.label ?? 'no answer') : String(status);
 }

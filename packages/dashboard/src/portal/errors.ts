@@ -6,7 +6,7 @@ const UNREACHABLE = 'We cannot be reached. Check your connection, then try again
 const FAILED = 'Something went wrong. Reload the page. If it happens again, contact us.';
 const DENIED = 'This link does not allow that.';
 
-/** The words for users of portal links about the errors of the API, by their codes. */
+/** For users of portal links, by the API's error codes. */
 const SENTENCES: Readonly<Record<string, string>> = {
   not_found: 'Not found: it may have been deleted, or the link is wrong.',
   forbidden: DENIED,
@@ -23,7 +23,6 @@ const CONFLICTS: Readonly<Record<string, string>> = {
   delivery_in_progress: 'This message is being sent now.',
 };
 
-/** Returns what the user of a portal link reads about an error. */
 export function errorSentence(error: Error): string {
   if (!(error instanceof GatewayApiError))
     return ['TypeError', 'TimeoutError'].includes(error.name) ? UNREACHABLE : FAILED;

@@ -1,6 +1,6 @@
 import type { Endpoint, EventDelivery } from '@gateway/client';
 
-/** A sentence about a delivery or endpoint, with a few words for its row in a list. */
+/** A sentence, with a few words for a row in a list. */
 export interface StateWords {
   readonly remark: string;
   readonly sentence: string;
@@ -13,7 +13,6 @@ const DELAYED: StateWords = {
   sentence: 'This message is delayed on our side. You need not do anything.',
 };
 
-/** Why an unfinished delivery waits. */
 const WAITS: Readonly<Record<NonNullable<EventDelivery['waits_for']>, StateWords>> = {
   paused: {
     remark: 'endpoint paused',
@@ -46,7 +45,6 @@ const ENDPOINT_DELETED: StateWords = {
   sentence: 'The endpoint was deleted before the message was sent.',
 };
 
-/** Why a delivery was discarded. */
 const DISCARDS: Readonly<Record<NonNullable<EventDelivery['discard_reason']>, StateWords>> = {
   project_deleted: ENDPOINT_DELETED,
   endpoint_deleted: ENDPOINT_DELETED,
@@ -57,7 +55,7 @@ const DISCARDS: Readonly<Record<NonNullable<EventDelivery['discard_reason']>, St
   function: { remark: 'not sent', sentence: 'This message was not meant for this endpoint.' },
 };
 
-/** Returns what the owner of the endpoint reads about a delivery. */
+/** For the endpoint's owner. */
 export function deliveryWords({
   status,
   waits_for: wait,
@@ -98,7 +96,7 @@ const INACTIVE: Readonly<Record<NonNullable<Endpoint['inactive_reason']>, string
   failing: 'Your server accepted no message for days, so we deactivated this endpoint.',
 };
 
-/** Returns why an endpoint is inactive, for its owner. */
+/** For the endpoint's owner. */
 export function inactiveSentence({
   inactive_reason: reason,
 }: Pick<Endpoint, 'inactive_reason'>): string {

@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals';
 
 /**
- * The path prefix of all pages. Derived from the location of the bundle, `<root>/assets`, so it is
- * correct wherever the server is mounted.
+ * Derived from the location of the bundle, `<root>/assets`, so it is correct wherever the server is
+ * mounted.
  */
 export const root = new URL('..', import.meta.url).pathname.replace(/\/$/, '');
 
@@ -15,16 +15,13 @@ const place = signal<Address>(
   typeof location === 'undefined' ? { path: '/', search: '' } : current(),
 );
 
-/** The path of the current page, without the root. */
+/** Without the root. */
 export const path = computed(() => place.value.path);
 
-/**
- * The query of the current page. It contains the filters, so that links and the back button restore
- * them.
- */
+/** Contains the filters, so that links and the back button restore them. */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
-/** Returns a query parameter, or an empty string if it is missing. */
+/** Empty if the parameter is missing. */
 export function param(name: string): string {
   return query.value.get(name) ?? '';
 }
@@ -34,17 +31,17 @@ function current(): Address {
   return { path: pathname.slice(root.length) || '/', search };
 }
 
-/** Returns the address of a page for a link, as in `href('/projects/…')`. */
+/** As in `href('/projects/…')`. */
 export function href(to: string): string {
   return root + to;
 }
 
-/** Returns whether a path stays on this host, unlike `//host`. */
+/** Unlike `//host`, stays on this host. */
 export function isOwnPath(to: string): boolean {
   return /^\/(?![/\\])/.test(to);
 }
 
-/** Opens a page. With `replace`, adds no entry to the browser's history. */
+/** With `replace`, adds no entry to the browser's history. */
 export function navigate(to: string, { replace = false } = {}): void {
   const before = place.value.path;
   history[replace ? 'replaceState' : 'pushState'](null, '', href(to));
@@ -52,7 +49,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (place.value.path !== before) scrollTo(0, 0);
 }
 
-/** Sets query parameters of the current page. Undefined or empty ones are removed. */
+/** Undefined or empty parameters are removed. */
 export function setQuery(
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
   { replace = false } = {},
@@ -100,18 +97,16 @@ function isPlainClick(event: MouseEvent): boolean {
   );
 }
 
-/** The start of a project page's path, in the dashboard or in an endpoint owner's portal. */
+/** In the dashboard or in an endpoint owner's portal. */
 const PROJECT_PLACE = /^\/(projects|portal)\/([^/]+)/;
 const projectPlace = computed(() => PROJECT_PLACE.exec(path.value));
 
-/** The id of the current project. Undefined outside projects. */
+/** Undefined outside projects. */
 export const projectId = computed(() => projectPlace.value?.[2]);
 
 export const isPortal = computed(() => projectPlace.value?.[1] === 'portal');
 
-/**
- * Returns the path of a page in the current project or its portal, as in `projectPath('/events')`.
- */
+/** In the current project or its portal, as in `projectPath('/events')`. */
 export function projectPath(to: string): string {
   return `/${isPortal.value ? 'portal' : 'projects'}/${projectId.value ?? ''}${to}`;
 }

@@ -6,10 +6,7 @@ export interface PageProps {
   readonly params: Params;
 }
 
-/**
- * Matches a path with a pattern such as `/projects/:project/events/:id`. Returns the path
- * parameters, or undefined if it does not match.
- */
+/** For a pattern such as `/projects/:project/events/:id`. Undefined if the path does not match. */
 export function match(pattern: string, path: string): Params | undefined {
   const wanted = pattern.split('/');
   const given = path.replace(/\/+$/, '').split('/');
@@ -33,17 +30,17 @@ function decode(text: string): string {
 
 export interface PageRoute {
   /**
-   * The path pattern, relative to the dashboard root. Patterns that begin with `/projects/:project`
-   * are pages of a project.
+   * Relative to the dashboard root. Patterns that begin with `/projects/:project` are pages of a
+   * project.
    */
   readonly path: string;
-  /** Imports the page, a chunk of the bundle that is loaded on first use. */
+  /** A chunk of the bundle that is loaded on first use. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
-  /** The navigation entry, with the key that opens the page after `g`. */
+  /** With the key that opens the page after `g`. */
   readonly nav?: {
     readonly label: string;
     readonly key: string;
-    /** Returns whether the entry is shown. Default: always. */
+    /** Default: always. */
     readonly isShown?: () => boolean;
   };
 }

@@ -1,4 +1,3 @@
-/** Browser storage, or its replacement in memory. */
 interface Store {
   get(key: string): string | null;
   set(key: string, value: string): void;
@@ -6,8 +5,8 @@ interface Store {
 }
 
 /**
- * Returns browser storage. If the browser denies access, as it may in a frame, values are kept in
- * memory while the page is open.
+ * If the browser denies access, as it may in a frame, values are kept in memory while the page is
+ * open.
  */
 export function storeOf(kind: 'localStorage' | 'sessionStorage'): Store {
   const memory = new Map<string, string>();

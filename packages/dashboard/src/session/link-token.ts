@@ -1,9 +1,6 @@
 import { signal } from '@preact/signals';
 
-/**
- * The token of a link that opens the dashboard, such as `#invitation=<token>`. It follows links
- * opened while the dashboard is shown.
- */
+/** Such as `#invitation=<token>`. It follows links opened while the dashboard is shown. */
 export function linkToken(name: string) {
   const read = () =>
     typeof location === 'undefined'
@@ -15,7 +12,7 @@ export function linkToken(name: string) {
     watch(): void {
       addEventListener('hashchange', () => (token.value = read()));
     },
-    /** Removes the token from the address bar and the history. */
+    /** From the address bar and the history. */
     leave(): void {
       history.replaceState(null, '', location.pathname + location.search);
       token.value = undefined;

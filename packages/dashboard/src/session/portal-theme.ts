@@ -7,10 +7,7 @@ const PORTAL_PLACE =
 /** Links that opened the portal. Stored per tab, so that another tab needs the link again. */
 const links = storeOf('sessionStorage');
 
-/**
- * Returns the token and theme from the fragment of the current or stored portal link. Returns
- * undefined outside the portal.
- */
+/** From the fragment of the current or stored portal link. Undefined outside the portal. */
 export function portalLink(): URLSearchParams | undefined {
   const [, project] = PORTAL_PLACE.exec(location.pathname) ?? [];
   if (project === undefined) return undefined;
@@ -29,23 +26,20 @@ const FONTS: Readonly<Record<string, string>> = {
   serif: "Georgia, 'Times New Roman', serif",
   rounded: "ui-rounded, 'SF Pro Rounded', 'Nunito', system-ui, sans-serif",
 };
-/** The minimum contrast between text and background. Colours with less are ignored. */
+/** Between text and background. Colours with less contrast are ignored. */
 const CONTRAST_MIN = 7;
 
 interface PortalTheme {
-  /** The colour scheme. If undefined, the browser's. */
+  /** If undefined, the browser's. */
   readonly scheme: 'light' | 'dark' | undefined;
-  /**
-   * Custom CSS properties, built from parsed values, so that no text of a link is inserted into
-   * CSS.
-   */
+  /** Built from parsed values, so that no text of a link is inserted into CSS. */
   readonly properties: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the theme set by these parameters: `theme` (light or dark), the colours `accent`,
- * `background`, `surface` and `text` (six hexadecimal digits), `radius` (0 to 16 pixels) and `font`
- * (serif or rounded). Ignores invalid values, and colours that would make text unreadable.
+ * Parameters: `theme` (light or dark), the colours `accent`, `background`, `surface` and `text`
+ * (six hexadecimal digits), `radius` (0 to 16 pixels) and `font` (serif or rounded). Ignores
+ * invalid values, and colours that would make text unreadable.
  */
 export function themeOf(link: URLSearchParams): PortalTheme {
   const asked = link.get('theme');
@@ -73,8 +67,8 @@ type Colour = NonNullable<ReturnType<typeof colourOf>>;
 type Grounds = Readonly<Record<keyof (typeof BASE)['light'], Colour>>;
 
 /**
- * Returns background, surface, text and the colours mixed from them. Returns undefined if none of
- * the three is given, or the text would be unreadable.
+ * Background, surface, text and the colours mixed from them. Undefined if none of the three is
+ * given, or the text would be unreadable.
  */
 function groundsOf(link: URLSearchParams) {
   const given = Object.fromEntries(
@@ -109,8 +103,8 @@ function groundsOf(link: URLSearchParams) {
 }
 
 /**
- * Returns the accent as the background of buttons and as readable text, which needs a darker or
- * lighter shade on most backgrounds.
+ * As the background of buttons and as readable text, which needs a darker or lighter shade on most
+ * backgrounds.
  */
 function accentOf(link: URLSearchParams, own: Grounds | undefined): Record<string, string> {
   const accent = colourOf(link.get('accent'));

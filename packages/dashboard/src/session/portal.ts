@@ -5,14 +5,14 @@ import { forgetResources } from '../api/read.js';
 import { portalLink } from './portal-theme.js';
 
 /**
- * The owner whose portal is shown, with the link's permissions. Undefined until the server
- * responds; null if the link has expired or is missing.
+ * With the link's permissions. Undefined until the server responds; null if the link has expired or
+ * is missing.
  */
 export const portal = signal<Portal | null | undefined>(undefined);
 
 export const portalProblem = signal<Error | undefined>(undefined);
 
-/** Opens the portal with the token of its link, and removes the token from the address bar. */
+/** Removes the token from the address bar. */
 export async function openPortal(): Promise<void> {
   const token = portalLink()?.get('token');
   history.replaceState(null, '', location.pathname + location.search);
@@ -30,7 +30,7 @@ export async function openPortal(): Promise<void> {
   }
 }
 
-/** Ends the portal and notifies the framing page, which can reopen it with another link. */
+/** The framing page is notified and can reopen the portal with another link. */
 function end(): void {
   forgetResources();
   portal.value = null;
@@ -41,7 +41,7 @@ effect(() => {
   if (refusals.value > 0 && portal.peek()) end();
 });
 
-/** Reloads the portal on a new link: in a frame, this changes only the fragment. */
+/** Reloads on a new link: in a frame, this changes only the fragment. */
 export function followLinks(): void {
   addEventListener('hashchange', () => {
     if (new URLSearchParams(location.hash.slice(1)).has('token')) location.reload();

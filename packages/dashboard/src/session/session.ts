@@ -6,7 +6,7 @@ import { isOwnPath, isPortal, path, projectId } from '../router/location.js';
 import { storeOf } from '../router/storage.js';
 import { portal } from './portal.js';
 
-/** The user's session. Null if signed out, undefined until the server responds. */
+/** Null if signed out, undefined until the server responds. */
 export const session = signal<Session | null | undefined>(undefined);
 
 export const sessionProblem = signal<Error | undefined>(undefined);
@@ -20,15 +20,15 @@ export async function readSession(): Promise<void> {
   }
 }
 
-/** Signs in with a password. Rejects with the API's error. */
+/** Rejects with the API's error. */
 export async function signIn(email: string, password: string): Promise<void> {
   begin(await accountApi().auth.login({ email, password }));
 }
 
-/** The storage key, per tab, for the page to return to after signing in at the provider. */
+/** Per tab: the page to return to after signing in at the provider. */
 const LEFT = 'gateway-left';
 
-/** Redirects to the OpenID Connect provider. Rejects with the API's error. */
+/** Rejects with the API's error. */
 export async function leaveForProvider(): Promise<void> {
   const { url } = await accountApi().auth.startOidc();
   sessionStorage.setItem(LEFT, path.value + location.search);
@@ -36,8 +36,8 @@ export async function leaveForProvider(): Promise<void> {
 }
 
 /**
- * Signs in with the query of the provider's redirect. Returns the path of the page that the user
- * had left. Rejects with the API's error.
+ * With the query of the provider's redirect. Returns the path of the page that the user had left.
+ * Rejects with the API's error.
  */
 export async function returnFromProvider(): Promise<string> {
   begin(await accountApi().auth.completeOidc({ query: location.search }));
@@ -53,7 +53,7 @@ export async function signOut(): Promise<void> {
   end();
 }
 
-/** Starts a session, for example after an invitation. */
+/** For example after an invitation. */
 export function begin(begun: Session): void {
   setCsrfToken(begun.csrf_token);
   sessionProblem.value = undefined;
@@ -80,7 +80,7 @@ export const newKey = signal<{ readonly projectId: string; readonly key: string 
   undefined,
 );
 
-/** The user's projects, at most 100. Undefined until read. Links can open others. */
+/** At most 100. Undefined until read. Links can open others. */
 export const projects = signal<readonly Project[] | undefined>(undefined);
 export const projectsProblem = signal<Error | undefined>(undefined);
 
@@ -102,7 +102,7 @@ export function rememberedProject(): string | undefined {
   return store.get(LAST) ?? undefined;
 }
 
-/** Returns the project last shown in this browser if it still exists, otherwise the first. */
+/** The project last shown in this browser if it still exists, otherwise the first. */
 export function preferredProject(): Project | undefined {
   const last = rememberedProject();
   return projects.value?.find(({ uid }) => uid === last) ?? projects.value?.[0];
@@ -115,12 +115,12 @@ export function rememberProject(id: string): void {
 export type MemberRole = Session['organisations'][number]['role'];
 const RANK: Readonly<Record<MemberRole, number>> = { viewer: 0, member: 1, admin: 2, owner: 3 };
 
-/** Returns the user's role in an organisation, or undefined if unknown. */
+/** Undefined if unknown. */
 export function roleIn(organisationId: string | undefined): MemberRole | undefined {
   return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
 }
 
-/** The user's role in the current project's organisation. Undefined while unknown. */
+/** In the current project's organisation. Undefined while unknown. */
 const role = computed<MemberRole | undefined>(() =>
   isPortal.value
     ? 'viewer'
@@ -128,22 +128,19 @@ const role = computed<MemberRole | undefined>(() =>
 );
 
 /**
- * Returns whether a role, by default the user's in the current project, includes another. True
- * while the role is unknown: this only hides controls, and the server enforces permissions.
+ * By default, the user's role in the current project. True while the role is unknown: this only
+ * hides controls, and the server enforces permissions.
  */
 export function may(wanted: MemberRole, own = role.value): boolean {
   return own === undefined || RANK[own] >= RANK[wanted];
 }
 
-/**
- * Returns whether the user can change endpoints and subscriptions; in the portal, whether the link
- * allows it.
- */
+/** In the portal, whether the link allows it. */
 export function mayManage(): boolean {
   return isPortal.value ? portal.value?.can_manage_endpoint === true : may('member');
 }
 
-/** Returns whether the user can resend deliveries and send test events. */
+/** Resending deliveries and sending test events. */
 export function maySend(): boolean {
   return isPortal.value || may('member');
 }

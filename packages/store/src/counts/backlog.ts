@@ -23,10 +23,7 @@ export function startBacklogSamples({ pool, log }: { pool: pg.Pool; log: Log }) 
       retryMs: EVERY_MS,
       failed(error, isFirst) {
         if (isFirst)
-          log.warn(
-            { error },
-            'Could not sample the backlog; its chart will have a gap.',
-          );
+          log.warn({ error }, 'Could not sample the backlog; its chart will have a gap.');
       },
     },
   );

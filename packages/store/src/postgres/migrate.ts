@@ -258,7 +258,7 @@ export async function requireReady(
     if (collation)
       log.warn(
         { ...(shard !== undefined && { shard }), change: collation.sentence, fix: collation.fix },
-        'Indexes on text may be corrupt: the system's collations have changed.',
+        'Indexes on text may be corrupt: the collations of the system have changed.',
       );
   } catch (error) {
     throw explainDatabaseError(error, settings);

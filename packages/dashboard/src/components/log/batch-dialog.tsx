@@ -5,18 +5,15 @@ import { Problem, Progress } from '../feedback.js';
 import { Dialog } from '../form.js';
 import { Button } from '../layout.js';
 
-/** The wording of the dialog. The functions receive formatted counts. */
+/** The functions receive formatted counts. */
 interface BatchWords {
-  /**
-   * The rows in the plural, as shown after their count, such as `deliveries that failed, last
-   * hour`.
-   */
+  /** In the plural, as shown after their count, such as `deliveries that failed, last hour`. */
   readonly what: string;
   /** Replaces `what` while rows are counted. */
   readonly counting?: string;
-  /** Returns the button text, such as `Resend 12`. */
+  /** The button text, such as `Resend 12`. */
   readonly action: (count: string) => string;
-  /** Returns the result without a full stop, such as `12 queued`. */
+  /** Without a full stop, such as `12 queued`. */
   readonly done: (count: string) => string;
   /** Shown after the number of rows waiting for their endpoint. */
   readonly held?: string;
@@ -25,9 +22,7 @@ interface BatchWords {
 }
 
 /**
- * A button that opens the dialog of a bulk operation.
- *
- * @param props.label the text of the button, such as `Resend…`
+ * @param props.label such as `Resend…`
  * @param props.begin fixes the selection of rows when the dialog opens
  * @param props.onDone called when the dialog is closed, because rows may have changed
  */
@@ -54,9 +49,7 @@ export function BatchButton({
   );
 }
 
-/**
- * Counts the rows that match a filter and, after confirmation, processes them with a progress bar.
- */
+/** Counts the rows that match a filter and, after confirmation, processes them. */
 function BatchDialog({
   title,
   words: { what, counting = what, action, done: doneWords, held, left },
@@ -130,15 +123,12 @@ function BatchDialog({
   );
 }
 
-/**
- * The result of one request of a bulk operation, which processes rows for some seconds. Omitted
- * counts are 0.
- */
+/** The result of one request, which processes rows for some seconds. Omitted counts are 0. */
 interface BatchStep {
-  /** The number of rows processed or, in a dry run, to be processed. */
+  /** Rows processed or, in a dry run, to be processed. */
   readonly count: number;
   readonly left?: number;
-  /** How many of these rows wait for their endpoint. */
+  /** Processed rows that wait for their endpoint. */
   readonly held?: number;
   readonly next: string | null;
 }
@@ -150,7 +140,7 @@ type RunStep = (
 
 interface Batch {
   readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
-  /** The counts of the dry run. */
+  /** From the dry run. */
   readonly found: typeof NOTHING;
   readonly done: number;
   readonly error: Error | undefined;
@@ -160,9 +150,7 @@ interface Batch {
 
 const NOTHING = { count: 0, left: 0, held: 0 };
 
-/**
- * Counts the rows that match a filter, then processes them until all are done or the user stops it.
- */
+/** Processes rows until all are done or the user stops it. */
 function useBatch(step: RunStep): Batch {
   const [state, setState] = useState<Omit<Batch, 'start' | 'stop'>>({
     phase: 'counting',

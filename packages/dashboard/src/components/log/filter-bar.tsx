@@ -9,14 +9,14 @@ import { RANGES } from './time-range.js';
 
 const TYPING_MS = 300;
 
-/** Returns whether the query selects rows, and does not only order them. */
+/** A query can also only order the rows. */
 export function isAnyFilterSet(): boolean {
   return [...query.value.keys()].some((name) => name !== 'sort' && name !== 'by');
 }
 
 /**
- * The search, filters and time range of a log, kept in the query string. `hasTime` is false for
- * rows without a time. Without `searchHint`, there is no search field.
+ * Search, filters and time range are in the query string. `hasTime` is false for rows without a
+ * time. Without `searchHint`, there is no search field.
  */
 export function FilterBar({
   searchHint,
@@ -88,7 +88,7 @@ export function FilterBar({
   );
 }
 
-/** A filter by one value; `''` means none. For `other`, see `Options`. */
+/** `''` means none. For `other`, see `Options`. */
 export function FilterSelect({
   name,
   label,
@@ -128,7 +128,7 @@ function FilterTime({ name, label }: { name: string; label: string }) {
   );
 }
 
-/** The start of an id: hexadecimal digits grouped as in a UUID. */
+/** Hexadecimal digits grouped as in a UUID. */
 const ID_START = /^[0-9a-f]{8}(-[0-9a-f-]*)?$/i;
 
 export interface Search {
@@ -136,7 +136,7 @@ export interface Search {
   readonly event_type?: string;
 }
 
-/** Interprets a search string as the start of an id or as an event type. */
+/** The start of an id, or an event type. */
 export function searchOf(text: string): Search {
   const wanted = text.trim();
   if (wanted === '') return {};

@@ -14,8 +14,7 @@ import { isOpenEnded } from './time-range.js';
 const LIVE_MS = 2_000;
 
 /**
- * A log with live updates. While the user reads further down, new rows are held back behind a
- * button.
+ * While the user reads further down, new rows are held back behind a button.
  *
  * @param props.name identifies the list, together with the filters in the query
  * @param props.children what to do if the list is empty without filters
@@ -34,7 +33,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
   columns: readonly LogColumn<Row>[];
   load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   hrefOf: (row: Row) => string;
-  /** A key that acts on the focused row. */
+  /** Acts on the focused row. */
   rowKey?: {
     readonly key: string;
     readonly label: string;

@@ -8,20 +8,20 @@ export interface LogColumn<Row> {
   /** A CSS grid width, such as `minmax(8rem, 1fr)`. */
   readonly width: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** The cell's place on phones: the second line, or hidden. Default: the first line. */
+  /** On phones. Default: the first line. */
   readonly narrow?: 'second' | 'hidden';
   readonly isNumber?: boolean;
-  /** A unit beside the name, such as the time zone. */
+  /** Beside the name, such as the time zone. */
   readonly note?: string;
-  /** Whether the rows are in the order of this column, so that its heading reverses them. */
+  /** The rows are in the order of this column, so that its heading reverses them. */
   readonly isOrder?: boolean;
-  /** Sorts the list by this column: the API's `sortBy`, and whether it begins with the smallest. */
+  /** The API's `sortBy`, and whether it begins with the smallest. */
   readonly sort?: { readonly by: string; readonly isUp?: true; readonly label?: string };
 }
 
 const ROW_PX = 33;
 const NARROW_ROW_PX = 58;
-/** Rows rendered above and below the viewport. */
+/** Rendered above and below the viewport. */
 const MARGIN_ROWS = 12;
 /**
  * More rows are loaded when fewer than this remain, so that they arrive before the user scrolls
@@ -31,8 +31,8 @@ const AHEAD_ROWS = 100;
 const narrow = typeof matchMedia === 'undefined' ? undefined : matchMedia('(max-width: 40rem)');
 
 /**
- * A virtualised list, which renders only the visible rows. The first cell links to the row's page,
- * and the keys `j` and `k` move through the rows.
+ * Renders only the visible rows. The first cell links to the row's page, and the keys `j` and `k`
+ * move through the rows.
  *
  * @param props.onEnd loads more rows when the end is near
  * @param props.onScroll reports whether the beginning is visible
@@ -95,7 +95,7 @@ export function Log<Row extends { readonly uid: string }>({
     focusRow();
   });
 
-  /** Focuses the wanted row, after the next rendering if it is not rendered yet. */
+  /** After the next rendering if the row is not rendered yet. */
   const focusRow = () => {
     const link = body.current?.querySelector<HTMLElement>(`[data-row="${wanted.current}"] a`);
     if (!link) return;
@@ -185,15 +185,15 @@ export function Log<Row extends { readonly uid: string }>({
   );
 }
 
-/** The order of a log: that of its ids, which begin with a time. */
+/** The order of ids, which begin with a time. */
 const BY_TIME = { by: '' };
 
-/** Returns whether the query asks for the oldest or smallest rows first. */
+/** The oldest or smallest rows first. */
 export function isOldestFirst(): boolean {
   return param('sort') === 'ASC';
 }
 
-/** A heading that sorts by its column, then reverses that, then returns to the list's own order. */
+/** Sorts by its column, then reverses that, then returns to the list's own order. */
 function Order({
   name,
   by,

@@ -13,9 +13,7 @@ export const RANGES = [
   ['custom', 'Custom range', undefined],
 ] as const;
 
-/**
- * Returns the start and end of the selected range for the API, omitting either if it is unlimited.
- */
+/** For the API. Unlimited ends are omitted. */
 export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
   const asked = param('range');
   if (asked === 'custom') {
@@ -28,7 +26,7 @@ export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: 
   return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
 }
 
-/** Returns the range for a bulk operation. It ends now, to exclude later rows. */
+/** For a bulk operation. Ends now, to exclude later rows. */
 export function closedRange(): { startDate: string; endDate: string } {
   return {
     startDate: new Date(0).toISOString(),
@@ -42,12 +40,12 @@ function timeOf(name: string, text: string | null): Record<string, string> {
   return Number.isNaN(date.getTime()) ? {} : { [name]: date.toISOString() };
 }
 
-/** Returns whether new rows can appear in the range: false if it has an end. */
+/** New rows can appear in the range. */
 export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }
 
-/** Returns the range as part of a sentence, such as `last hour` or `any time`. */
+/** Part of a sentence, such as `last hour` or `any time`. */
 export function rangeWords(): string {
   const asked = param('range');
   const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];

@@ -1,4 +1,4 @@
-/** The text of a schema or setting, with backticks rendered as code. */
+/** Backticks are rendered as code. */
 export function Description({ text }: { readonly text: string }) {
   return (
     <>

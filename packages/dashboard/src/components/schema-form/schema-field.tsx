@@ -124,7 +124,7 @@ function exampleOf(byDefault: unknown, examples: readonly unknown[]): string {
   return typeof example === 'string' || typeof example === 'number' ? String(example) : '';
 }
 
-/** The input for a secret, which is never shown. A stored secret is kept if nothing is typed. */
+/** Never shown. A stored secret is kept if nothing is typed. */
 function Secret({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
   const label = labelOf(name, schema);
   const isStored = stored === MASK;
@@ -199,8 +199,8 @@ function Choice({
 }
 
 /**
- * Edits a value without a specific input as JSON. Invalid JSON is sent as a string, so that the
- * server reports what it expects.
+ * For a value without a specific input. Invalid JSON is sent as a string, so that the server
+ * reports what it expects.
  */
 function Json({
   value,

@@ -5,10 +5,7 @@ import { Description } from './description.js';
 import { SchemaField } from './schema-field.js';
 import { fieldsOf, kindOf, labelOf, type FormSchema, type Value } from './schema.js';
 
-/**
- * A component that renders a field. `value` is the whole object, so that it can change other fields
- * too.
- */
+/** `value` is the whole object, so that a widget can change other fields too. */
 export type Widget = (props: Omit<Props, 'path' | 'widgets'>) => JSX.Element | null;
 
 interface Props {
@@ -17,19 +14,19 @@ interface Props {
   readonly onChange: (value: Value) => void;
   /** The server's version, with stored secrets masked. */
   readonly stored?: Value;
-  /** The error of the last request, shown at its fields. */
+  /** From the last request, shown at its fields. */
   readonly error?: Error | undefined;
-  /** The path of the value in the request, such as `pub_sub.kafka`. Empty for the body. */
+  /** In the request, such as `pub_sub.kafka`. Empty for the body. */
   readonly path: string;
-  /** Components that replace generated inputs, by field name. */
+  /** By field name. They replace generated inputs. */
   readonly widgets?: Readonly<Record<string, Widget>>;
-  /** Whether the first field gets the focus. */
+  /** The first field gets the focus. */
   readonly hasFocus?: boolean;
 }
 
 /**
- * The inputs for an object, generated from its JSON Schema with titles, descriptions, defaults,
- * choices, secrets, groups and conditional fields. `submitted` returns the value to send.
+ * Generated from the JSON Schema with titles, descriptions, defaults, choices, secrets, groups and
+ * conditional fields. `submitted` returns the value to send.
  */
 export function SchemaForm({
   schema,
@@ -116,7 +113,7 @@ function Group({
   );
 }
 
-/** Returns the error of a field or, with `withElements`, of its first invalid element. */
+/** With `withElements`, the error of the first invalid element. */
 function errorAt(error: Error | undefined, path: string, withElements = true): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   const own = error.errors.find(({ field }) => field === path);

@@ -1,4 +1,4 @@
-/** The JSON Schema keywords that a form supports. Only the server checks others. */
+/** The keywords that a form supports. Only the server checks others. */
 export interface FormSchema {
   readonly title?: string;
   readonly description?: string;
@@ -19,13 +19,13 @@ export interface FormSchema {
   readonly then?: FormSchema;
   readonly else?: FormSchema;
   readonly 'x-secret'?: boolean;
-  /** Fields that are valid, but not offered. */
+  /** Valid, but not offered. */
   readonly 'x-hidden'?: readonly string[];
-  /** The meaning of null in this field. */
+  /** The meaning of null. */
   readonly 'x-unset'?: string;
-  /** The words that a form shows for values of `enum`. */
+  /** Shown for values of `enum`. */
   readonly 'x-labels'?: Readonly<Record<string, string>>;
-  /** The role that may set the field. `project` means not over a portal link. */
+  /** `project` means not over a portal link. */
   readonly 'x-set-by'?: string;
 }
 
@@ -64,10 +64,7 @@ export function kindOf(schema: FormSchema): Kind {
   }
 }
 
-/**
- * Returns the title of a field, or a label from its name, such as `Consumer group id` for
- * `consumer_group_id`.
- */
+/** The title, or a label from the name, such as `Consumer group id` for `consumer_group_id`. */
 export function labelOf(name: string, { title }: FormSchema): string {
   if (title) return title;
   const words = name
@@ -77,7 +74,7 @@ export function labelOf(name: string, { title }: FormSchema): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Returns the fields that apply to an object's current value, and whether each is required. */
+/** Fields that apply to the object's current value. */
 export function fieldsOf(
   schema: FormSchema,
   value: Value,
@@ -91,9 +88,7 @@ export function fieldsOf(
   );
 }
 
-/**
- * Returns a field. With a `minLength` of 0 it is not required, because an empty string is valid.
- */
+/** With a `minLength` of 0 the field is not required, because an empty string is valid. */
 function fieldOf(name: string, schema: FormSchema, { required }: FieldStates) {
   return { name, schema, isRequired: required.has(name) && schema.minLength !== 0 };
 }
@@ -127,7 +122,7 @@ const UNDERSTOOD = new Set([
   'description',
 ]);
 
-/** Evaluates a condition. Returns undefined for an unknown keyword; all fields are then shown. */
+/** Undefined for an unknown keyword; all fields are then shown. */
 function matches(schema: FormSchema | boolean, value: unknown): boolean | undefined {
   if (typeof schema === 'boolean') return schema;
   if (Object.keys(schema).some((name) => !UNDERSTOOD.has(name))) return undefined;
@@ -141,10 +136,7 @@ function matches(schema: FormSchema | boolean, value: unknown): boolean | undefi
   return inner.includes(false) ? false : inner.includes(undefined) ? undefined : true;
 }
 
-/**
- * Returns whether a value is filled in. Requests omit empty fields, so that the server applies its
- * defaults.
- */
+/** Requests omit empty fields, so that the server applies its defaults. */
 export function isGiven(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   if (Array.isArray(value)) return value.some(isGiven);
@@ -152,8 +144,8 @@ export function isGiven(value: unknown): boolean {
 }
 
 /**
- * Returns the filled-in fields that apply. A stored secret whose field is hidden or emptied is
- * null, which removes it.
+ * Only filled-in fields that apply. A stored secret whose field is hidden or emptied is null, which
+ * removes it.
  */
 export function submitted(
   schema: FormSchema,
@@ -181,8 +173,8 @@ export function submitted(
 }
 
 /**
- * Returns the values of a form as an API resource. An emptied field is null if its schema allows
- * null, `''` if an empty string is valid, otherwise its default or, without one, omitted.
+ * As an API resource. An emptied field is null if its schema allows null, `''` if an empty string
+ * is valid, otherwise its default or, without one, omitted.
  */
 export function written<Resource>({ properties = {} }: FormSchema, value: Value): Resource {
   const field = (schema: FormSchema, given: unknown): unknown => {

@@ -37,7 +37,7 @@ export function Profile() {
 
 const NO_PASSWORD = { current_password: '', password: '' };
 
-/** The form for changing the password, which ends the user's other sessions. */
+/** A new password ends the user's other sessions. */
 export function Password() {
   const draft = useDraft(NO_PASSWORD);
   const action = useAction(async () => {

@@ -66,8 +66,8 @@ export function Sessions() {
 }
 
 /**
- * Parts of a User-Agent header that identify browsers. The first match wins, because Edge and Opera
- * also include Chrome, and Chrome includes Safari.
+ * In a User-Agent header. The first match wins, because Edge and Opera also include Chrome, and
+ * Chrome includes Safari.
  */
 const BROWSERS = [
   ['Edg', 'Edge'],
@@ -85,10 +85,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/**
- * Returns the browser and system named in a User-Agent header, such as `Firefox on Linux`. Returns
- * an unknown header unchanged.
- */
+/** Such as `Firefox on Linux`. An unknown header is returned unchanged. */
 export function browserOf(agent: string): string {
   const find = (names: readonly (readonly [string, string])[]) =>
     names.find(([part]) => agent.includes(part))?.[1];

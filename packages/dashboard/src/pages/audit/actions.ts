@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@gateway/client';
 import { own } from '../../format/text.js';
 
-/** The first part of each action, with the label and page of its resources. */
+/** By the first part of the action, with label and page. */
 export const RESOURCES: Readonly<
   Record<string, { readonly word: string; readonly page?: string }>
 > = {
@@ -35,8 +35,8 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns an action in words, such as `Endpoint changed`. An unknown one is only split into words:
- * `Endpoint: expire secret`.
+ * Such as `Endpoint changed`. An unknown action is only split into words: `Endpoint: expire
+ * secret`.
  */
 export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
@@ -51,7 +51,7 @@ function spaced(text: string): string {
   return text.replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Returns the page of the changed resource, unless it has none or this change deleted it. */
+/** Undefined if the resource has no page or this change deleted it. */
 export function pageOf({
   action,
   project_id: project,
@@ -64,7 +64,7 @@ export function pageOf({
     : undefined;
 }
 
-/** Returns the name of the changed resource if the changes include it, otherwise its id. */
+/** The name if the changes include it, otherwise the id. */
 export function resourceName({ changes, resource_id: id }: AuditEntry): string | undefined {
   const named = changes['name'] ?? changes['email'];
   const name = named?.after ?? named?.before;

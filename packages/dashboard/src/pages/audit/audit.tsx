@@ -94,7 +94,7 @@ function auditFilter() {
   return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };
 }
 
-/** The filter by kind of resource. A URL parameter can also select a single action. */
+/** A URL parameter can also select a single action. */
 function WhatFilter() {
   const all = Object.entries(RESOURCES).map(
     ([name, { word }]) => [`${name}.*`, `${word}s`] as const,
@@ -109,7 +109,7 @@ function WhatFilter() {
   );
 }
 
-/** The filter by member. A URL parameter can also select an API key or a former member. */
+/** A URL parameter can also select an API key or a former member. */
 function ActorFilter({ organisation }: { organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
     const { content } = await accountApi()

@@ -14,8 +14,8 @@ const ACTORS = {
 } as const;
 
 /**
- * A change, shown on one line. Expanded, it shows who made it, from which address, and each value
- * before and after.
+ * One line. Expanded, it shows who made the change, from which address, and each value before and
+ * after.
  */
 export function Entry({ entry, onFocus }: { entry: AuditEntry; onFocus: () => void }) {
   const [isOpen, setOpen] = useState(false);
@@ -109,14 +109,14 @@ const columns: readonly TableColumn<ChangeRow>[] = [
   { name: 'After', cell: ({ after }) => after !== undefined && <ins>{after}</ins> },
 ];
 
-/** One changed value. A side without a value is undefined. */
+/** A side without a value is undefined. */
 interface Change {
   readonly field: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** Returns the changed values. Objects are compared property by property. */
+/** Objects are compared property by property. */
 export function changesOf(changes: AuditEntry['changes']): Change[] {
   return Object.entries(changes).flatMap(([field, { before, after }]) =>
     differences(field, before, after),
@@ -136,10 +136,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/**
- * Formats a value: a string without quotes, so that functions keep their lines, and any other value
- * as JSON.
- */
+/** A string without quotes, so that functions keep their lines, and any other value as JSON. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -5,7 +5,7 @@ import { milliseconds } from '../../format/time.js';
 import { failureWords } from '../../portal/attempts.js';
 import { isPortal } from '../../router/location.js';
 
-/** Summarises the response, such as `200` or `connection refused`. */
+/** Such as `200` or `connection refused`. */
 export function answerOf(attempt: DeliveryAttempt): string {
   const { http_status: status, error, error_class: kind } = attempt;
   if (isPortal.value && kind !== null) return failureWords(attempt).label;
@@ -13,7 +13,7 @@ export function answerOf(attempt: DeliveryAttempt): string {
   return status === null ? (error ?? 'no response') : String(status);
 }
 
-/** The response to a request of a delivery. `isOpen` expands it. */
+/** `isOpen` expands the response. */
 export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen: boolean }) {
   const {
     number,
@@ -53,7 +53,7 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
   );
 }
 
-/** Says why nothing was sent, why there was no response, or what was wrong with it. */
+/** Why nothing was sent, why there was no response, or what was wrong with it. */
 function AttemptProblem({ attempt }: { attempt: DeliveryAttempt }) {
   const { url, error, error_class: kind, response_headers: headers } = attempt;
   if (kind === 'function') {
@@ -73,7 +73,7 @@ function AttemptProblem({ attempt }: { attempt: DeliveryAttempt }) {
   return error ? <p class="attempt-error">{error}</p> : null;
 }
 
-/** The same for the owner of the endpoint, with what to do. */
+/** For the endpoint's owner, with what to do. */
 export function OwnerProblem({ attempt }: { attempt: DeliveryAttempt }) {
   if (attempt.error_class === null) {
     return attempt.error_code === 'incomplete_response' ? (

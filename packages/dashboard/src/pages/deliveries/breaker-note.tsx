@@ -6,14 +6,14 @@ import { ActionButton } from '../../components/form.js';
 import { isPortal } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 
-/** An endpoint whose open circuit breaker holds deliveries back. */
+/** By an open circuit breaker. */
 export interface HeldBack {
   readonly endpoint_id: string;
   readonly endpoint_name: string | null;
   readonly until: string | null;
 }
 
-/** Returns the endpoint if its circuit breaker is not closed. */
+/** Undefined if the circuit breaker is closed. */
 export async function behindBreaker(endpointId: string): Promise<HeldBack | undefined> {
   const { uid, name, circuit_breaker: breaker } = await api().endpoints.get(endpointId);
   return breaker && breaker.state !== 'closed'
@@ -21,7 +21,7 @@ export async function behindBreaker(endpointId: string): Promise<HeldBack | unde
     : undefined;
 }
 
-/** Said after a breaker was closed. */
+/** Shown after a breaker was closed. */
 export const CLOSED = {
   project: 'Circuit breaker closed. Waiting deliveries are being sent.',
   owner: 'Waiting messages are being sent.',
@@ -38,7 +38,7 @@ function openSentence([name = '', ...others]: readonly string[]): string {
     : `The circuit breakers of ${count} endpoints are open`;
 }
 
-/** Says which breakers queued deliveries wait for, with a button that closes them. */
+/** Lists the open breakers that hold deliveries back, with a button to close them. */
 export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
   const [isClosed, setClosed] = useState(false);
   const [first] = behind;

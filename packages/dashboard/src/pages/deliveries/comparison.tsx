@@ -14,7 +14,7 @@ interface Row {
   readonly other: string;
 }
 
-/** A folded comparison of two attempts of a delivery. */
+/** Folded. */
 export function Comparison({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -25,7 +25,7 @@ export function Comparison({ attempts }: { attempts: readonly DeliveryAttempt[] 
   );
 }
 
-/** Shows the differences of two attempts, by default the newest and the one before. */
+/** By default, the newest attempt and the one before. */
 function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const [chosen, setChosen] = useState<readonly [string?, string?]>([]);
   const find = (side: 0 | 1) =>
@@ -65,7 +65,7 @@ function errorOf(attempt: DeliveryAttempt): string {
   return attempt.error ?? '–';
 }
 
-/** Returns what differs. The request differs only in its time and URL. */
+/** The requests differ only in time and URL. */
 function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt): Row[] {
   const facts: readonly (readonly [string, (it: DeliveryAttempt) => string])[] = [
     ['Response', answerOf],

@@ -9,7 +9,7 @@ import { isPortal, param } from '../../router/location.js';
 type DeliveryQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
 type Status = NonNullable<DeliveryQuery['status']>[number];
 
-/** Values and labels of the `status` filter, in the words of the badges. */
+/** In the words of the badges. */
 export const STATUSES = [
   ['', 'Any status'],
   ['failure', 'failure'],
@@ -20,7 +20,7 @@ export const STATUSES = [
   ['discarded', 'discarded'],
 ] as const;
 
-/** Converts the page's query to API filters. */
+/** From the page's query. */
 export function deliveryFilter(): DeliveryQuery & Search {
   const status = param('status');
   const statuses: readonly Status[] | undefined =
@@ -33,8 +33,8 @@ export function deliveryFilter(): DeliveryQuery & Search {
 }
 
 /**
- * Returns the filter for the search text. The portal cannot list by event type, so it sends any
- * text as an id, and the API reports the error.
+ * The portal cannot list by event type, so it sends any text as an id, and the API reports the
+ * error.
  */
 function searched(text: string): Search {
   return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
@@ -42,10 +42,7 @@ function searched(text: string): Search {
 
 const MOST = 100;
 
-/**
- * The filter by endpoint. The list is limited, so an endpoint set by a URL parameter is read
- * separately.
- */
+/** The list is limited, so an endpoint set by a URL parameter is read separately. */
 export function EndpointFilter() {
   const chosen = param('endpoint');
   const { data: known } = useResource('endpoints to filter by', async (signal) =>

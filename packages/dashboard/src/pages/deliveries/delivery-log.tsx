@@ -53,7 +53,7 @@ export default function DeliveryLog() {
   );
 }
 
-/** Leads a search for data to the events, whose pages list their deliveries. */
+/** Events can be searched for data; their pages list their deliveries. */
 function PayloadNote() {
   const search = param('search');
   if (isPortal.value || !/^(data|headers)\.|[=<>]/.test(search)) return null;
@@ -65,7 +65,7 @@ function PayloadNote() {
   );
 }
 
-/** Returns why a delivery waits or has ended, in a few words. */
+/** Why the delivery waits or has ended. */
 function Remark({ row }: { row: EventDelivery }) {
   if (isPortal.value) return <OwnerRemark row={row} />;
   const { reason, next_attempt_at: next, waits_for: wait } = row;

@@ -76,7 +76,7 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
   );
 }
 
-/** The request of a delivery. Its signature and authentication are not stored. */
+/** Signature and authentication are not stored. */
 function SentPayload({
   delivery,
   event,
@@ -176,7 +176,7 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
   );
 }
 
-/** Explains that requests show the output of the function and not the event data. */
+/** Requests show the output of the function and not the event data. */
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
   return (
     <>
@@ -186,7 +186,7 @@ function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDel
   );
 }
 
-/** Returns why an unfinished delivery has no next attempt time. */
+/** An unfinished delivery without a next attempt time. */
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
   return status === 'processing' ? 'in progress' : 'as soon as an agent is available';

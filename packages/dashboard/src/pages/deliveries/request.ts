@@ -1,7 +1,7 @@
 import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
 import { shellQuoted } from '../event-types/event-command.js';
 
-/** Returns the headers of a request, without authentication, which is not stored. */
+/** Without authentication, which is not stored. */
 export function requestHeaders(
   { uid, occurred_at: occurredAt }: EventDelivery,
   { headers, data_bytes: length }: SentEvent,
@@ -18,7 +18,7 @@ export function requestHeaders(
   };
 }
 
-/** Returns a shell command that sends the request, unsigned. */
+/** Sends the request, unsigned. */
 export function requestCommand(
   url: string,
   headers: Readonly<Record<string, string>>,

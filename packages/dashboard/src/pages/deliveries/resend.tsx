@@ -14,7 +14,7 @@ import { deliveryFilter } from './delivery-filter.js';
 
 const isWaiting = ({ status }: EventDelivery) => status === 'retry' || status === 'scheduled';
 
-/** Sends a failed, discarded or waiting delivery without confirmation. */
+/** Without confirmation, for a failed, discarded or waiting delivery. */
 export function resendNow(delivery: EventDelivery): void {
   const { uid, status, event_metadata: event, endpoint_id: endpointId } = delivery;
   if (status === 'success' || status === 'processing') {
@@ -41,7 +41,7 @@ export function resendNow(delivery: EventDelivery): void {
     .catch(toastError);
 }
 
-/** A button that sends the delivery of a page now, with confirmation if it was successful. */
+/** Asks for confirmation if the delivery was successful. */
 export function ResendButton({
   delivery,
   onSent,
@@ -103,7 +103,7 @@ export function ResendButton({
   );
 }
 
-/** The statuses whose deliveries can be sent in bulk, with a name for these deliveries. */
+/** These can be sent in bulk. */
 const SENDABLE = {
   failure: 'failed deliveries',
   discarded: 'discarded deliveries',
@@ -112,7 +112,7 @@ const SENDABLE = {
   waiting: 'deliveries waiting for their first attempt',
 };
 
-/** A button that resends all deliveries matching the log's filters, by default the failed ones. */
+/** All that match the log's filters, by default the failed ones. */
 export function ResendAll({ onDone }: { onDone: () => void }) {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;

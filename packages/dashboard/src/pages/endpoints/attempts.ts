@@ -3,7 +3,7 @@ import type { Attempts } from './state.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Returns the requests of each endpoint in the last day. Endpoints without any are omitted. */
+/** Covers the last day. Endpoints without any are omitted. */
 export async function attemptsOf(
   endpointId: readonly string[],
   signal: AbortSignal,

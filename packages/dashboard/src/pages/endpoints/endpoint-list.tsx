@@ -19,7 +19,7 @@ const STATUSES = [
   ['inactive', 'inactive'],
 ] as const;
 
-/** The values are API states of the circuit breaker, joined with commas. */
+/** API states of the circuit breaker, joined with commas. */
 const BREAKERS = [
   ['', 'Any circuit breaker'],
   ['open,half_open', 'breaker open'],

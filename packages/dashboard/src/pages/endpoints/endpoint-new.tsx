@@ -57,8 +57,8 @@ export default function EndpointNew() {
 }
 
 /**
- * Subscribes a new endpoint. Returns an error instead of throwing it, because the endpoint exists
- * and its secret must be shown.
+ * Returns an error instead of throwing it, because the endpoint exists and its secret must be
+ * shown.
  */
 async function subscribed(
   { uid, name }: Endpoint,

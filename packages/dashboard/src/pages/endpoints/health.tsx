@@ -11,7 +11,7 @@ import { acceptedWords, type Attempts } from './state.js';
 
 const LIVE_MS = 10_000;
 
-/** Time ranges of the chart. The first needs no query parameter. */
+/** The first needs no query parameter. */
 const RANGES = [
   ['', 'Last 24 hours', 24],
   ['6h', 'Last 6 hours', 6],

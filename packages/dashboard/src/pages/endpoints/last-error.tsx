@@ -9,7 +9,7 @@ import { isPortal, projectHref, projectId } from '../../router/location.js';
 
 const LIVE_MS = 5_000;
 
-/** Shows why the newest failed or retried delivery was not accepted. */
+/** From the newest failed or retried delivery. */
 export function LastError({ endpointId }: { readonly endpointId: string }) {
   const { data } = useResource(
     `${projectId.value} last error of ${endpointId}`,

@@ -11,7 +11,7 @@ import { VerifySample } from './verify.js';
 
 type Secret = Endpoint['secrets'][number];
 
-/** The hours for which the old secrets remain valid, with labels. */
+/** Hours for which the old secrets remain valid. */
 const OVERLAPS = [
   ['24', 'In a day'],
   ['1', 'In an hour'],

@@ -94,12 +94,12 @@ function EditForm({
   );
 }
 
-/** Returns the values of the form: the API fields, unchanged. */
+/** The API fields, unchanged. */
 function valueOf(endpoint: Endpoint): Value {
   return { ...endpoint };
 }
 
-/** Renders fields for which the schema is not enough. */
+/** For fields that the schema does not describe well enough. */
 const WORDS: {
   readonly [Name in keyof Endpoint]?: (endpoint: Endpoint) => ComponentChildren;
 } = {

@@ -8,7 +8,7 @@ import { mayManage } from '../../session/session.js';
 import { CLOSED } from '../deliveries/breaker-note.js';
 import { stateOf, type Attempts } from './state.js';
 
-/** States whether the endpoint receives its deliveries and, if not, offers a remedy. */
+/** Offers a remedy if the endpoint does not receive its deliveries. */
 export function StateLine({
   endpoint,
   attempts,

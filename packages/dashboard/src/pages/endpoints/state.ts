@@ -17,10 +17,10 @@ export interface EndpointState {
   readonly until?: string;
 }
 
-/** The share of failed requests, from 0 to 1, at which an endpoint counts as failing. */
+/** The share of failed requests, from 0 to 1. */
 const FAILING = 0.5;
 
-/** The sentences of the dashboard, and those of the portal, which speak to the endpoint's owner. */
+/** The portal's sentences speak to the endpoint's owner. */
 const WORDS = {
   project: {
     paused: 'Deliveries are held until the endpoint is activated.',
@@ -44,7 +44,6 @@ const WORDS = {
   },
 } as const;
 
-/** Describes whether an endpoint receives its deliveries: a label, a tone and a sentence. */
 export function stateOf(endpoint: Endpoint, attempts?: Attempts): EndpointState {
   const { status, circuit_breaker: breaker } = endpoint;
   const words = WORDS[isPortal.value ? 'owner' : 'project'];
@@ -65,13 +64,13 @@ export function stateOf(endpoint: Endpoint, attempts?: Attempts): EndpointState 
   return { label: 'active', tone: 'ok', sentence: words.active };
 }
 
-/** Returns the share of accepted requests, from 0 to 1, or undefined if there were no requests. */
+/** From 0 to 1. Undefined without requests. */
 export function shareOf(attempts: Attempts | undefined): number | undefined {
   const all = attempts ? attempts.success + attempts.failure : 0;
   return attempts && all > 0 ? attempts.success / all : undefined;
 }
 
-/** Describes the share of accepted requests, such as `99.2% of 1.2K requests were accepted`. */
+/** Such as `99.2% of 1.2K requests were accepted`. */
 export function acceptedWords(attempts: Attempts): string {
   const share = shareOf(attempts);
   if (share === undefined) return 'No requests';

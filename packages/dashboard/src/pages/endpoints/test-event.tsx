@@ -21,7 +21,7 @@ import { answerOf, OwnerProblem } from '../deliveries/attempt.js';
 const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
 
-/** Sends a test event to this endpoint only, and shows the delivery. */
+/** Sends the event to this endpoint only. */
 export function TestEvent({
   endpoint: { uid, name, status },
   onClose,
@@ -105,10 +105,7 @@ interface FirstAttempt {
   readonly attempt: DeliveryAttempt | undefined;
 }
 
-/**
- * Returns a delivery and its newest attempt, or undefined until the delivery exists, a moment after
- * the event was accepted.
- */
+/** Undefined until the delivery exists, a moment after the event was accepted. */
 async function find(id: string, signal: AbortSignal): Promise<FirstAttempt | undefined> {
   try {
     const delivery = await api().eventDeliveries.get(id, { signal });

@@ -1,6 +1,6 @@
 import { Code } from '../../components/data.js';
 
-/** A Node.js module that verifies a signature, without dependencies. */
+/** A Node.js module without dependencies. */
 export const VERIFY = `import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** Throws an error unless we sent the request. \`body\` is the raw body, before it is parsed. */
@@ -20,7 +20,6 @@ export function verify(body, headers, secret) {
   if (!isSigned) throw new Error('The signature does not match.');
 }`;
 
-/** Explains, with code, how a receiver verifies signatures. */
 export function VerifySample() {
   return (
     <details class="more-fields">

@@ -1,6 +1,6 @@
 import { projectId, root } from '../../router/location.js';
 
-/** Returns a shell command that posts an event with the API key in `GATEWAY_KEY`. */
+/** Uses the API key in `GATEWAY_KEY`. */
 export function eventCommand(
   eventType: string,
   data: unknown,

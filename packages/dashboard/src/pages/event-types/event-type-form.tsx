@@ -8,7 +8,7 @@ import { valueOf } from '../../format/json.js';
 import { SchemaTable } from './schema-table.js';
 
 /**
- * The form of an event type, next to a table of its fields as readers see them.
+ * A table shows the fields as readers see them.
  *
  * @param props.isNew whether the name can be set; it is fixed later, because events and
  *   subscriptions refer to it
@@ -77,7 +77,7 @@ export function EventTypeForm({
   );
 }
 
-/** The form values of a new event type. Schema and example are JSON text. */
+/** Schema and example are JSON text. */
 export const newEventType = { name: '', description: '', schema: '', example: '' };
 type EventTypeDraft = typeof newEventType;
 
@@ -92,7 +92,7 @@ export function draftOf({
   return { name, description, schema: textOf(schema), example: textOf(example) };
 }
 
-/** Converts a draft for the API. Returns undefined while the schema or example is invalid JSON. */
+/** Undefined while the schema or example is invalid JSON. */
 export function fieldsOf({
   description,
   schema,

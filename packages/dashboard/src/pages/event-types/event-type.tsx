@@ -16,10 +16,7 @@ import { SchemaTable } from './schema-table.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * Finds an event type by name, otherwise by id. The name takes precedence, because it may look like
- * an id.
- */
+/** The name takes precedence over the id, because it may look like one. */
 async function find(name: string, signal: AbortSignal): Promise<EventType | null> {
   const { content } = await api().eventTypes.list({ name }, { signal }).page();
   if (content[0] || !UUID.test(name)) return content[0] ?? null;

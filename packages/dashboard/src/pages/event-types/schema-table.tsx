@@ -29,7 +29,7 @@ const columns: readonly TableColumn<SchemaRow>[] = [
 ];
 
 interface SchemaRow {
-  /** The dotted path of the field. `[]` is an element of a list, `*` any other name. */
+  /** Dotted. `[]` is an element of a list, `*` any other name. */
   readonly uid: string;
   readonly type: string;
   readonly isRequired: boolean;
@@ -38,13 +38,11 @@ interface SchemaRow {
   readonly rules: string;
 }
 
-/** Limits of the table, because a schema may be recursive and as large as a message. */
+/** A schema may be recursive and as large as a message. */
 const DEPTH_MAX = 8;
 const ROWS_MAX = 300;
 
-/**
- * Returns the fields of a schema, outer ones first. At most `ROWS_MAX`, down to `DEPTH_MAX` levels.
- */
+/** Outer fields first. At most `ROWS_MAX`, down to `DEPTH_MAX` levels. */
 export function schemaRows(schema: unknown): SchemaRow[] {
   if (!isObject(schema)) return [];
   const rows: SchemaRow[] = [];
@@ -72,10 +70,7 @@ export function schemaRows(schema: unknown): SchemaRow[] {
     for (const variant of variantsOf(it))
       if (depth < DEPTH_MAX) within(resolved(schema, variant), path, depth + 1);
   };
-  /**
-   * Adds the fields of a list's elements. The elements need no row: the list's row shows their
-   * type.
-   */
+  /** Elements need no row: the list's row shows their type. */
   const visitElement = (items: JsonObject, path: string, depth: number) => {
     if (depth < DEPTH_MAX) within(resolved(schema, items), path, depth + 1);
   };
@@ -95,7 +90,7 @@ function objectAt(it: JsonObject, name: string): JsonObject {
 const text = (value: unknown) => (typeof value === 'string' ? value : '');
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Resolves the references of a schema and merges its `allOf`. */
+/** References and `allOf` are resolved. */
 function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObject {
   if (!isObject(given) || left === 0) return {};
   const {
@@ -122,7 +117,7 @@ function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObjec
   }));
 }
 
-/** Resolves a JSON Pointer such as `#/$defs/Money`. */
+/** A JSON Pointer such as `#/$defs/Money`. */
 function at(root: JsonObject, ref: string): unknown {
   const [start, ...names] = ref.split('/');
   if (start !== '#') return undefined;
@@ -184,7 +179,7 @@ function rulesOf(it: JsonObject): string {
   return [...rules, ...(it['deprecated'] === true ? ['deprecated'] : [])].join('; ');
 }
 
-/** Removes rows with the same path, because variants may repeat a field. */
+/** Variants may repeat a field. */
 function distinct(rows: readonly SchemaRow[]): SchemaRow[] {
   return [...new Map(rows.map((row) => [row.uid, row])).values()];
 }

@@ -16,7 +16,7 @@ export const STATUSES = [
   ['unrouted', 'no recipient'],
 ] as const;
 
-/** The API outcomes of events that reached no endpoint. */
+/** These events reached no endpoint. */
 const UNROUTED = [
   'no_subscription',
   'no_endpoints',
@@ -25,7 +25,7 @@ const UNROUTED = [
   'filter_budget',
 ] as const;
 
-/** Converts the page's query to API filters. */
+/** From the page's query. */
 export function eventFilter(): EventQuery {
   const isUnrouted = param('status') === 'unrouted';
   return {
@@ -46,7 +46,7 @@ function eventSearch(): EventQuery {
   return given(query === undefined ? { search } : { query });
 }
 
-/** Returns the ids and names of at most 100 sources, sorted by name. */
+/** At most 100 sources, sorted by name. */
 export function useSourceNames(): Choices {
   const { data = [] } = useResource('sources to filter by', async (signal) =>
     byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),

@@ -42,7 +42,7 @@ export default function EventLog() {
   );
 }
 
-/** Labels for API outcomes. `routed` needs none. */
+/** `routed` needs none. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   no_subscription: 'no subscription matches',
   no_endpoints: 'the project has no endpoints',
@@ -51,7 +51,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   filter_budget: 'the filters need too many comparisons',
 };
 
-/** @param sources the sources' names by id */
+/** @param sources names by id */
 function columnsOf(sources: ReadonlyMap<string, string>): readonly LogColumn<Event>[] {
   return [
     { name: 'Event type', width: 'minmax(9rem, 1.4fr)', cell: ({ event_type: type }) => type },

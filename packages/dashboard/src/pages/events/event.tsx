@@ -153,10 +153,10 @@ function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessa
   );
 }
 
-/** So many subscriptions without a match are shown at once, and more are folded. */
+/** More subscriptions without a match are folded. */
 const FEW = 3;
 
-/** Explains which endpoints an event was routed to, and why not to others. */
+/** Also why the event was not routed to other endpoints. */
 function Routing({ explanation }: { explanation: EventExplanation }) {
   const {
     event,

@@ -7,10 +7,7 @@ import { closedRange, rangeWords } from '../../components/log/time-range.js';
 import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
 
-/**
- * Replays an event without confirmation. Endpoints that already have a delivery of the event do
- * not get another.
- */
+/** Without confirmation. Endpoints that already have a delivery of the event do not get another. */
 export function routeNow({ uid, event_type: type }: Event): void {
   api()
     .events.replay(uid)
@@ -33,7 +30,7 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
   );
 }
 
-/** A button that replays all events matching the log's filters. */
+/** All events that match the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
   const { query: idStart, search, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;

@@ -14,7 +14,7 @@ interface Moment {
   readonly text: ComponentChildren;
 }
 
-/** The history of an event, oldest first, each entry with the time elapsed since the message. */
+/** Oldest first, each entry with the time elapsed since the message. */
 export function Timeline({ explanation }: { explanation: EventExplanation }) {
   const startMs = new Date(explanation.event.occurred_at).getTime();
   return (
@@ -106,7 +106,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
   return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
 }
 
-/** The coordinates of an event that was sent again from the archive, before the id that it had. */
+/** Precedes the former id in the coordinates of an event that was sent again from the archive. */
 const ARCHIVE = 'archive/';
 
 function originOf({
@@ -134,7 +134,7 @@ function originOf({
   };
 }
 
-/** Returns the entry on whether the original message is stored with its event. */
+/** Whether the original message is stored with its event. */
 function messageMoment({
   message_bytes: size,
   source_id: id,

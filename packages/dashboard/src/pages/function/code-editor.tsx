@@ -19,8 +19,8 @@ import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * A JavaScript editor in a shadow root, so that its styles are constructed style sheets, which the
- * content security policy allows. Tab moves the focus, as elsewhere; Ctrl+] indents.
+ * In a shadow root, so that its styles are constructed style sheets, which the content security
+ * policy allows. Tab moves the focus, as elsewhere; Ctrl+] indents.
  */
 export function CodeEditor({
   label,
@@ -35,7 +35,7 @@ export function CodeEditor({
   label: string;
   value: string;
   /**
-   * A counter. When it changes, `value` is loaded into the editor; until then, the typed text
+   * When this counter changes, `value` is loaded into the editor; until then, the typed text
    * remains.
    */
   revision: number;
@@ -108,8 +108,8 @@ export function CodeEditor({
 }
 
 /**
- * Replaces the selection with typed text. The browser would preserve the look of the selection in
- * style attributes, which the content security policy forbids.
+ * The browser would preserve the look of the selection in style attributes, which the content
+ * security policy forbids.
  */
 function replaceSelection(event: InputEvent, view: EditorView): boolean {
   if (
@@ -175,7 +175,7 @@ const theme = EditorView.theme({
 });
 
 interface Mistake {
-  /** The line number, counted from 1. */
+  /** Counted from 1. */
   readonly line: number;
   readonly sentence: string;
 }
@@ -212,10 +212,7 @@ function decorationsOf(mistake: Mistake | undefined, doc: Text): DecorationSet {
   return Decoration.set([badLine.range(from), below.range(to)]);
 }
 
-/**
- * Highlights the line of the mistake and shows the sentence below it. Both move with the text until
- * the next mistake is shown.
- */
+/** Line and sentence move with the text until the next mistake is shown. */
 const mistakeField = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(shown, { changes, effects, state }) {

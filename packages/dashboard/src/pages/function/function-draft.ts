@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAction, type Action } from '../../api/change.js';
 import { toast } from '../../components/feedback.js';
 
-/** The resource that has a function: a source or a subscription. */
+/** A source or a subscription. */
 interface FunctionOwner {
   readonly uid: string;
   readonly updated_at: string;
@@ -13,20 +13,20 @@ export interface FunctionPlace<It extends FunctionOwner> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
-  /** The message shown after saving. */
+  /** Shown after saving. */
   readonly saved: string;
 }
 
 export interface FunctionDraft {
   readonly text: string;
-  /** A counter that changes when the text is replaced other than by typing. */
+  /** Changes when the text is replaced other than by typing. */
   readonly revision: number;
   readonly type: (text: string) => void;
   readonly replace: (text: string) => void;
   readonly isChanged: boolean;
   readonly undo: () => void;
   readonly save: Action<[]>;
-  /** The function that another user saved in the meantime. Undefined without a conflict. */
+  /** The function that another user saved in the meantime. */
   readonly conflict: string | undefined;
   readonly takeTheirs: () => void;
   readonly saveMine: () => void;
@@ -39,7 +39,7 @@ interface DraftState<It> {
   readonly revision: number;
 }
 
-/** Unsaved drafts by owner, kept so that the user can visit another page. */
+/** By owner, so that the user can visit another page. */
 const kept = new Map<string, DraftState<unknown>>();
 
 export function useFunctionDraft<It extends FunctionOwner>(

@@ -9,7 +9,7 @@ import { CodeEditor } from './code-editor.js';
 import type { FunctionDraft } from './function-draft.js';
 
 /**
- * Edits a function and, while the user types, runs it on a sample as an agent would.
+ * While the user types, runs the function on a sample as an agent would.
  *
  * @param props.about explains the input and output of the function
  * @param props.children the sample and the result, for members only
@@ -82,10 +82,7 @@ export function FunctionEditor({
   );
 }
 
-/**
- * Shown when another user has saved a different function in the meantime. Shows that function and
- * lets the user choose.
- */
+/** Another user has saved a different function in the meantime. */
 function Conflict({ draft, conflict }: { draft: FunctionDraft; conflict: string }) {
   return (
     <div class="problem" role="alert">

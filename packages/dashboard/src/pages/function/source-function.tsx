@@ -93,11 +93,11 @@ const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
 interface MessageSample {
   readonly text: string;
   readonly setText: (text: string) => void;
-  /** The messages to choose from. `''` is a message that the user types. */
+  /** `''` is a message that the user types. */
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly chosen: string;
   readonly choose: (value: string) => void;
-  /** The message for the test request. Undefined while loading. */
+  /** For the test request. Undefined while loading. */
   readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
   readonly quarantineId: string;
   readonly error: Error | undefined;
@@ -105,8 +105,8 @@ interface MessageSample {
 }
 
 /**
- * Returns the message to run the function on: a quarantined message or an event, set by the query
- * parameters `message` and `event`, or the user's own text. The text can be edited.
+ * A quarantined message or an event, set by the query parameters `message` and `event`, or the
+ * user's own text. The text can be edited.
  */
 function useSample(source: Source): MessageSample {
   const quarantineId = param('message');
@@ -192,7 +192,7 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   return [['', 'Custom'], ...other, ...known];
 }
 
-/** The text of a stored message, and its reference for a request. */
+/** A stored message, and its reference for a request. */
 interface Read {
   readonly text: string;
   readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
@@ -213,7 +213,7 @@ async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise
   return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
 }
 
-/** Rebuilds a message from an event's data. Exact only for a source without a function. */
+/** Rebuilt from the event's data. Exact only for a source without a function. */
 function messageOf({ event_type: type, data, headers }: Event, source: Source): string {
   if (source.body_function) return JSON.stringify(data, null, 2);
   const custom = Object.keys(headers).length > 0 ? { custom_headers: headers } : {};

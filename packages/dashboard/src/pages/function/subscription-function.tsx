@@ -109,10 +109,7 @@ interface EventSample {
   readonly error: Error | undefined;
 }
 
-/**
- * Returns the input of the function: the data of the event set by a URL parameter, or of the newest
- * event. The text can be edited.
- */
+/** The data of the event set by a URL parameter, or of the newest event. The text can be edited. */
 function useEventSample(): EventSample {
   const [{ event, text }, setSample] = useState({
     event: query.value.get('event') ?? '',

@@ -9,9 +9,7 @@ import { capital } from '../../format/text.js';
 type Plugin = InstancePlugin & { readonly uid: string };
 type Flag = InstanceFeatureFlag & { readonly uid: string };
 
-/**
- * Shows which plugins, feature flags and licence entitlements are active, and why others are not.
- */
+/** Plugins, feature flags and licence entitlements, and why some are not active. */
 export function Extensions() {
   const all = useResource('instance extensions', async (signal) => {
     const { instance } = accountApi();
@@ -86,10 +84,7 @@ const flagColumns: readonly TableColumn<Flag>[] = [
 
 const FEW_DAYS = 30;
 
-/**
- * Shows the licence with its holder, validity and entitlements, and the problem if the given
- * licence is not valid.
- */
+/** Also the problem if the given licence is not valid. */
 function LicencePanel({ licence }: { licence: InstanceLicense }) {
   const {
     kind,

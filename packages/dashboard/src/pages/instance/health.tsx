@@ -11,7 +11,7 @@ const LIVE_MS = 5_000;
 type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
 type ShownAgent = InstanceHealth['agents'][number] & { readonly uid: string };
 
-/** Shows the responding server with its dependencies, and the agents. */
+/** The responding server with its dependencies, and the agents. */
 export function Health() {
   const health = useResource(
     'instance health',
@@ -63,7 +63,7 @@ const componentColumns: readonly TableColumn<Component>[] = [
   { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
 ];
 
-/** Returns the columns, with the shard if there are several. */
+/** With the shard if there are several. */
 const agentColumns = (agents: InstanceHealth['agents']): readonly TableColumn<ShownAgent>[] => [
   { name: 'Agent', cell: ({ name }) => name },
   ...(agents.some(({ shard }) => shard !== 'default')

@@ -12,7 +12,7 @@ import { param, query, setQuery } from '../../router/location.js';
 
 type SettingRow = InstanceSetting & { readonly uid: string };
 
-/** Shows the settings of the responding server, with defaults and origins. */
+/** The settings of the responding server, with defaults and origins. */
 export function Settings() {
   const settings = useResource(
     'instance settings',
@@ -98,9 +98,9 @@ const columns: readonly TableColumn<SettingRow>[] = [
 ];
 
 interface SettingFilter {
-  /** Words that must all occur in the setting's key, summary, value or origin, ignoring case. */
+  /** All words must occur in the setting's key, summary, value or origin, ignoring case. */
   readonly search: string;
-  /** Whether to show only settings that are set explicitly. */
+  /** Only settings that are set explicitly. */
   readonly isSet: boolean;
 }
 
@@ -116,10 +116,7 @@ export function matching(
   });
 }
 
-/**
- * Formats a value as in a configuration file, except that lists use commas and an empty value is
- * `–`.
- */
+/** As in a configuration file, except that lists use commas and an empty value is `–`. */
 export function textOf(value: unknown): string {
   if (value === null || value === '') return '–';
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');

@@ -90,7 +90,7 @@ function factsOf(it: Issue): (readonly [string, ComponentChildren])[] {
   ];
 }
 
-/** Shows the newest failed attempt, unless retention has deleted its delivery. */
+/** The newest failed attempt, unless retention has deleted its delivery. */
 function Sample({ issue: { event_delivery_id: id, last_seen_at } }: { issue: Issue }) {
   const { data } = useResource(`issue sample ${id} ${last_seen_at}`, async (signal) => {
     const { content } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });

@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   other: 'Other errors',
 };
 
-/** Returns the words for a kind of error, such as `HTTP 503` or `Timed out`. */
+/** Such as `HTTP 503` or `Timed out`. */
 export function kindWords(kind: string): string {
   return own(KINDS, kind) ?? kind.replace(/^http_/, 'HTTP ');
 }

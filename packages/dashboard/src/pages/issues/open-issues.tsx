@@ -11,7 +11,7 @@ const LIVE_MS = 5_000;
 const READ = 100;
 const SHOWN = 5;
 
-/** A panel with the open issues that have the most failures. Hidden if there are none. */
+/** The issues with the most failures. Hidden if there are none. */
 export function OpenIssues() {
   const { data } = useResource(
     'open issues',

@@ -15,8 +15,8 @@ type Expiring = Ending & {
 };
 
 /**
- * Shows the active keys or links, or all of them if the query parameter `ended` is set. In an empty
- * list, `children` explain what they are for.
+ * Only active keys or links, unless the query parameter `ended` is set. In an empty list,
+ * `children` explain what they are for.
  */
 export function InUse<It extends Expiring>({
   list,
@@ -71,10 +71,7 @@ export function StateBadge({ row }: { row: Ending }) {
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
 
-/**
- * A button that revokes a key or link after confirmation, and refreshes the list. `children`
- * explain the consequences.
- */
+/** Asks for confirmation, and refreshes the list. `children` explain the consequences. */
 export function RevokeButton<It extends Expiring>({
   row: { uid, name, last_used_at: used },
   of: { list, revoke },
@@ -110,13 +107,13 @@ export function RevokeButton<It extends Expiring>({
   );
 }
 
-/** The selected expiry. `time` is used only if `choice` is `custom`. */
+/** `time` is used only if `choice` is `custom`. */
 export interface Expiry {
   readonly choice: string;
   readonly time: string;
 }
 
-/** The input for the expiry of a new key, which `expiryOf` converts for the API. */
+/** `expiryOf` converts the value for the API. */
 export function ExpiryField({
   options,
   value,

@@ -18,8 +18,8 @@ import {
 } from './key-ring.js';
 
 /**
- * Creates a key and shows it. To replace another key, copies its name, role and scopes, then offers
- * to revoke it.
+ * Shows the new key. To replace another key, copies its name, role and scopes, then offers to
+ * revoke it.
  */
 export function NewKey({
   ring,
@@ -118,7 +118,6 @@ interface KeyDraft {
   readonly scopes: readonly Scope[] | null;
 }
 
-/** Returns the draft of a key, or of a new one. */
 function draftOf(key: PersonalKey | undefined): KeyDraft {
   if (!key) return { name: '', role: 'member', scopes: null };
   return {
@@ -128,7 +127,6 @@ function draftOf(key: PersonalKey | undefined): KeyDraft {
   };
 }
 
-/** Converts a draft for the API. */
 function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly name: string } {
   return {
     name: name.trim(),

@@ -1,12 +1,12 @@
 import type { ChangedApiKey, CreateApiKey, PersonalKey, Scope } from '@gateway/client';
 import type { List } from '../../api/read.js';
 
-/** The API keys of a project or user, and the operations on them. */
+/** For a project or a user. */
 export interface KeyRing {
   readonly label: string;
-  /** Describes the permissions of a key without a role. */
+  /** The permissions of a key without a role. */
   readonly everything: string;
-  /** The roles that a key may have, with labels. `''` means none. */
+  /** `''` means none. */
   readonly roles: readonly (readonly [role: string, label: string])[];
   readonly resources: readonly ScopedResource[];
   readonly list: List<PersonalKey>;
@@ -28,7 +28,7 @@ export function stateOf(
   return expires && new Date(expires).getTime() <= nowMs ? 'expired' : 'active';
 }
 
-/** Expiry choices for a key, in days from now. The first is the default. */
+/** Days from now. The first is the default. */
 export const EXPIRIES = [
   ['90', 'In 90 days'],
   ['30', 'In 30 days'],
@@ -37,7 +37,7 @@ export const EXPIRIES = [
   ['', 'Never'],
 ] as const;
 
-/** Expiry choices for a portal link, limited by the API to a year. */
+/** The API limits portal links to a year. */
 export const LINK_EXPIRIES = [
   ['1', 'In a day'],
   ['7', 'In 7 days'],
@@ -47,9 +47,9 @@ export const LINK_EXPIRIES = [
 ] as const;
 
 /**
- * Converts an expiry for the API. `choice` is in days from now, `custom` for `time` in the
- * browser's time zone, or `''` for never, which becomes null. Returns an invalid time unchanged, so
- * that the API reports it.
+ * For the API. `choice` is in days from now, `custom` for `time` in the browser's time zone, or
+ * `''` for never, which becomes null. An invalid time is returned unchanged, so that the API
+ * reports it.
  */
 export function expiryOf(choice: string, time: string, nowMs = Date.now()): string | null {
   if (choice === '') return null;
@@ -73,11 +73,11 @@ const READ = ['read'] as const;
 interface ScopeChoice<Name extends ScopedResource> {
   readonly label: string;
   readonly choices: Name extends ResourceOf<Scope, 'write'> ? typeof BOTH : typeof READ;
-  /** Whether project API keys can access the resource too. */
+  /** Project API keys can access the resource too. */
   readonly isOfProject: boolean;
 }
 
-/** Every resource with scopes, the most used ones first. */
+/** The most used resources first. */
 const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
   events: { label: 'Events', choices: BOTH, isOfProject: true },
   eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
@@ -110,7 +110,7 @@ export function labelOf(resource: ScopedResource): string {
   return RESOURCES[resource].label;
 }
 
-/** Returns the kinds of access to a resource, with labels. `''` means none. */
+/** `''` means none. */
 export function choicesOf(resource: ScopedResource): [choice: string, label: string][] {
   return [
     ['', 'none'],
@@ -121,7 +121,7 @@ export function choicesOf(resource: ScopedResource): [choice: string, label: str
   ];
 }
 
-/** Returns the widest access that the scopes grant to a resource, or `''` for none. */
+/** The widest access that the scopes grant, or `''` for none. */
 export function chosenOf(scopes: readonly Scope[], resource: ScopedResource): string {
   return (
     RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ??

@@ -16,8 +16,8 @@ import { ExpiryField, InUse, RevokeButton, StateBadge, type Expiry } from './in-
 import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
 
 /**
- * The portal links of a project or one owner. The query parameter `new`, set by the endpoint page's
- * link, opens the form.
+ * For a project or one owner. The query parameter `new`, set by the endpoint page's link, opens the
+ * form.
  */
 export default function PortalLinksPage() {
   const owner = param('search');
@@ -110,7 +110,7 @@ interface LinkDialog {
   readonly onClose: () => void;
 }
 
-/** Creates a portal link, by default for the given owner, and shows its URL. */
+/** By default for the given owner. */
 function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
   const draft = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
@@ -138,7 +138,7 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
   );
 }
 
-/** Replaces the URL of a portal link and shows the new one. */
+/** Replaces the URL of a portal link. */
 function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
   const make = (expires_at: string) => api().portalLinks.refreshToken(link.uid, { expires_at });
   return (
@@ -195,7 +195,6 @@ function LinkFields({
   );
 }
 
-/** Asks for the URL's expiry, creates the URL and shows it. */
 function UrlDialog({
   title,
   verb,

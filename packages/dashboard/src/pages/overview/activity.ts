@@ -12,7 +12,7 @@ export interface Recent {
   readonly failure: number;
 }
 
-/** Activity with an entry for every step. Undefined means that all counts are zero. */
+/** An entry for every step. Undefined means that all counts are zero. */
 export interface Steps {
   readonly atMs: readonly number[];
   readonly stepSeconds: number;
@@ -21,7 +21,7 @@ export interface Steps {
   readonly backlogs: readonly (WaitingStep | undefined)[];
 }
 
-/** Fills the gaps in activity between `fromMs` and `toMs`, without the unfinished step. */
+/** Between `fromMs` and `toMs`, without the unfinished step. */
 export function filled(
   { step_seconds: stepSeconds, content, latency_ms: latency, backlog }: Activity,
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -44,9 +44,7 @@ export function filled(
 
 type ActivityFilter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
 
-/**
- * Reads the activity of the last `minutes`, with the unfinished step only if `isWhole` is false.
- */
+/** The last `minutes`, with the unfinished step only if `isWhole` is false. */
 export async function readActivity(
   minutes: number,
   signal: AbortSignal,
@@ -62,7 +60,7 @@ export async function readActivity(
   return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
-/** Returns the chart line of a count, as a rate per second. */
+/** As a rate per second. */
 export function lineOf(
   { steps, stepSeconds }: Steps,
   label: string,
@@ -72,7 +70,7 @@ export function lineOf(
   return { label, colour, values: steps.map((step) => (step ? value(step) / stepSeconds : 0)) };
 }
 
-/** Returns the share of requests that were accepted, from 0 to 1, without values where none was sent. */
+/** The share of accepted requests, from 0 to 1, without values where none was sent. */
 export function successOf({ steps }: Steps): Line {
   const share = (success: number, failure: number) =>
     success + failure === 0 ? null : success / (success + failure);
@@ -93,7 +91,7 @@ export function latencyOf(
   return { label, colour, values: latencies.map((it) => it?.[label] ?? null) };
 }
 
-/** Returns the line of what waited, without values where it was not counted. */
+/** Without values where the backlog was not sampled. */
 export function backlogOf(
   { backlogs }: Steps,
   label: string,
@@ -103,7 +101,7 @@ export function backlogOf(
   return { label, colour, values: backlogs.map((it) => it?.[name] ?? null) };
 }
 
-/** Describes the last values and the peaks of lines, for screen readers. */
+/** Last values and peaks, for screen readers. */
 export function summaryOf(lines: readonly Line[], format = rate): string {
   return lines
     .map(({ label, values }) => {

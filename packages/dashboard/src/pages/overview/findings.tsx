@@ -22,8 +22,8 @@ const TONES: Readonly<Record<HealthReport['state'], Tone>> = {
 };
 
 /**
- * States whether the project is healthy and, if not, which pages to open next. If the report cannot
- * be read, the state is unknown since the last one.
+ * Also which pages to open next. If the report cannot be read, the state is unknown since the last
+ * one.
  */
 export function Findings({ health: { data, error } }: { health: Resource<HealthReport> }) {
   const since = data?.at ?? outage.value?.since;

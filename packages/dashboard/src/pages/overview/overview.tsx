@@ -29,7 +29,7 @@ const MINUTE_MS = 60_000;
 const RECENT_MINUTES = 15;
 const RATE_MINUTES = 5;
 
-/** Time ranges of the charts. The first needs no query parameter. */
+/** The first needs no query parameter. */
 const RANGES = [
   ['', 'Last hour', 60],
   ['6h', 'Last 6 hours', 360],
@@ -77,7 +77,7 @@ export default function Overview() {
 
 type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']>>;
 
-/** Returns the requests of the last 15 minutes, and the events per second of the last five. */
+/** Requests of the last 15 minutes, and events per second of the last five. */
 function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
   const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
     steps.reduce((all, step) => all + value(step), 0);
@@ -94,7 +94,7 @@ function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond:
   };
 }
 
-/** Returns whether the project has no endpoints, and so cannot deliver anything. */
+/** A project without endpoints cannot deliver anything. */
 function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
   return active + paused + inactive === 0;
 }
@@ -110,7 +110,7 @@ function Start() {
   );
 }
 
-/** Returns the total lag of all sources in messages, or null if unknown. */
+/** In messages, or null if unknown. */
 function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
   const known = [...(states?.values() ?? [])].flatMap(({ messages }) =>
     messages === null ? [] : [messages],

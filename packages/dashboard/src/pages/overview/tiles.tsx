@@ -5,7 +5,7 @@ import { milliseconds, span } from '../../format/time.js';
 import { projectHref } from '../../router/location.js';
 import type { Recent } from './activity.js';
 
-/** Where the API's summary stops counting. */
+/** The API's summary stops counting here. */
 const MANY = 10_000;
 const upTo = (value: number) => (value >= MANY ? `${compact(MANY)}+` : compact(value));
 
@@ -30,7 +30,7 @@ interface Now {
   readonly summary: Summary;
   readonly recent: Recent;
   readonly eventsPerSecond: number;
-  /** Messages waiting at the brokers of all sources. Null if unknown. */
+  /** At the brokers of all sources. Null if unknown. */
   readonly behind: number | null;
 }
 
@@ -55,7 +55,7 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
   const { latency_ms: latency, endpoints, sources } = summary;
   const attempts = recent.success + recent.failure;
   const share = attempts === 0 ? undefined : recent.success / attempts;
-  // Above, the way of a message; below, where it may stop.
+  // The first row follows a message; the second shows where it may stop.
   return [
     {
       name: 'Sources',

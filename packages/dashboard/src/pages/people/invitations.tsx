@@ -24,10 +24,7 @@ import { givableRoles, type ShownOrganisation } from './organisation.js';
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
 const NONE = { content: [], pagination: { next_page_cursor: null } };
 
-/**
- * Returns the invitations of an organisation, or none without an id, as for users who may not see
- * invitations.
- */
+/** Empty without an id, as for users who may not see invitations. */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
   return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
     organisation === undefined
@@ -102,10 +99,7 @@ export function Invitations({
   );
 }
 
-/**
- * Invites a person and shows the link for the user to pass on, because the gateway sends no email
- * to people.
- */
+/** The user passes on the link, because the gateway sends no email to people. */
 export function Invite({
   organisation,
   onDone,
@@ -165,10 +159,7 @@ export function Invite({
   );
 }
 
-/**
- * Returns the link of an invitation. Browsers do not send the fragment, so the token appears in no
- * server or proxy log.
- */
+/** Browsers do not send the fragment, so the token appears in no server or proxy log. */
 function invitationLink(token: string): string {
   return `${location.origin}${root}/#invitation=${token}`;
 }

@@ -10,9 +10,7 @@ import { Panel } from '../../components/layout.js';
 import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
-/**
- * Returns the name of a member, such as `Ada Lovelace`, or the email address if the name is empty.
- */
+/** Such as `Ada Lovelace`, or the email address if the name is empty. */
 export function nameOf({
   first_name: first,
   last_name: last,
@@ -21,10 +19,7 @@ export function nameOf({
   return `${first} ${last}`.trim() || email;
 }
 
-/**
- * The members of an organisation. Admins can change and remove members, but only owners can change
- * or remove other owners.
- */
+/** Admins can change and remove members, but only owners can change or remove other owners. */
 export function Members({ organisation }: { organisation: ShownOrganisation }) {
   const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
     accountApi().members.list(organisation.uid, page, { signal }).page(),

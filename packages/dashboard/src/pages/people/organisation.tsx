@@ -18,17 +18,14 @@ import {
 
 export type ShownOrganisation = Session['organisations'][number];
 
-/**
- * Returns the organisation set by the query parameter or, failing that, the last project's, or the
- * user's first. Undefined for a user without one.
- */
+/** The one set by the query parameter or, failing that, the last project's, or the user's first. */
 export function shownOrganisation(): ShownOrganisation | undefined {
   const mine = session.value?.organisations ?? [];
   const of = (id: string | null | undefined) => mine.find(({ uid }) => uid === id);
   return of(query.value.get('organisation')) ?? of(preferredProject()?.organisation_id) ?? mine[0];
 }
 
-/** A select that switches the organisation. Renders nothing for a user with only one. */
+/** Renders nothing for a user with only one organisation. */
 export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
   const mine = session.value?.organisations ?? [];
   if (mine.length < 2) return null;
@@ -44,7 +41,7 @@ export function OrganisationSwitch({ shown }: { shown: ShownOrganisation }) {
   );
 }
 
-/** The roles with labels. Each includes the permissions of those before it. */
+/** Each role includes the permissions of those before it. */
 const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['viewer', 'Viewer: read everything, including payloads'],
   ['member', 'Member: edit endpoints and sources, resend deliveries'],
@@ -52,12 +49,11 @@ const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['owner', 'Owner: manage owners, delete the organisation'],
 ];
 
-/** Returns the roles that the user can grant. Only owners can grant ownership. */
+/** Only owners can grant ownership. */
 export function givableRoles(organisation: string): typeof ROLES {
   return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
 }
 
-/** Renames the organisation or creates another. */
 export function OrganisationSettings({
   organisation: { uid, name: known, role },
 }: {

@@ -6,7 +6,7 @@ export const FORMS = [
   ['hex', 'Hex'],
 ] as const;
 
-/** Shows the bytes of a message in one of `FORMS`. Renders nothing for another value. */
+/** Renders nothing for a value that is not one of `FORMS`. */
 export function BytesAs({ form, raw }: { form: string; raw: Raw }) {
   if (form === 'text') return <Code isRaw label="Message" text={textOf(raw)} />;
   if (form === 'json') return <Json text={textOf(raw)} />;
@@ -28,7 +28,7 @@ export interface Raw {
   readonly raw_encoding: 'utf8' | 'base64';
 }
 
-/** Decodes the bytes as text. Invalid UTF-8 becomes U+FFFD. */
+/** Invalid UTF-8 becomes U+FFFD. */
 export function textOf({ raw, raw_encoding: encoding }: Raw): string {
   return encoding === 'utf8'
     ? raw
@@ -44,7 +44,7 @@ export function bytesOf({ raw, raw_encoding: encoding }: Raw): Uint8Array {
 const LINE_BYTES = 16;
 const SHOWN_BYTES = 65_536;
 
-/** Formats the first 64 KiB like `hexdump -C`: offsets, bytes and printable characters. */
+/** The first 64 KiB like `hexdump -C`: offsets, bytes and printable characters. */
 export function hexDump(bytes: Uint8Array): string {
   const lines: string[] = [];
   for (let at = 0; at < Math.min(bytes.length, SHOWN_BYTES); at += LINE_BYTES) {

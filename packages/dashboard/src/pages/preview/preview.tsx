@@ -16,7 +16,7 @@ interface Tried {
 type OutcomeBadge = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
 
 /**
- * Shows how a function ran: the outcome, the refusal and the console.
+ * The outcome, the refusal and the console.
  *
  * @param props.children the output of the function
  */
@@ -55,9 +55,7 @@ const OUTCOMES = {
   quarantined: ['bad', 'would be quarantined'],
 } as const;
 
-/**
- * Shows what an agent would make of a message: its events with their routes, or why there are none.
- */
+/** As an agent would process the message: events with their routes, or why there are none. */
 export function PreviewResult({ preview }: { preview: PreviewState<FunctionTestResult> }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
@@ -94,23 +92,20 @@ function Result({
   );
 }
 
-/** The debounce delay after typing. */
+/** After typing. */
 const PAUSE_MS = 400;
 
 export interface PreviewState<Result> {
   /** The result of the last finished test, kept during the next. */
   readonly result: Result | undefined;
   readonly error: Error | undefined;
-  /** Whether the result is for the current input. */
+  /** The result is for the current input. */
   readonly isCurrent: boolean;
   /** Repeats the test, because an endpoint or subscription may have changed. */
   readonly run: () => void;
 }
 
-/**
- * Tests a function on a sample when either changes, debounced. Tests nothing if `test` is
- * undefined.
- */
+/** Runs when function or sample changes, debounced. Tests nothing if `test` is undefined. */
 export function usePreview<Test, Result>(
   test: Test | undefined,
   attempt: (test: Test, options: CallOptions) => Promise<Result>,

@@ -5,7 +5,7 @@ import { projectHref } from '../../router/location.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 
-/** Shows which endpoints an event would be routed to, and why not to others. */
+/** Also why the event would not be routed to other endpoints. */
 export function PreviewedRoute({ route, eventType }: { route: ShownRoute; eventType: string }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);
@@ -68,7 +68,6 @@ function shown(value: unknown): string {
   return clip(text, SHOWN_CHARACTERS + 1);
 }
 
-/** Explains why a subscription does not match an event. */
 export function mismatchSentence(
   { part, path, operator = '$eq', wanted, found, sentence }: Mismatch,
   eventType: string,

@@ -1,7 +1,7 @@
 import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber as number } from '../../format/number.js';
 
-/** The values of a project form. Numbers are kept as typed. */
+/** Numbers are kept as typed. */
 export type ProjectDraft = ReturnType<typeof draftOf>;
 
 const text = (value: number | undefined, otherwise: string) =>
@@ -42,7 +42,7 @@ export function draftOf({ name, config }: Project) {
   };
 }
 
-/** Converts a draft to the whole configuration of a project, for the API. */
+/** The whole configuration of a project, for the API. */
 export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
   const isExponential = draft.retryType === 'exponential';
   return {

@@ -104,7 +104,7 @@ function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => v
   );
 }
 
-/** A button that deletes a project after the user has typed its name. */
+/** The user must type the project's name. */
 function DeleteProject({ project: { uid, name } }: { project: Project }) {
   const [typed, setTyped] = useState('');
   return (

@@ -153,7 +153,7 @@ const ORIGINS = [
   ['webhook', "From a provider's webhook"],
 ] as const;
 
-/** The step for sending the first message, from where the user's messages are. */
+/** From where the user's messages are. */
 function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
   const from = tabValue('from', ORIGINS);
   return (
@@ -240,7 +240,7 @@ function Posted({ onSent }: { onSent: () => void }) {
   );
 }
 
-/** Explains where to get the key for the commands, and lets admins create one. */
+/** Where to get the key for the commands. Admins can create one. */
 function ApiKey() {
   const making = useAction(async () => {
     const { key } = await api().apiKeys.create({ name: 'First message', role: 'member' });

@@ -14,8 +14,8 @@ interface KnownNames {
 let known: KnownNames = { project: undefined, atMs: 0, names: new Map() };
 
 /**
- * Returns the names, keyed by id, of the newest endpoints and the wanted ones, excluding deleted
- * endpoints. Cached for half a minute.
+ * By id: the newest endpoints and the wanted ones, excluding deleted endpoints. Cached for half a
+ * minute.
  */
 export async function endpointNames(
   wanted: readonly string[],
@@ -37,7 +37,7 @@ export async function endpointNames(
   return names;
 }
 
-/** Returns the endpoints to choose from, sorted by name, always including the selected one. */
+/** Sorted by name, always including the selected one. */
 export function useEndpointChoice(
   chosen: string,
 ): readonly (readonly [uid: string, name: string])[] {

@@ -15,10 +15,7 @@ import { readChoices, readSample } from './samples.js';
 
 export type Samples = FilterSample & { readonly event: string };
 
-/**
- * Shows whether a subscription matches a sample and, if not, why. The user types a sample or
- * chooses a recent event or, in the portal, an example.
- */
+/** The user types a sample or chooses a recent event or, in the portal, an example. */
 export function MatchTest({
   draft,
   match,

@@ -17,7 +17,7 @@ export function sampleOf({ event_type: type, headers, data }: Event): FilterSamp
   return { type, headers: headerLines(headers), body: JSON.stringify(data, null, 2) };
 }
 
-/** Parses header lines such as `x-region: eu`. Lines without a colon are ignored. */
+/** Lines such as `x-region: eu`. Lines without a colon are ignored. */
 export function headersOf(text: string): Record<string, string> {
   const lines = text.split('\n').flatMap((line) => {
     const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];

@@ -12,8 +12,8 @@ export interface Choice {
 }
 
 /**
- * Returns recent events as samples. In the portal, which has no events, returns event types with an
- * example, starting with the one set by a URL parameter.
+ * Recent events. In the portal, which has no events, event types with an example, starting with the
+ * one set by a URL parameter.
  */
 export async function readChoices(signal: AbortSignal): Promise<readonly Choice[]> {
   if (!isPortal.value) {

@@ -1,10 +1,7 @@
 import type { CreateSubscription, Subscription } from '@gateway/client';
 import { objectOf, type JsonObject } from '../../format/json.js';
 
-/**
- * The values of a subscription form. Event types are separated by commas, and filters are JSON
- * text.
- */
+/** Event types are separated by commas, and filters are JSON text. */
 export interface SubscriptionDraft {
   readonly name: string;
   readonly endpointId: string;
@@ -39,12 +36,12 @@ function textOf(filter: JsonObject): string {
   return Object.keys(filter).length === 0 ? '' : JSON.stringify(filter, null, 2);
 }
 
-/** Parses event types separated by commas, spaces or line breaks. */
+/** Separated by commas, spaces or line breaks. */
 export function typesOf(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter((it) => it !== ''))];
 }
 
-/** Converts a draft for the API. Returns undefined while a filter is invalid JSON. */
+/** Undefined while a filter is invalid JSON. */
 export function fieldsOf({
   name,
   endpointId,

@@ -11,7 +11,7 @@ import { emptySample } from './sample.js';
 import type { SubscriptionDraft } from './subscription-draft.js';
 import { useMatchTest } from './use-match-test.js';
 
-/** The form of a subscription, next to a test of its filters on a sample. */
+/** Next to a test of the filters on a sample. */
 export function SubscriptionForm({
   draft,
   isNew = false,

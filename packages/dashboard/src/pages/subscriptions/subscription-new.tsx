@@ -6,10 +6,7 @@ import { navigate, param, projectHref, projectPath } from '../../router/location
 import { fieldsOf, newSubscription } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 
-/**
- * The page for creating a subscription. Query parameters can preset the endpoint and the event
- * types.
- */
+/** Query parameters can preset the endpoint and the event types. */
 export default function SubscriptionNew() {
   const draft = useDraft({
     ...newSubscription,

@@ -5,10 +5,7 @@ const TABS = [
   ['function', 'Function', '/function'],
 ] as const;
 
-/**
- * Links to the parts of a subscription. The function has its own page, with an editor, except in
- * the portal, which shows no links.
- */
+/** The function has its own page, with an editor, except in the portal, which shows no links. */
 export function SubscriptionTabs({
   id,
   shown,

@@ -8,9 +8,7 @@ import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 
 const TYPING_MS = 250;
 
-/**
- * Tests the draft against the sample, debounced. Tests nothing while either contains invalid JSON.
- */
+/** Debounced. Tests nothing while draft or sample contains invalid JSON. */
 export function useMatchTest(
   draft: SubscriptionDraft,
   sample: FilterSample,

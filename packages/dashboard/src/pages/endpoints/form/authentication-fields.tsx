@@ -18,10 +18,7 @@ const NAMES = {
 
 type Authentication = Endpoint['authentication'];
 
-/**
- * The inputs for the kind of authentication and its fields. A stored secret is kept unless the kind
- * changes.
- */
+/** A stored secret is kept unless the kind changes. */
 export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, error }) => {
   const authentication = (value['authentication'] ?? {}) as Value;
   const before = (stored?.['authentication'] ?? {}) as Value;
@@ -67,7 +64,7 @@ export const AuthenticationFields: Widget = ({ schema, value, onChange, stored, 
   );
 };
 
-/** Describes how requests are authenticated. Undefined if only by the signature. */
+/** Undefined if only the signature authenticates requests. */
 export function authenticationWords(authentication: Authentication): string | undefined {
   if (!authentication) return undefined;
   const { type, api_key: header, basic, oauth2 } = authentication;

@@ -2,10 +2,7 @@ import { fieldError, TextArea } from '../../../components/field.js';
 import type { Widget } from '../../../components/schema-form/schema-form.js';
 import { MASK, type Value } from '../../../components/schema-form/schema.js';
 
-/**
- * The inputs for the client certificate and, once there is one, its key. An empty field keeps a
- * stored key.
- */
+/** The key's field appears once there is a certificate. An empty field keeps a stored key. */
 export const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) => {
   const { client_cert: cert = '', client_key: key } = (value['mtls_client_cert'] ?? {}) as Value;
   const isStored = Boolean(stored?.['mtls_client_cert']);

@@ -13,7 +13,7 @@ import { CertificateFields } from './certificate-fields.js';
 import { RateLimitFields } from './rate-limit-fields.js';
 import { RetryFields } from './retry-fields.js';
 
-/** Inputs for fields that cannot be generated from the schema. */
+/** These inputs cannot be generated from the schema. */
 const WIDGETS: Readonly<Record<string, Widget>> = {
   authentication: AuthenticationFields,
   mtls_client_cert: CertificateFields,
@@ -24,21 +24,18 @@ const WIDGETS: Readonly<Record<string, Widget>> = {
 
 const { CreateEndpoint: form } = forms;
 
-/** Returns the endpoint fields that the user may set, in form order. */
+/** In form order, without fields that the user may not set. */
 export function endpointFields(): [name: keyof ChangedEndpoint, schema: FormSchema][] {
   const fields = Object.entries(form.properties) as [keyof ChangedEndpoint, FormSchema][];
   return fields.filter(([, schema]) => !isPortal.value || schema['x-set-by'] !== 'project');
 }
 
-/** Converts the form's values for the API. */
 export function fieldsOf(value: Value): Omit<CreateEndpoint, 'secret'> & ChangedEndpoint {
   const properties = Object.fromEntries(endpointFields());
   return written<CreateEndpoint>({ properties }, value);
 }
 
 /**
- * The fields of an endpoint, with API errors.
- *
  * @param props.stored the stored endpoint; without it, the endpoint is new, and rarely used fields
  *   are collapsed
  * @param props.children additional fields of a new endpoint
@@ -86,7 +83,7 @@ export function EndpointFields({
 
 const list = new Intl.ListFormat('en-GB');
 
-/** Names the collapsed fields, such as `Description, owner and client certificate`. */
+/** The collapsed fields, such as `Description, owner and client certificate`. */
 function summaryOf(fields: readonly (readonly [string, FormSchema])[]): string {
   const [first = '', ...others] = fields.flatMap(([name, schema]) =>
     name === 'rate_limit_duration' ? [] : [labelOf(name, schema)],

@@ -3,14 +3,12 @@ import { fieldError, Select, TextField } from '../../../components/field.js';
 import type { Widget } from '../../../components/schema-form/schema-form.js';
 import { count } from '../../../format/number.js';
 
-/** The field values for each kind of limit. */
 const KINDS = {
   project: { rate_limit: null, rate_limit_duration: null },
   none: { rate_limit: 0, rate_limit_duration: null },
   own: { rate_limit: 100, rate_limit_duration: 1 },
 };
 
-/** The inputs for the rate limit and its period. */
 export const RateLimitFields: Widget = ({ value, onChange, error }) => {
   const { rate_limit: limit = null, rate_limit_duration: seconds } = value;
   const number = (name: keyof (typeof KINDS)['own'], shown: unknown) => ({
@@ -40,10 +38,7 @@ export const RateLimitFields: Widget = ({ value, onChange, error }) => {
   );
 };
 
-/**
- * Formats the endpoint's rate limit, such as `10 requests per 5 s`. Undefined if the project's limit
- * applies.
- */
+/** Such as `10 requests per 5 s`. Undefined if the project's limit applies. */
 export function limitWords({
   rate_limit: limit,
   rate_limit_duration: seconds,

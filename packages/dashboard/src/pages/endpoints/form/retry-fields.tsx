@@ -49,10 +49,7 @@ export const RetryFields: Widget = ({ value, onChange, error }) => {
   );
 };
 
-/**
- * Describes the retry strategy, such as `3, every 10 s`. Undefined if the project's strategy
- * applies.
- */
+/** Such as `3, every 10 s`. Undefined if the project's strategy applies. */
 export function retryWords(strategy: RetryStrategy | null): string | undefined {
   if (!strategy) return undefined;
   const { type, retry_count: n, duration, max_seconds: max } = strategy;
