@@ -2,8 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
 import { isGatewayError } from '#core/errors/errors';
+import { beginMove, continueMove } from '#store/moves/moves';
 import { migrateUp } from '#store/postgres/migrate';
-import { moveProject } from '#store/shards/moves';
+import type { Shards } from '#store/shards/open-shards';
 import { insertShard } from '#store/shards/shards';
 import { connectionOf, database } from '../support/database.js';
 import { endpoint as receiver } from '../support/endpoint.js';
@@ -243,26 +244,35 @@ shards(
       outcomes.push(broker.queue('default').send(message(n)));
       if (n === total / 2) {
         await outcomes[n / 4];
-        const pools = { control: control.pool, from: control.pool, into: second.pool };
-        await moveProject(pools, { projectId, from: 'default', to: 'second' });
+        const pools = { default: control.pool, second: second.pool };
+        const move = await beginMove(control.pool, { projectId, from: 'default', to: 'second' });
+        await continueMove(
+          {
+            control,
+            of: (name: keyof typeof pools) => ({ database: { pool: pools[name] } }),
+          } as unknown as Shards,
+          move,
+        );
       }
       if (n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     }
     await second.close();
     assert.equal(new Set(await Promise.all(outcomes)), new Set(['accepted']));
     await at.received(total);
+    await until('all events to be on the second shard', async () => {
+      const [state] = await control.rows<{ phase: string }>('select phase from project_moves');
+      return state?.phase === 'done';
+    });
+    assert.equal(await control.rows('select from events'), []);
     const numbers = "select (data::json ->> 'n')::int as n from events order by 1";
-    const [before, after] = [await control.rows(numbers), await other.rows(numbers)];
-    assert.ok(before.length > 0 && after.length > 0, `${before.length} and ${after.length}`);
     assert.equal(
-      [...before, ...after].map(({ n }) => n as number).sort((a, b) => a - b),
+      (await other.rows(numbers)).map(({ n }) => n as number),
       Array.from({ length: total }, (_, n) => n),
     );
-    for (const [rows, n] of [
-      [control.rows, before.length],
-      [other.rows, after.length],
-    ] as const)
-      await until('its deliveries', async () => (await counts(rows))[projectId] === `${n} ${n}`);
+    await until(
+      'its deliveries',
+      async () => (await counts(other.rows))[projectId] === `${total} ${total}`,
+    );
     assert.is(at.requests.length, total, 'delivered twice');
   }),
 );

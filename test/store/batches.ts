@@ -47,6 +47,13 @@ export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return newEvent({ status: 'pending', outcome: null, ...fields });
 }
 
+/** Returns what `acceptEvents` has created. */
+export async function accepted(
+  ...args: Parameters<typeof acceptEvents>
+): Promise<ReadonlySet<string> | 'all'> {
+  return (await acceptEvents(...args)).created;
+}
+
 /** Unique events, sorted by id as callers of `acceptEvents` do. */
 export function newEvents(
   count: number,

@@ -187,6 +187,6 @@ export async function createEvent(
     agentId: 0,
     idempotencyWindowSeconds: windowSeconds,
   });
-  if (accepted === 'all') return { id, duplicate: false };
+  if (accepted.created === 'all') return { id, duplicate: false };
   return { id: (await originalOf(pool, { ...event, id }))!, duplicate: true };
 }

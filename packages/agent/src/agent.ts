@@ -5,7 +5,6 @@ import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle, LoopShares, ProjectPace } from '@gateway/core/process';
-import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { openStores, watchStores } from '@gateway/ingest/stores';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
@@ -15,6 +14,7 @@ import { WRITERS } from './delivery/wiring.js';
 import { showGauges } from './gauges.js';
 import { serveHttp } from './liveness/http-server.js';
 import { startControlUpkeep } from './liveness/maintenance.js';
+import { startMoves } from './liveness/moves.js';
 import type { Mailer } from './notifications/mailer.js';
 import { AgentPlanes } from './planes.js';
 import { COMMITTERS } from './sources/wiring.js';
@@ -93,7 +93,6 @@ export async function startAgent({
         showGauges(plugins, sandbox, () => planes.running.map(({ wiring }) => wiring)),
       );
     const { config: configCache } = planes;
-    const former = new FormerShards({ shards, configCache, config });
     const intake =
       config.agent.mode === 'retry'
         ? undefined
@@ -108,7 +107,6 @@ export async function startAgent({
               configCache,
               pace,
               writer: planes.writer(),
-              former,
               sandbox,
             },
             lifecycle,
@@ -116,6 +114,7 @@ export async function startAgent({
     const http = await serveHttp(planes, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
     lifecycle.add('upkeep', startControlUpkeep(config, { pool: database.sessions, log }));
+    lifecycle.add('moves', startMoves(shards, log));
     lifecycle.add('pipeline', () => planes.drain());
     lifecycle.add('intake', () => http.drain());
     planes.start();

@@ -1,10 +1,9 @@
 import { Lifecycle } from '@gateway/core/process';
-import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { startBacklogSamples } from '@gateway/store/counts/backlog';
 import { startCountUpdates } from '@gateway/store/counts/count-deltas';
 import { requireReady } from '@gateway/store/postgres';
-import { migratedAs, type Shard, type Shards } from '@gateway/store/shards';
+import { migratedAs, type Shard } from '@gateway/store/shards';
 import type { AgentContext } from './config/agent-context.js';
 import { requireKey, stopAtWrongKey } from './config/require-key.js';
 import { reportHealth } from './liveness/health.js';
@@ -33,7 +32,6 @@ const VERIFY_MS = 2_000;
  */
 export async function openPlane(
   shard: Shard,
-  shards: Pick<Shards, 'of'>,
   agent: AgentParts & Pick<AgentContext, 'shardCount'>,
 ): Promise<Plane> {
   const parts = { ...agent, shard, health: planeHealth(agent.health, shard.name) };
@@ -49,8 +47,7 @@ export async function openPlane(
       shard: shard.name,
       log,
     });
-    const former = new FormerShards({ shards, configCache, config });
-    const wiring = wirePlane({ ...parts, configCache, former });
+    const wiring = wirePlane({ ...parts, configCache });
     lifecycle.add('config cache', () => configCache.close());
     await configCache.start();
 

@@ -3,7 +3,7 @@ import { backoffMs } from '@gateway/core/process';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import type { ConfigCache, IntakeConfig } from '@gateway/ingest/routing/config-cache';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
-import { finishMoves, type Shard, type Shards } from '@gateway/store/shards';
+import type { Shard, Shards } from '@gateway/store/shards';
 import { openPlane, type Plane } from './plane.js';
 import type { AgentParts } from './wiring.js';
 
@@ -27,8 +27,6 @@ interface Slot {
   readonly shard: Shard;
   plane: Plane | undefined;
   opening: Promise<void> | undefined;
-  /** Whether moves away from the shard are looked for now. */
-  isFinishing: boolean;
   failures: number;
   retryAtMs: number;
 }
@@ -166,7 +164,6 @@ export class AgentPlanes {
     for (const shard of wanted) {
       const slot = this.#slots.get(shard.name) ?? newSlot(shard);
       this.#slots.set(shard.name, slot);
-      if (slot.plane && shards.all.length > 1) void this.#finishMoves(slot);
       if (!slot.plane && !slot.opening && slot.retryAtMs <= performance.now())
         slot.opening = this.#open(slot).finally(() => (slot.opening = undefined));
     }
@@ -174,7 +171,7 @@ export class AgentPlanes {
 
   #openPlane(shard: Shard): Promise<Plane> {
     const { shards, only, parts } = this.options;
-    return openPlane(shard, shards, { ...parts, shardCount: only?.length ?? shards.all.length });
+    return openPlane(shard, { ...parts, shardCount: only?.length ?? shards.all.length });
   }
 
   async #open(slot: Slot): Promise<void> {
@@ -199,26 +196,6 @@ export class AgentPlanes {
     if (!this.#isClosed) slot.plane.start();
   }
 
-  /** Ends moves of projects that another process has begun. */
-  async #finishMoves(slot: Slot): Promise<void> {
-    const { shards, parts } = this.options;
-    const { name, planes } = slot.shard;
-    if (slot.isFinishing) return;
-    slot.isFinishing = true;
-    try {
-      const moved = await finishMoves(planes, (to) => shards.of(to).database.pool);
-      if (moved > 0)
-        parts.log.info(
-          { shard: name, projects: moved },
-          'The move of projects to other shards is ended.',
-        );
-    } catch (error) {
-      parts.log.debug({ shard: name, error }, 'Moves of projects could not be looked for.');
-    } finally {
-      slot.isFinishing = false;
-    }
-  }
-
   #end(name: string, { plane, opening }: Slot): void {
     this.#slots.delete(name);
     this.options.parts.health.forget(componentOf(name));
@@ -241,8 +218,5 @@ function notHere(shard: string, state: string): GatewayError<'shard_away'> {
 }
 
 function newSlot(shard: Shard): Slot {
-  return {
-    ...{ shard, plane: undefined, opening: undefined },
-    ...{ isFinishing: false, failures: 0, retryAtMs: 0 },
-  };
+  return { shard, plane: undefined, opening: undefined, failures: 0, retryAtMs: 0 };
 }

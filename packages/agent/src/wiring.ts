@@ -42,7 +42,7 @@ export interface AgentParts extends Pick<
 }
 
 type WiringOptions = Omit<AgentParts, 'health'> &
-  Pick<AgentContext, 'health' | 'shard' | 'shardCount' | 'former' | 'configCache'>;
+  Pick<AgentContext, 'health' | 'shard' | 'shardCount' | 'configCache'>;
 
 export type Wiring = ReturnType<typeof wirePlane>;
 
@@ -55,7 +55,6 @@ export function wirePlane({
   database,
   shard,
   shardCount,
-  former,
   kv,
   configCache,
   open,
@@ -79,7 +78,6 @@ export function wirePlane({
     database,
     shard,
     shardCount,
-    former,
     kv,
     configCache,
     open,
@@ -147,7 +145,6 @@ export function wirePlane({
     configCache,
     database,
     dataOf: () => Promise.resolve(data.pool),
-    ...(former && { former }),
   });
   const channelOutbox = new ChannelOutbox({ config, database, shard, log, open, sender, events });
   configCache.on('gateway_notifications', () => {

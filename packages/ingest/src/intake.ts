@@ -8,7 +8,6 @@ import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { Shards } from '@gateway/store/shards';
 import type { EventWriter } from './commit/event-writer.js';
-import type { FormerShards } from './commit/former-shards.js';
 import type { IntakeConfig } from './routing/config-cache.js';
 
 /** The parts of a process that accepts events over HTTP. */
@@ -23,7 +22,6 @@ export interface IntakeParts {
   /** Counts the events that `writer` commits. */
   readonly pace: ProjectPace;
   readonly writer: Pick<EventWriter, 'push'>;
-  readonly former: FormerShards;
   /** Replaces the sandbox that would start with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }

@@ -40,7 +40,7 @@ export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'o
 
 /** Services that must be closed are added to `lifecycle`. */
 export function openContext(
-  { seals, configCache, pace, writer, former, sandbox, ...given }: ContextParts,
+  { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ): AppContext {
   const { config, database, shards, kv, plugins, log, links } = given;
@@ -68,7 +68,6 @@ export function openContext(
       writer,
       configCache,
       database,
-      former,
       dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
     }),
     requirePace(projectId) {

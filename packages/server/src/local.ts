@@ -16,7 +16,6 @@ import { createMeter } from '@gateway/core/metrics/meter';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle, ProjectPace } from '@gateway/core/process';
 import { signalPending } from '@gateway/ingest/commit/signal-pending';
-import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { explainShards, Shards } from '@gateway/store/shards';
@@ -86,7 +85,6 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
         configCache,
         pace: new ProjectPace(0),
         writer: { push: () => unsupported() },
-        former: new FormerShards({ shards, configCache, config }),
       },
       lifecycle,
     );

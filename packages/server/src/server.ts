@@ -5,7 +5,6 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle, ProjectPace, repeat } from '@gateway/core/process';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
-import { FormerShards } from '@gateway/ingest/commit/former-shards';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { Matcher } from '@gateway/ingest/routing/matcher';
@@ -90,7 +89,6 @@ export async function startServer({
     if (billing) lifecycle.add('billing', () => billing.close());
     const pace = new ProjectPace(config.limits.events_per_second);
     const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
-    const former = new FormerShards({ shards, configCache, config });
     const writer = new ShardedWriter({
       shardOf: shardFinder(configCache, database),
       writerOf: async (shard) => {
@@ -113,7 +111,6 @@ export async function startServer({
           }),
           pace,
           usage,
-          former,
           committers: COMMITTERS,
         });
       },
@@ -136,7 +133,6 @@ export async function startServer({
         configCache,
         pace,
         writer,
-        former,
       },
       lifecycle,
     );

@@ -127,8 +127,6 @@ function filtered(
     id: 'p',
     type: 'outgoing',
     shard: 'default',
-    formerShards: [],
-    movedAtMs: 0,
     subscriptionsOfText: new Map(),
     functionVersions: new Map(),
     unreadable: new Set(),

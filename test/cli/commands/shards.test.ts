@@ -128,12 +128,8 @@ shards('an address changes only to one with the tables of the shard', async () =
 shards('a project without events is assigned to a shard, and one with events is not', async () => {
   const project = await makeProject(db);
   const shardOf = async () =>
-    (
-      await db.rows<{ shard: string; former: string[] }>(
-        'select shard, former_shards as former from projects where id = $1',
-        [project.id],
-      )
-    )[0];
+    (await db.rows<{ shard: string }>('select shard from projects where id = $1', [project.id]))[0]
+      ?.shard;
   await refused(/shard nowhere not found/, 'assign', project.id, 'nowhere');
   await ok('drain', 's3');
   await refused(/the shard s3 is draining/, 'assign', project.id, 's3');
@@ -142,20 +138,24 @@ shards('a project without events is assigned to a shard, and one with events is 
     await ok('assign', project.id, 'big'),
     'the project is on the shard big now, and was on default\n',
   );
-  assert.equal(await shardOf(), { shard: 'big', former: [] });
+  assert.is(await shardOf(), 'big');
   const busy = await makeProject(db);
   await makeEvents(db, busy.id, [{ atMs: Date.now() }]);
   await refused(/shards move/, 'assign', busy.id, 's2');
   assert.is(
     await ok('move', busy.id, 's2'),
-    'the project is on the shard s2 now; its earlier events stay on default until retention deletes them\n',
+    'the project is on the shard s2 now; agents copy its earlier events from default\n',
   );
   const again = await run('move', busy.id, 's2');
   assert.equal([again.code, again.stderr], [0, 'the project is on the shard s2 and stays there\n']);
   await refused(/shard nowhere not found/, 'move', busy.id, 'nowhere');
   await refused(/project .* not found/, 'move', crypto.randomUUID(), 's2');
+  await refused(/events .* are still being moved from the shard default/, 'move', project.id, 's2');
+  const { stderr } = await run('list');
+  assert.match(stderr, `moving the project ${busy.id} from default to s2`);
+  await db.rows(`update project_moves set phase = 'done', ended_at = now()`);
   await ok('move', project.id, 'default');
-  assert.equal(await shardOf(), { shard: 'default', former: ['big'] });
+  assert.is(await shardOf(), 'default');
 });
 
 shards('a shard is drained while another takes projects, and removed when unused', async () => {
@@ -166,12 +166,13 @@ shards('a shard is drained while another takes projects, and removed when unused
 
   await refused(/the default shard cannot be removed/, 'remove', 'default');
   await refused(/a project has events on the shard s2/, 'remove', 's2');
+  await refused(/a project has events on the shard big/, 'remove', 'big');
   assert.is(await ok('remove', 's3'), 'removed the shard s3\n');
   await db.rows('update projects set deleted_at = now()');
+  await db.rows('delete from project_moves');
   await db.rows(`create table s2.kept as select 1`);
   await ok('remove', 's2');
-  const [project] = await db.rows('select shard, former_shards from projects');
-  assert.equal(project, { shard: 'default', former_shards: ['big'] });
+  assert.equal(await db.rows(`select from projects where shard <> 'default'`), []);
 });
 
 shards.run();

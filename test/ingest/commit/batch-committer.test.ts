@@ -3,7 +3,6 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { BatchCommitter, type BatchCommitterOptions } from '#ingest/commit/batch-committer';
-import { FormerShards } from '#ingest/commit/former-shards';
 import { Messages } from '../../agent/ready.js';
 
 const commit = suite('ingest/commit/batch-committer');
@@ -28,10 +27,6 @@ commit('a commit reserves its capacity before the next one looks at it', async (
     database: { pool },
     log: silentLog,
     router: { plan: () => plan },
-    former: new FormerShards({
-      shards: { of: () => assert.unreachable('no shard is asked') },
-      configCache: { projects: new Map([[projectId, { formerShards: [] }]]) },
-    } as unknown as ConstructorParameters<typeof FormerShards>[0]),
   } as unknown as BatchCommitterOptions);
   const committing = committer.commit([new Messages(projectId).ready({})], true);
   assert.is(routed, 1);

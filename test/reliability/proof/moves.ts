@@ -1,4 +1,3 @@
-import type { Database } from '../../support/database.js';
 import { gateway } from '../../support/gateway.js';
 import { succeed } from '../../support/production.js';
 import { until } from '../../support/until.js';
@@ -13,13 +12,18 @@ export interface Moves {
   move(name: string): Promise<void>;
   /** Begins the same, and kills the command when the former shard refuses events. */
   kill(name: string): Promise<void>;
-  /** Waits until exactly one shard accepts events of the project. Agents end the moves. */
+  /** Waits until all rows of the project are on its shard. Agents end the moves. */
   settle(name: string): Promise<void>;
-  /** Names the projects whose events another number of shards than one accepts. */
+  /** Names the projects whose move has not ended, or that have rows on another shard. */
   unsettled(): Promise<string[]>;
   /** The number of kills that left a move unfinished. */
   readonly unfinished: number;
 }
+
+const TABLES = [
+  ...['events', 'event_deliveries', 'delivery_attempts', 'quarantined_messages'],
+  'idempotency_keys',
+];
 
 /** @param ids ids of projects by name */
 export function startMoves(
@@ -36,45 +40,51 @@ export function startMoves(
     const to = shards[(shards.indexOf(from) + 1) % shards.length]!;
     return ['shards', 'move', id, to.name];
   };
-  const refuses = async (shard: Database['rows'], id: string) =>
-    (await shard('select from moved_projects where project_id = $1', [id])).length > 0;
+  const refuses = async ({ rows: shard }: ShardStore, id: string) =>
+    (
+      await shard(
+        `select from project_fences where project_id = $1 and through = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`,
+        [id],
+      )
+    ).length > 0;
   const check = async (name: string): Promise<void> => {
     const id = ids.get(name)!;
     const current = await shardOf(id);
-    if (await refuses(current.rows, id))
-      throw new Error(`${name} is on ${current.name}, which refuses its events`);
-    const [row] = await rows<{ former: string[] }>(
-      'select former_shards as former from projects where id = $1',
+    const [move] = await rows<{ phase: string; error: string | null }>(
+      `select phase, error from project_moves where project_id = $1 and phase <> 'done'`,
       [id],
     );
-    for (const former of shards.filter((shard) => row!.former.includes(shard.name)))
-      if (!(await refuses(former.rows, id)))
-        throw new Error(`${name} is on ${current.name}, and ${former.name} accepts its events too`);
+    if (move) throw new Error(`${name} is being moved: ${move.phase}, ${move.error}`);
+    if (await refuses(current, id))
+      throw new Error(`${name} is on ${current.name}, which refuses its events`);
+    for (const other of shards.filter((it) => it !== current))
+      for (const table of TABLES)
+        if ((await other.rows(`select from ${table} where project_id = $1 limit 1`, [id])).length)
+          throw new Error(`${name} is on ${current.name}, and has ${table} on ${other.name}`);
   };
 
   return {
     names: [...ids.keys()],
     async move(name) {
       const id = ids.get(name)!;
+      await insist(() => check(name));
       const args = command(id, await insist(() => shardOf(id)));
       await insist(() => succeed(args, run));
     },
     async kill(name) {
       const id = ids.get(name)!;
+      await insist(() => check(name));
       const from = await insist(() => shardOf(id));
       const moving = gateway(command(id, from), run);
       let isOver = false;
       void moving.ended.then(() => (isOver = true));
       // The lock of the move holds this statement until the shard refuses events.
-      await until(`${from.name} to refuse events`, async () => isOver || refuses(from.rows, id), {
+      await until(`${from.name} to refuse events`, async () => isOver || refuses(from, id), {
         withinMs: 600_000,
         everyMs: 1,
       });
       await moving.kill();
-      if (
-        (await insist(() => shardOf(id))) === from &&
-        (await insist(() => refuses(from.rows, id)))
-      )
+      if ((await insist(() => shardOf(id))) === from && (await insist(() => refuses(from, id))))
         unfinished++;
     },
     settle: (name) => insist(() => check(name)),

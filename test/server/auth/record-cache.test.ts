@@ -364,7 +364,7 @@ lookups('the shape of records is that of their version', async () => {
       'hash revoked_at row',
       'created_at expires_at id last_used_at mask name owner_id project_id role scopes type user_id',
       'created_at id name role updated_at',
-      'config created_at former_shards id name organisation_id shard type updated_at',
+      'config created_at id name organisation_id shard type updated_at',
     ],
   );
 });

@@ -82,10 +82,10 @@ async function reported(place: Place): Promise<HealthReport> {
   const { config } = api;
   const probed = { config, database, kv, plugins, billing: undefined, replicas: { states } };
   const { shard = bothShard(database) } = place;
-  const project = { id: place.id, shard: shard.name, former_shards: [] };
-  const planes = { control: database.pool, data: shard.database.pool };
+  const project = { id: place.id };
+  const planes = { shard: shard.name, control: database.pool, data: shard.database.pool };
   return readHealthReport({
-    ...{ database, planes, history: [{ ...planes, shard: shard.name }], kv, project },
+    ...{ database, planes, kv, project },
     probeHealth: healthProbe({ ...probed, shards: { all: [shard] } }),
   });
 }
@@ -346,6 +346,19 @@ const faults: readonly Fault[] = [
       place.replicas = [{ address: 'db2:5432', lagSeconds: 7, problem }];
       return Promise.resolve();
     },
+  },
+  {
+    code: 'project_moving',
+    verdict: 'The project is being moved to another shard',
+    sentence:
+      /^Events from before 2026-11-20 10:00 UTC are still on the shard default \(7 left\), are not listed or counted, and their deliveries wait\. The last try failed: away$/,
+    page: /^\/instance$/,
+    inject: ({ id }) =>
+      rows(
+        `insert into project_moves (project_id, from_shard, to_shard, phase, events, events_copied, copied_to, error)
+         values ($1, 'default', 'other', 'history', 10, 3, '2026-11-20 10:00Z', 'away')`,
+        [id],
+      ),
   },
   {
     code: 'sources_paused',

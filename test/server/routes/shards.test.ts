@@ -44,7 +44,7 @@ shards('a shard is added, and wrong places are refused', async () => {
   assert.ok(bytes > 0 && created_at);
   assert.equal(shown, {
     ...{ name: 'big', host, port, database: name, schema: null, is_citus: false },
-    ...{ is_draining: false, state: 'ready', reason: null, projects: 0, former_projects: 0 },
+    ...{ is_draining: false, state: 'ready', reason: null, projects: 0, moves: [] },
     events_per_day: 0,
   });
   assert.is((await api.call('POST', '/shards', { ...big, name: 'other' })).status, 409);
@@ -148,30 +148,35 @@ shards('wrong options of a connection are refused, with their place', async () =
   assert.is((await listed()).length, length);
 });
 
-shards('a project is moved, and its former shard still counts it', async () => {
+shards('a project is moved, and the shard shows how far its history is', async () => {
   const { uid, shard } = (await api.call('POST', '/projects', { name: 'moved' })).body.data;
   const to = shard === 'big' ? 'default' : 'big';
-  const counts = async (name: string) => {
-    const { projects, former_projects: former } = (await api.call('GET', `/shards/${name}`)).body
-      .data;
-    return [projects as number, former as number];
-  };
-  const [[from = 0], [into = 0]] = [await counts(shard), await counts(to)];
+  const shown = async (name: string) =>
+    (await api.call('GET', `/shards/${name}`)).body.data as { projects: number; moves: object[] };
+  const [from, into] = [await shown(shard), await shown(to)];
   const move = (name: string, id: string) => api.call('PUT', `/shards/${name}/projects/${id}`);
   assert.is((await move('none', uid)).status, 404);
   assert.is((await move(to, newId())).status, 404);
   assert.is((await move(to, uid)).body.data.name, to);
   assert.is((await api.call('GET', `/projects/${uid}`)).body.data.shard, to);
-  assert.equal(
-    [await counts(shard), await counts(to)],
-    [
-      [from - 1, 1],
-      [into + 1, 0],
-    ],
+  assert.is((await shown(shard)).projects, from.projects - 1);
+  const { projects, moves } = await shown(to);
+  assert.is(projects, into.projects + 1);
+  const [{ begun_at: at, ...state }] = moves as [{ begun_at: string }];
+  assert.ok(at);
+  assert.equal(state, {
+    ...{ project_id: uid, from: shard, to, phase: 'history', error: null },
+    ...{ events_left: null, copied_to: null, seconds_left: null },
+  });
+  const { findings } = (await api.call('GET', `/projects/${uid}/health`)).body.data;
+  const finding = (findings as { code: string; sentence: string }[]).find(
+    ({ code }) => code === 'project_moving',
   );
+  assert.match(finding!.sentence, `Earlier events are still on the shard ${shard}, are not listed`);
+  const back = await move(shard, uid);
+  assert.equal([back.status, back.body.code], [409, 'conflict']);
   await api.call('DELETE', `/projects/${uid}`);
-  assert.equal(await counts(shard), [from - 1, 0]);
-  await api.db.rows(`update projects set former_shards = '{}' where id = $1`, [uid]);
+  await api.db.rows('delete from project_moves');
 });
 
 shards('agents of all shards are listed', async () => {

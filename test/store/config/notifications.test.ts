@@ -261,32 +261,6 @@ notifications('who has raised what is going on is known to be alive or not', asy
 });
 
 notifications(
-  'after a move, both shards see what is going on, and an agent of the other shard with the same number did not raise it',
-  async () => {
-    const agentId = await registerAgent(db.pool, 'one', 60_000);
-    const project = await makeProject(db);
-    const it = failing({ kind: 'source_failing', projectId: project.id });
-    await raise(it, { agentId });
-    const known = (lives: boolean) => [
-      { kind: 'source_failing', subject: it.subject, raiser_lives: lives },
-    ];
-    assert.equal(await readOpenNotifications(db.planes), known(true));
-    const move = (shard: string, former: string) =>
-      db.rows(
-        `update projects set shard = $2, former_shards = array[$3], moved_at = now() where id = $1`,
-        [project.id, shard, former],
-      );
-    await move('default', 'other');
-    assert.equal(await readOpenNotifications(db.planes), known(false));
-    await move('other', 'default');
-    assert.equal(await readOpenNotifications(db.planes), known(false));
-    await db.rows(`update projects set former_shards = '{}' where id = $1`, [project.id]);
-    assert.equal(await readOpenNotifications(db.planes), []);
-    await deregisterAgent(db.pool, agentId);
-  },
-);
-
-notifications(
   'what waited for too long is given up, and what is long over is forgotten',
   async () => {
     const limits = { afterHours: 72, forgetAfterDays: 90 };

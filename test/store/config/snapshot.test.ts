@@ -62,8 +62,6 @@ snapshots('everything that agents need is read, field by field', async () => {
     snapshot.projects.find(({ id }) => id === projectId),
     {
       ...{ id: projectId, name: 'orders', type: 'outgoing', config, shard: 'default' },
-      former_shards: [],
-      moved_at_ms: null,
     },
   );
   const endpoint = snapshot.endpoints.find(({ id }) => id === endpointId)!;
@@ -271,7 +269,7 @@ snapshots(
 );
 
 snapshots(
-  'a shard reads the projects with rows in it, and the sources of those that it takes events of',
+  'a shard reads its projects, and without their sources those that move away',
   async () => {
     const { projectId, sourceId } = await makeAll();
     const read = async (shard: string | null) => {
@@ -285,12 +283,15 @@ snapshots(
     assert.equal(await read('default'), [sourceId]);
     assert.is(await read('other'), null);
     await db.rows(
-      `update projects set shard = 'other', former_shards = '{default}' where id = $1`,
+      `with m as (insert into project_moves (project_id, from_shard, to_shard, phase) values ($1, 'default', 'other', 'history'))
+       update projects set shard = 'other' where id = $1`,
       [projectId],
     );
     assert.equal(await read('default'), []);
     assert.equal(await read('other'), [sourceId]);
     assert.equal(await read(null), [sourceId]);
+    await db.rows(`update project_moves set phase = 'done'`);
+    assert.is(await read('default'), null);
   },
 );
 

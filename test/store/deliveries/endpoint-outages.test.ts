@@ -113,15 +113,12 @@ outages(
   },
 );
 
-outages('a former shard, which sees no success any more, neither warns nor disables', async () => {
+outages('a shard that a project has left neither warns nor disables', async () => {
   const { projectId, attempts, pass, run } = await made(3);
   await attempts('failure', 1);
   await run();
   await pass(47);
-  await db.rows(
-    `update projects set shard = 'other', former_shards = '{default}', moved_at = now() where id = $1`,
-    [projectId],
-  );
+  await db.rows(`update projects set shard = 'other' where id = $1`, [projectId]);
   assert.equal(await run(), [0, []]);
   await db.rows('delete from endpoint_outages');
   await run();

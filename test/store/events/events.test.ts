@@ -1,16 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '#core/events/ids';
-import {
-  acceptEvents,
-  readStalePending,
-  readPending,
-  recordRoutes,
-  type NewEvent,
-} from '#store/events/events';
+import { readStalePending, readPending, recordRoutes, type NewEvent } from '#store/events/events';
 import { replayEvents } from '#store/events/replay-events';
 import { within } from '../../support/until.js';
 import {
+  accepted,
   batch,
   empty,
   ENDPOINT,
@@ -46,10 +41,7 @@ const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) =>
 events('everything that is new is accepted, with its deliveries, in one statement', async () => {
   const many = newEvents(500);
   assert.is(
-    await acceptEvents(
-      db.pool,
-      batch(many, { deliveries: many.map((event) => newDelivery(event)) }),
-    ),
+    await accepted(db.pool, batch(many, { deliveries: many.map((event) => newDelivery(event)) })),
     'all',
   );
   assert.equal(await stored(), idsOf(many));
@@ -71,7 +63,7 @@ events('an event is stored as it came, every field', async () => {
     notes: '["a \\"note\\""]',
     data: '{ "id":9007199254740993,\n"price":1.10, "z":"\\u0000\\ud800 😀", "a":"" }',
   });
-  assert.is(await acceptEvents(db.pool, batch([event])), 'all');
+  assert.is(await accepted(db.pool, batch([event])), 'all');
   const [row] = await db.rows('select * from events');
   const { accepted_at: acceptedAt, ...rest } = row!;
   assert.ok(Math.abs((acceptedAt as Date).getTime() - Date.now()) < 60_000);
@@ -100,17 +92,14 @@ events(
   'a message that comes again makes no second event and no second delivery, and its new neighbours are accepted',
   async () => {
     const first = newEvents(10);
-    await acceptEvents(
-      db.pool,
-      batch(first, { deliveries: first.map((event) => newDelivery(event)) }),
-    );
+    await accepted(db.pool, batch(first, { deliveries: first.map((event) => newDelivery(event)) }));
     const second = newEvents(10);
     const both = sorted([...first, ...second]);
-    const accepted = await acceptEvents(
+    const created = await accepted(
       db.pool,
       batch(both, { deliveries: both.map((event) => newDelivery(event, { status: 'scheduled' })) }),
     );
-    assert.equal([...(accepted as ReadonlySet<string>)].sort(), idsOf(second));
+    assert.equal([...(created as ReadonlySet<string>)].sort(), idsOf(second));
     assert.equal(
       await db.rows(
         'select status, count(*)::int as n from event_deliveries group by status order by status',
@@ -120,20 +109,20 @@ events(
         { status: 'processing', n: 10 },
       ],
     );
-    assert.equal(await acceptEvents(db.pool, batch(both)), new Set());
+    assert.equal(await accepted(db.pool, batch(both)), new Set());
   },
 );
 
 events('an idempotency key makes one event within its window, whatever the message', async () => {
   const first = newEvent({ idempotencyKey: 'k' });
-  assert.is(await acceptEvents(db.pool, batch([first])), 'all');
+  assert.is(await accepted(db.pool, batch([first])), 'all');
   const second = newEvent({ idempotencyKey: 'k' });
   const other = newEvent({ idempotencyKey: 'K' });
-  const accepted = await acceptEvents(
+  const created = await accepted(
     db.pool,
     batch(sorted([second, other]), { deliveries: [newDelivery(second), newDelivery(other)] }),
   );
-  assert.equal(accepted, new Set([other.id]));
+  assert.equal(created, new Set([other.id]));
   assert.equal(await stored(), idsOf([first, other]));
   assert.equal(await db.rows('select event_id from event_deliveries'), [{ event_id: other.id }]);
 });
@@ -141,16 +130,13 @@ events('an idempotency key makes one event within its window, whatever the messa
 events(
   'a key can be used again when its window has passed, and the window of the new event begins',
   async () => {
-    await acceptEvents(
+    await accepted(
       db.pool,
       batch([newEvent({ idempotencyKey: 'k' })], { idempotencyWindowSeconds: 0 }),
     );
     const second = newEvent({ idempotencyKey: 'k' });
-    assert.is(await acceptEvents(db.pool, batch([second])), 'all');
-    assert.equal(
-      await acceptEvents(db.pool, batch([newEvent({ idempotencyKey: 'k' })])),
-      new Set(),
-    );
+    assert.is(await accepted(db.pool, batch([second])), 'all');
+    assert.equal(await accepted(db.pool, batch([newEvent({ idempotencyKey: 'k' })])), new Set());
     assert.equal(await db.rows('select event_id from idempotency_keys'), [{ event_id: second.id }]);
   },
 );
@@ -159,8 +145,8 @@ events(
   'the redelivery of an event whose window has passed makes no second event either',
   async () => {
     const event = newEvent({ idempotencyKey: 'k' });
-    await acceptEvents(db.pool, batch([event], { idempotencyWindowSeconds: 0 }));
-    assert.equal(await acceptEvents(db.pool, batch([event])), new Set());
+    await accepted(db.pool, batch([event], { idempotencyWindowSeconds: 0 }));
+    assert.equal(await accepted(db.pool, batch([event])), new Set());
     assert.equal(await stored(), [event.id]);
   },
 );
@@ -170,7 +156,7 @@ events('the same key in two projects is two keys', async () => {
     newEvent({ idempotencyKey: 'k' }),
     newEvent({ idempotencyKey: 'k', projectId: newId() }),
   ]);
-  assert.is(await acceptEvents(db.pool, batch(both)), 'all');
+  assert.is(await accepted(db.pool, batch(both)), 'all');
 });
 
 onPostgres(events)(
@@ -182,13 +168,10 @@ onPostgres(events)(
       ),
     );
     assert.is(
-      await acceptEvents(
-        db.pool,
-        batch(odd, { deliveries: odd.map((event) => newDelivery(event)) }),
-      ),
+      await accepted(db.pool, batch(odd, { deliveries: odd.map((event) => newDelivery(event)) })),
       'all',
     );
-    assert.equal(await acceptEvents(db.pool, batch(odd)), new Set());
+    assert.equal(await accepted(db.pool, batch(odd)), new Set());
     assert.equal(
       await db.rows(
         `select tableoid::regclass::text as partition, count(*)::int as n from events group by 1`,
@@ -204,7 +187,7 @@ onPostgres(events)(
 );
 
 onPostgres(events)('the stamp of a message of today goes to the partition of the day', async () => {
-  await acceptEvents(db.pool, batch([newEvent()]));
+  await accepted(db.pool, batch([newEvent()]));
   const [row] = await db.rows<{ partition: string }>(
     'select tableoid::regclass::text as partition from events',
   );
@@ -216,7 +199,7 @@ events('two agents that accept the same messages at once make each event once', 
   const results = await within(
     Promise.all(
       Array.from({ length: 4 }, (_, agent) =>
-        acceptEvents(
+        accepted(
           db.pool,
           batch(many, { agentId: agent + 1, deliveries: many.map((event) => newDelivery(event)) }),
         ),
@@ -244,7 +227,7 @@ events(
       }));
       const cuts = [0, 7, 20, 33, 46].map((from) => many.slice(from, from + 30));
       const results = await within(
-        Promise.allSettled(cuts.map((cut) => acceptEvents(db.pool, batch(cut)))),
+        Promise.allSettled(cuts.map((cut) => accepted(db.pool, batch(cut)))),
         60_000,
         'the batches',
       );
@@ -268,11 +251,11 @@ events(
     const other = await db.connect();
     try {
       await holder.query('begin');
-      await acceptEvents(holder, batch([newEvent({ idempotencyKey: 'k' })]));
-      const waiting = acceptEvents(db.pool, batch([first, keyed]));
+      await accepted(holder, batch([newEvent({ idempotencyKey: 'k' })]));
+      const waiting = accepted(db.pool, batch([first, keyed]));
       await lockAwaited(db, 'the batch to wait for the key');
       await other.query(`set statement_timeout = '20s'`);
-      assert.is(await acceptEvents(other, batch([first])), 'all');
+      assert.is(await accepted(other, batch([first])), 'all');
       await holder.query('commit');
       assert.equal(await within(waiting, 30_000, 'the batch'), new Set());
     } finally {
@@ -295,7 +278,7 @@ events('deliveries are born held, waiting, waiting for their endpoint, or discar
       reason: `The endpoint is "inactive": it's 😀.`,
     }),
   ];
-  await acceptEvents(db.pool, batch([event], { deliveries: born, agentId: 42 }));
+  await accepted(db.pool, batch([event], { deliveries: born, agentId: 42 }));
   const rows = await db.rows(
     `select endpoint_id, subscription_id, event_id, occurred_at, status, claimed_by, attempts, reason,
             case when next_attempt_at = 'infinity' then 'held' when next_attempt_at > now() + interval '50 s' then 'later' when next_attempt_at is not null then 'due' end as due
@@ -327,7 +310,7 @@ events(
       newDelivery(event, { endpointId: newId(), status: 'discarded', reason: 'a\x1eb\0c' }),
       newDelivery(event, { endpointId: newId(), status: 'discarded', reason: 'second' }),
     ];
-    await acceptEvents(db.pool, batch([event], { deliveries: born }));
+    await accepted(db.pool, batch([event], { deliveries: born }));
     const rows = await db.rows('select endpoint_id, reason from event_deliveries');
     assert.equal(
       rows.find(({ endpoint_id: id }) => id === born[1]!.endpointId)?.['reason'],
@@ -340,7 +323,7 @@ events('a batch that Postgres refuses stores nothing of itself', async () => {
   const good = newEvents(5);
   const bad = newEvent({ status: 'nonsense' as never });
   await within(
-    acceptEvents(db.pool, batch(sorted([...good, bad]))).then(
+    accepted(db.pool, batch(sorted([...good, bad]))).then(
       () => assert.unreachable('it was accepted'),
       (error: { code?: string }) => assert.match(error.code ?? '', /^22/),
     ),
@@ -359,7 +342,7 @@ events('pending events are read by their refs; routed and unknown ones are left 
     data: '{"big":9007199254740993}',
   });
   const routed = newEvent();
-  await acceptEvents(db.pool, batch(sorted([pending, routed])));
+  await accepted(db.pool, batch(sorted([pending, routed])));
   const refs = [pending, routed, newEvent(), { ...pending, projectId: newId() }].map(
     ({ projectId, id, occurredAtMs }) => ({
       projectId,
@@ -389,7 +372,7 @@ events(
   async () => {
     const pending = Array.from({ length: 5 }, () => pendingEvent());
     const routed = newEvent();
-    await acceptEvents(db.pool, batch(sorted([...pending, routed])));
+    await accepted(db.pool, batch(sorted([...pending, routed])));
     for (const [age, event] of [...pending, routed].entries())
       await db.rows(
         `update events set accepted_at = now() - $1::int * interval '10 s' where id = $2`,
@@ -407,7 +390,7 @@ events(
   'routes are recorded once: a second router adds nothing and learns that nothing is its own',
   async () => {
     const pending = sorted([pendingEvent(), pendingEvent(), pendingEvent()]);
-    await acceptEvents(db.pool, batch(pending));
+    await accepted(db.pool, batch(pending));
     const routes = {
       events: pending.map(({ projectId, id, occurredAtMs }, n) => ({
         projectId,
@@ -439,7 +422,7 @@ events(
   'an outcome that is there stays: a late router cannot fail an event that was routed',
   async () => {
     const event = newEvent();
-    await acceptEvents(db.pool, batch([event]));
+    await accepted(db.pool, batch([event]));
     await recordRoutes(db.pool, {
       events: [{ ...event, status: 'failed', outcome: 'unknown_project' }],
       deliveries: [],
@@ -455,7 +438,7 @@ events(
   'an event whose route was recorded gets no further deliveries from a router that knew other subscriptions',
   async () => {
     const event = pendingEvent();
-    await acceptEvents(db.pool, batch([event]));
+    await accepted(db.pool, batch([event]));
     const routed = { ...event, status: 'processed' as const, outcome: 'routed' };
     await recordRoutes(db.pool, { events: [routed], deliveries: [newDelivery(event)], agentId: 1 });
     assert.equal(
@@ -477,7 +460,7 @@ events(
   async () => {
     const [before, after, second, other] = [newId(), newId(), newId(), newId()];
     const event = pendingEvent();
-    await acceptEvents(db.pool, batch([event]));
+    await accepted(db.pool, batch([event]));
     const route = async (...of: [endpointId: string, subscriptionId: string][]) =>
       (
         await recordRoutes(db.pool, {
@@ -515,7 +498,7 @@ onPostgres(events)(
   async () => {
     const { pool, texts } = noting(db);
     const event = pendingEvent({ idempotencyKey: 'k' });
-    await acceptEvents(pool, batch([event], { deliveries: [newDelivery(event)] }));
+    await accepted(pool, batch([event], { deliveries: [newDelivery(event)] }));
     await readPending(pool, [event]);
     await readStalePending(pool, 0, 10);
     await recordRoutes(pool, {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { eventId, messageDigest } from '#core/events/ids';
-import { acceptEvents, type NewEvent } from '#store/events/events';
+import type { NewEvent } from '#store/events/events';
 import {
   eventMessageBytes,
   findEventMessage,
@@ -12,6 +12,7 @@ import {
 import { quarantineMessages } from '#store/quarantine/messages';
 import { editQuarantinedMessage, replayQuarantinedMessage } from '#store/quarantine/replay';
 import {
+  accepted,
   batch,
   empty,
   genericPlan,
@@ -76,7 +77,7 @@ function sent({
 
 function accept(...all: readonly ReturnType<typeof sent>[]) {
   const events = sorted(all.flatMap((it) => it.events));
-  return acceptEvents(db.pool, batch(events, { messages: all.map(({ message }) => message) }));
+  return accepted(db.pool, batch(events, { messages: all.map(({ message }) => message) }));
 }
 
 const stored = async () =>
@@ -105,8 +106,8 @@ kept(
 kept('without messages to be kept the statement is that of before', async () => {
   const { pool, texts } = noting(db);
   const { events } = sent();
-  await acceptEvents(pool, batch(events));
-  await acceptEvents(pool, batch(sent().events, { messages: [] }));
+  await accepted(pool, batch(events));
+  await accepted(pool, batch(sent().events, { messages: [] }));
   assert.not.match([...texts].join('\n'), 'event_messages');
   assert.equal(
     [
@@ -154,7 +155,7 @@ kept(
       coordinates: 'reused/0/1',
       isDistinguished: true,
     });
-    await acceptEvents(db.pool, batch(own.events));
+    await accepted(db.pool, batch(own.events));
     assert.is(await read(own.events[0]!), undefined);
   },
 );
@@ -208,7 +209,7 @@ kept(
 
 kept('of an event over the API, and of one that is not there, there is no message', async () => {
   const event = newEvent({ sourceId: null, coordinates: 'api', occurredAtMs: NOW });
-  await acceptEvents(db.pool, batch([event]));
+  await accepted(db.pool, batch([event]));
   assert.is(await read(event), undefined);
   assert.is(await read(newEvent()), undefined);
 });
@@ -218,7 +219,7 @@ onPostgres(kept)(
   async () => {
     const { pool, texts } = noting(db);
     const { events, message } = sent();
-    await acceptEvents(pool, batch(events, { messages: [message] }));
+    await accepted(pool, batch(events, { messages: [message] }));
     await findEventMessage(pool, PROJECT, events[0]!.id);
     await eventMessageBytes(pool, PROJECT, events[0]!.id);
     assert.is(texts.size, 4);

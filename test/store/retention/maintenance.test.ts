@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { acceptEvents } from '#store/events/events';
 import { runMaintenance } from '#store/retention/maintenance';
 import { within } from '../../support/until.js';
-import { batch, newDelivery, newEvent, PROJECT } from '../batches.js';
+import { accepted, batch, newDelivery, newEvent, PROJECT } from '../batches.js';
 import { migratedDatabase } from '../migrated.js';
 
 const maintenance = suite('store/retention/maintenance');
@@ -78,9 +77,9 @@ maintenance(
       for (const day of [0, 3, 4]) await dropDay(db.rows, day);
       const event = newEvent({ occurredAtMs: Date.now() + 3 * DAY_MS });
       const [delivery, today] = [newDelivery(event), newEvent({ occurredAtMs: Date.now() })];
-      await acceptEvents(db.pool, batch([event, today], { deliveries: [delivery] }));
+      await accepted(db.pool, batch([event, today], { deliveries: [delivery] }));
       const far = newEvent({ occurredAtMs: Date.now() + 30 * DAY_MS });
-      await acceptEvents(db.pool, batch([far]));
+      await accepted(db.pool, batch([far]));
       assert.equal(await runMaintenance(db.planes), {
         partitionsCreated: true,
         keysDeleted: 0,
@@ -94,7 +93,7 @@ maintenance(
       ]);
       assert.equal(await db.rows(`select id from ${partition('events', 0)}`), [{ id: today.id }]);
       assert.equal(await db.rows(`select id from events_default`), [{ id: far.id }]);
-      assert.equal(await acceptEvents(db.pool, batch([event])), new Set());
+      assert.equal(await accepted(db.pool, batch([event])), new Set());
       // Identical to the partitions of other days.
       const shape = (day: number) =>
         db.rows(

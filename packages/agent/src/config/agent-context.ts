@@ -2,7 +2,6 @@ import type { Config } from '@gateway/core/config';
 import type { Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
 import type { LoopShares, ProjectPace } from '@gateway/core/process';
-import type { FormerShards } from '@gateway/ingest/commit/former-shards';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -25,7 +24,6 @@ export interface AgentContext {
   readonly shard: Shard;
   /** The number of shards that the agent works on. */
   readonly shardCount: number;
-  readonly former?: FormerShards | undefined;
   readonly kv: Kv;
   readonly configCache: ConfigCache;
   readonly open: Open;

@@ -12,7 +12,7 @@ import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
-interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {
+interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log' | 'shard'> {
   readonly inFlight: DeliveriesInFlight;
   readonly backpressure: Backpressure;
   readonly attempts: AttemptRunner;
@@ -226,10 +226,7 @@ export class Scheduler {
     }
   }
 
-  /**
-   * Returns to Postgres the waiting deliveries of an endpoint whose secrets this agent cannot
-   * decrypt. Other agents may claim them immediately.
-   */
+  /** Returns the waiting deliveries to Postgres. Other agents may claim them immediately. */
   #leave(queue: EndpointQueue): void {
     const waiting = queue.takeAllBut(0);
     this.options.inFlight.release(waiting);
@@ -246,13 +243,19 @@ export class Scheduler {
 
   /** Offers waiting queues again, and returns excess deliveries of slow or limited endpoints. */
   #look(): void {
-    const { configCache, inFlight, backpressure } = this.options;
+    const { configCache, inFlight, backpressure, shard } = this.options;
     const nowMs = performance.now();
     this.#uncrowd(Infinity);
     for (const queue of inFlight.queues.values()) {
       const isSlow = queue.isSlow(nowMs);
       if (isSlow && queue.isPrompt) inFlight.setPrompt(queue, false);
       if (queue.waiting === 0) continue;
+      const project = configCache.projects.get(queue.projectId);
+      // The other shard of a project that was moved sends what is given back.
+      if (project && project.shard !== shard.name) {
+        this.#leave(queue);
+        continue;
+      }
       const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
       if (endpoint?.limit) this.#keep(queue, backpressure.roomUnder(endpoint.limit), endpoint);
       if (endpoint && isSlow)

@@ -30,7 +30,7 @@ export function wireDelivery(
     config,
     log,
     database,
-    shard: { database: data, planes },
+    shard,
     kv,
     configCache,
     open,
@@ -47,6 +47,7 @@ export function wireDelivery(
   }: { readonly notifier: Notifier; readonly observers: readonly AttemptObserver[] },
 ) {
   const { delivery, limits } = config;
+  const { database: data, planes } = shard;
 
   const dueTimes = new DueTimes();
   const releaser = new DeliveryReleaser({ database: data, log, dueTimes });
@@ -136,6 +137,7 @@ export function wireDelivery(
     configCache,
     lease,
     log,
+    shard,
     loopShares,
     inFlight,
     backpressure,

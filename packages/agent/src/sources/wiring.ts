@@ -34,7 +34,6 @@ export function wireSources(
     database,
     shard,
     shardCount,
-    former,
     pace,
     kv,
     configCache,
@@ -60,7 +59,6 @@ export function wireSources(
     router,
     usage,
     pace,
-    former,
     committers: COMMITTERS,
     smallCommitters: shardCount > 1 ? 1 : COMMITTERS,
   });

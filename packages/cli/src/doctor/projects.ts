@@ -77,8 +77,8 @@ async function readReports(
   const probeHealth = healthProbe(probed, PROBE_MS);
   return Promise.all(
     projects.map(async (project) => {
-      const history = (await shards.ofProject(project)).map(({ planes }) => planes);
-      const given = { database, planes: history[0]!, history, kv, project, probeHealth };
+      const { planes } = await shards.find(project.shard);
+      const given = { database, planes, kv, project, probeHealth };
       return { ...project, ...(await readHealthReport(given)) };
     }),
   );

@@ -134,7 +134,7 @@ export const errors = {
     'install the version of the gateway that made these migrations, or a later one'),
   shard_unknown: row(503, 'this process does not know the shard {name}',
     'try again in a few seconds, when it has read the shards; if it stays, compare the project with `gateway shards list`'),
-  project_moved: row(503, 'the project is being moved to the shard {shard}', SEND_AGAIN),
+  project_moved: row(503, 'the project is being moved to another shard: nothing was stored', SEND_AGAIN),
   shard_schema: row(503, 'the sessions of the shard {name} use the schema {found} instead of {schema}',
     'create the schema if it is missing; a pooler in transaction mode keeps no search_path: set it with `alter role … in database … set search_path`'),
   shard_unusable: row(409, 'the shard {name} cannot be used: {reason}',

@@ -3,11 +3,14 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { inSlices } from '@gateway/core/process';
 import {
+  type Accepted,
   acceptEvents,
+  type EventRef,
+  EVERYTHING,
   firstArrivals,
   type MessageOfEvents,
   type NewEvent,
-  readMoved,
+  readFences,
 } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -17,7 +20,6 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
-import { type FormerShards, refsOf } from './former-shards.js';
 import { type Committed, distinguish } from './distinguish.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
@@ -32,13 +34,17 @@ export interface BatchCommitterOptions {
   readonly measure?: Pick<IngestMeasure, 'step' | 'batch' | 'quarantined'> | undefined;
   readonly router: EventRouter;
   readonly usage: Pick<UsageCounter, 'event'>;
-  /** Finds what former shards of a project have accepted. By default, no project has any. */
-  readonly former?: FormerShards | undefined;
 }
 
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
-const NOWHERE: ReadonlyMap<string, string> = new Map();
+const NOTHING: Accepted = { created: 'all', refused: new Set() };
+const NO_FENCES: ReadonlyMap<string, string> = new Map();
 const RETRY_AFTER_SECONDS = 1;
+
+interface Uncommitted {
+  readonly again: ReadonlySet<ReadyMessage>;
+  readonly refused: ReadonlySet<ReadyMessage>;
+}
 
 interface CommitBatch {
   readonly events: NewEvent[];
@@ -60,46 +66,26 @@ export class BatchCommitter {
   }
 
   /**
-   * Commits messages and settles each one that is decided. Returns the others, which must be
-   * committed again: they have new ids or a rejection, or their former shards must be asked first.
+   * Commits messages and settles each one that is decided. Returns the others: those to commit
+   * `again`, with new ids or a rejection, and those `refused` until more of the history of their
+   * project is on this shard.
    *
    * @param hasRoom whether the events are routed in the commit; otherwise they are left to the
    *   queues
    */
-  async commit(
-    given: readonly ReadyMessage[],
-    hasRoom: boolean,
-  ): Promise<ReadonlySet<ReadyMessage>> {
+  async commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<Uncommitted> {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
     // Without an await, unless there are undated messages: the next commit must see the capacity
     // that this one reserves.
-    const { messages, known, unasked } = this.#known(given);
-    if (messages.length === 0) return unasked;
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    const batch = await inSlices(this.#prepare(messages, hasRoom, known));
+    const batch = await inSlices(this.#prepare(messages, hasRoom));
     try {
-      const again = await this.#write(messages, batch, { hasRoom, routingSinceMs, known });
-      return unasked.size === 0 ? again : new Set([...again, ...unasked]);
+      return await this.#write(messages, batch, { hasRoom, routingSinceMs });
     } catch (error) {
       batch.plan.drop();
       throw error;
     }
-  }
-
-  /** Returns what former shards know of the messages, and those about which they must be asked. */
-  #known(given: readonly ReadyMessage[]) {
-    const { former } = this.options;
-    const answers = new Set<ReadonlySet<string>>();
-    const unasked = new Set<ReadyMessage>();
-    for (const message of former ? given : []) {
-      const ids = former!.knownOf(message);
-      if (ids) answers.add(ids);
-      else unasked.add(message);
-    }
-    const known: ReadonlySet<string> = new Set([...answers].flatMap((ids) => [...ids]));
-    const messages = unasked.size === 0 ? given : given.filter((message) => !unasked.has(message));
-    return { messages, known, unasked };
   }
 
   /**
@@ -116,28 +102,22 @@ export class BatchCommitter {
   async #write(
     messages: readonly ReadyMessage[],
     batch: CommitBatch,
-    {
-      hasRoom,
-      routingSinceMs,
-      known,
-    }: { hasRoom: boolean; routingSinceMs: number; known: ReadonlySet<string> },
-  ): Promise<ReadonlySet<ReadyMessage>> {
+    { hasRoom, routingSinceMs }: { hasRoom: boolean; routingSinceMs: number },
+  ): Promise<Uncommitted> {
     const { config, database, measure } = this.options;
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
-    const quarantined = messages.flatMap(({ quarantined: it }) =>
-      it && !known.has(it.id) ? it : [],
-    );
+    const quarantined = messages.flatMap(({ quarantined: it }) => it ?? []);
     // Both statements can be repeated. After a failure between them, the rows stored by the first
     // still count as new.
     const left =
       quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
-    const leftAs: Committed['leftAs'] = (message) =>
-      known.has(message.id) ? 'same' : this.#stored.has(message) ? undefined : left.get(message);
-    const accepted =
+    const leftAs = (message: QuarantinedMessage) =>
+      this.#stored.has(message) ? undefined : left.get(message);
+    const { created, refused: refusedIds }: Accepted =
       events.length === 0
-        ? 'all'
+        ? NOTHING
         : await acceptEvents(database.pool, {
             events,
             deliveries: plan.deliveries,
@@ -153,24 +133,27 @@ export class BatchCommitter {
         measure.batch('route', events.length);
       }
     }
-    const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
+    const isNew = (eventId: string) => created === 'all' || created.has(eventId);
     const committed: Committed = {
       isNew: (message, { id }) => isNew(id) && owners.get(id) === message,
       leftAs,
     };
-    const isWhole = accepted === 'all' && left.size === 0;
-    const moved = isWhole
-      ? NOWHERE
-      : await readMoved(
-          database.pool,
-          messages.map(({ projectId }) => projectId),
-        );
-    const stayed = moved.size === 0 ? messages : messages.filter((it) => !moved.has(it.projectId));
-    const again = await distinguish(database.pool, stayed, committed);
+    const fenced = new Set([...refusedIds].map((id) => owners.get(id)!.projectId));
+    // With its own event, also that of another message with the same idempotency key is refused.
+    const isRefused = (message: ReadyMessage) =>
+      message.quarantined
+        ? leftAs(message.quarantined) === 'refused'
+        : fenced.has(message.projectId) &&
+          message.events.some(({ id }) => refusedIds.has(id) || !owners.has(id)) &&
+          !message.events.some((event) => committed.isNew(message, event));
+    const refused = new Set(fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused));
+    const decided = refused.size === 0 ? messages : messages.filter((it) => !refused.has(it));
+    const again = await distinguish(database.pool, decided, committed);
+    const fences = await this.#fencesOf(refused);
     for (const message of messages) {
-      const shard = moved.get(message.projectId);
-      if (shard !== undefined) passOn(message, shard);
-      else if (!again.has(message)) settle(message, committed);
+      if (again.has(message)) continue;
+      if (!refused.has(message)) settle(message, committed);
+      else if (passOn(message, fences.get(message.projectId))) refused.delete(message);
     }
     this.#count(
       quarantined.filter((message) => leftAs(message) === undefined),
@@ -182,22 +165,24 @@ export class BatchCommitter {
       this.options,
       events.filter((event) => event.status === 'pending' && isNew(event.id)),
     );
-    return again;
+    return { again, refused };
+  }
+
+  async #fencesOf(refused: ReadonlySet<ReadyMessage>): Promise<ReadonlyMap<string, string>> {
+    if (refused.size === 0) return NO_FENCES;
+    const projectIds = [...refused].map(({ projectId }) => projectId);
+    return readFences(this.options.database.pool, projectIds);
   }
 
   /** Routes the events of a batch. Yields after each, because filters on large bodies are slow. */
-  *#prepare(
-    messages: readonly ReadyMessage[],
-    hasRoom: boolean,
-    known: ReadonlySet<string>,
-  ): Generator<void, CommitBatch> {
+  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, CommitBatch> {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const isFirst = onePerKey();
     const plan = this.options.router.plan(hasRoom);
     for (const message of messages) {
       for (const event of message.events) {
-        if (owners.has(event.id) || known.has(event.id) || !isFirst(event)) continue;
+        if (owners.has(event.id) || !isFirst(event)) continue;
         owners.set(event.id, message);
         events.push(newEvent(event, plan.route(event)));
         yield;
@@ -239,15 +224,20 @@ function keptOf(messages: readonly ReadyMessage[], { owners }: CommitBatch): Mes
 }
 
 /**
- * Leaves a message to the shard that its project has moved to: its broker delivers it again, and
- * its caller sends it again.
+ * Leaves a message of a project that is on another shard: its broker delivers it again, and a caller
+ * sends it again. Returns false for one that only waits for the history of its project.
  */
-function passOn(message: ReadyMessage, shard: string): void {
+function passOn(message: ReadyMessage, through: string | undefined): boolean {
   if (message.failed)
-    message.failed(
-      new GatewayError('project_moved', { shard, retryAfterSeconds: RETRY_AFTER_SECONDS }),
-    );
-  else message.settle('later');
+    message.failed(new GatewayError('project_moved', { retryAfterSeconds: RETRY_AFTER_SECONDS }));
+  else if (through === EVERYTHING) message.settle('later');
+  else return false;
+  return true;
+}
+
+/** Returns what identifies a message in a shard: its events, or itself if it is quarantined. */
+function refsOf({ events, quarantined }: ReadyMessage): readonly EventRef[] {
+  return quarantined ? [quarantined] : events;
 }
 
 function settle(message: ReadyMessage, committed: Committed): void {

@@ -8,7 +8,7 @@ export interface Committed {
   /** Whether the commit created this event for this message. */
   isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
   /** Returns why a message was not added to quarantine, or undefined if it was added. */
-  leftAs(message: QuarantinedMessage): 'same' | 'other' | undefined;
+  leftAs(message: QuarantinedMessage): 'same' | 'other' | 'refused' | undefined;
 }
 
 const COORDINATES_REUSED: Rejection = {

@@ -9,7 +9,6 @@ import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
 import type { IntakeConfig } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
-import type { FormerShards } from './former-shards.js';
 
 /** A validated event. Its `data` is stored and sent unchanged. */
 export type CreatedEvent = Pick<
@@ -39,7 +38,6 @@ interface EventCreatorOptions {
   readonly database: Pick<Database, 'pool'>;
   /** Returns the pool of the shard that takes the project's new events. */
   readonly dataOf: (projectId: string) => Promise<Planes['data']>;
-  readonly former?: Pick<FormerShards, 'pools'>;
 }
 
 const RETRY_AFTER_SECONDS = 1;
@@ -64,22 +62,18 @@ export class EventCreator {
     if (!(await this.#hasTarget(event)))
       return { unknown: event.endpointId === null ? 'owner' : 'endpoint' };
     const message = new PostedEvent(event, id ?? newId());
-    const [creation] = await this.commit(message, id === undefined);
+    const [creation] = await this.commit(message);
     if (creation) return creation;
     throw new GatewayError('invalid_request', {
       problems: [{ field: 'data', sentence: message.refusal }],
     });
   }
 
-  /**
-   * Resolves with the message's events in order, or with none if it was quarantined.
-   *
-   * @param isNew whether its ids were made for this commit
-   */
-  async commit(message: ReadyMessage, isNew = true): Promise<readonly Creation[]> {
+  /** Resolves with the message's events in order, or with none if it was quarantined. */
+  async commit(message: ReadyMessage): Promise<readonly Creation[]> {
     const created = new Set<string>();
     for (;;) {
-      const isCreated = await this.#pushToShard(message, isNew);
+      const isCreated = await this.#pushToShard(message);
       for (const event of message.events) if (isCreated(event)) created.add(event.id);
       const ids = await Promise.all(
         message.events.map(async (event) =>
@@ -108,14 +102,11 @@ export class EventCreator {
   }
 
   /** Pushes again while the project moves to another shard, with the new configuration. */
-  async #pushToShard(
-    message: ReadyMessage,
-    isNew: boolean,
-  ): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+  async #pushToShard(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
     const sinceMs = performance.now();
     for (;;) {
       try {
-        return await this.#push(message, isNew);
+        return await this.#push(message);
       } catch (error) {
         const isMoving =
           isGatewayError(error, 'project_moved') && performance.now() - sinceMs < MOVE_MS;
@@ -126,23 +117,13 @@ export class EventCreator {
     }
   }
 
-  /** Returns the event that has the key: in this shard or, after a move, in a former one. */
   async #originalOf(event: ReadyEvent): Promise<string | undefined> {
-    const { dataOf, former } = this.options;
-    const { projectId } = event;
-    for (const pool of [await dataOf(projectId), ...(former?.pools(projectId) ?? [])]) {
-      const id = await originalOf(pool, event);
-      if (id !== undefined) return id;
-    }
-    return undefined;
+    return originalOf(await this.options.dataOf(event.projectId), event);
   }
 
-  #push(
-    message: ReadyMessage,
-    isNew: boolean,
-  ): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+  #push(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
     return new Promise((resolve, reject) =>
-      this.options.writer.push(new AwaitedMessage(message, isNew, resolve, reject)),
+      this.options.writer.push(new AwaitedMessage(message, resolve, reject)),
     );
   }
 }
@@ -150,7 +131,6 @@ export class EventCreator {
 class AwaitedMessage implements ReadyMessage {
   constructor(
     private readonly message: ReadyMessage,
-    readonly isNew: boolean,
     private readonly resolve: (isNew: (event: Pick<ReadyEvent, 'id'>) => boolean) => void,
     readonly failed: (error: unknown) => void,
   ) {}

@@ -3,7 +3,6 @@ import { Stage } from '@gateway/core/queue';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { ReadyMessage } from '../message/ready-message.js';
 import { BatchCommitter, type BatchCommitterOptions } from './batch-committer.js';
-import { FormerCheck } from './former-check.js';
 import { retrying } from './retrying.js';
 
 export interface EventWriterOptions extends BatchCommitterOptions {
@@ -25,6 +24,8 @@ const PATIENCE_MS = 500;
  * the next commit.
  */
 const BUSY_MS = 250;
+/** The interval at which messages are tried again that a fence of their project refused. */
+const REFUSED_MS = 500;
 /** The interval at which waiting projects are checked. Their messages accumulate meanwhile. */
 const LOOK_MS = 20;
 /**
@@ -53,8 +54,10 @@ interface WaitingMessage {
    */
   readonly size: number;
   readonly isLarge: boolean;
-  /** When the project's pace admits the message, on the monotonic clock; 0 if immediately. */
+  /** When the message may be committed, on the monotonic clock; 0 if immediately. */
   readonly dueAtMs: number;
+  /** Whether a fence has refused the message, which may be in the history that is being moved. */
+  readonly isRefused: boolean;
   /** Whether the commit routes the message's events. Undefined until the first try. */
   hasRoom: boolean | undefined;
 }
@@ -66,26 +69,19 @@ interface WaitingMessage {
 export class EventWriter {
   readonly #stage: Stage<WaitingMessage>;
   readonly #committer: BatchCommitter;
-  readonly #formerCheck: FormerCheck;
   /** When each busy project began to wait for a commit, on the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   readonly #failed = new WeakSet<ReadyMessage>();
 
   constructor(private readonly options: EventWriterOptions) {
-    const { config, committers, router, log, former } = options;
+    const { config, committers, router, log } = options;
     this.#committer = new BatchCommitter(options);
-    this.#formerCheck = new FormerCheck({
-      former,
-      batchSize: config.ingest.batch_size,
-      concurrency: committers,
-      log,
-      checked: (message) => this.#enqueue(message),
-    });
     this.#stage = new Stage<WaitingMessage>({
       concurrency: committers,
       capacity: config.ingest.batch_size,
       sizeOf: ({ size }) => size,
-      ownerOf: ({ message }) => message.projectId,
+      // Others of the project do not wait behind those that wait for its history.
+      ownerOf: ({ message, isRefused }) => message.projectId + (isRefused ? ' refused' : ''),
       together: (first, { isLarge }) => first.isLarge === isLarge,
       gate: (waiting, underWay) => this.#waitMs(waiting, underWay),
       work: (waiting) => this.#commitWaiting(waiting),
@@ -116,29 +112,27 @@ export class EventWriter {
    * caller must not wait for Postgres.
    */
   push(message: ReadyMessage): void {
-    this.#formerCheck.push(message);
+    this.#enqueue(message);
   }
 
   /** Stops committing and settles uncommitted messages as `later`: the broker keeps them. */
   stop(): void {
-    this.#formerCheck.stop();
     this.#stage.stop();
   }
 
-  #enqueue(message: ReadyMessage): void {
+  #enqueue(message: ReadyMessage, isRefused = false): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
     const { projectId, events } = message;
     const batchSize = this.options.config.ingest.batch_size;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
-    const waitMs = this.options.pace.add(
-      projectId,
-      Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)),
-    );
+    const work = isRefused ? 0 : Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0));
+    const waitMs = this.options.pace.add(projectId, work);
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
     const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));
     // The pace has already admitted a message whose caller waits.
-    const dueAtMs = waitMs > 0 && !message.failed ? performance.now() + waitMs : 0;
-    this.#stage.push({ message, size, isLarge, dueAtMs, hasRoom: undefined });
+    const dueInMs = isRefused ? REFUSED_MS : message.failed ? 0 : waitMs;
+    const dueAtMs = dueInMs > 0 ? performance.now() + dueInMs : 0;
+    this.#stage.push({ message, size, isLarge, dueAtMs, isRefused, hasRoom: undefined });
   }
 
   /** Returns the delay before a message may be committed. Reserves a committer for small ones. */
@@ -187,7 +181,9 @@ export class EventWriter {
   async #commit(given: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const messages = given.filter((message) => !this.#failed.has(message));
     try {
-      for (const message of await this.#committer.commit(messages, hasRoom)) this.push(message);
+      const { again, refused } = await this.#committer.commit(messages, hasRoom);
+      for (const message of again) this.#enqueue(message);
+      for (const message of refused) this.#enqueue(message, true);
     } catch (error) {
       if (rejectsContent(error)) throw error;
       const called = messages.filter(({ failed }) => failed !== undefined);

@@ -18,8 +18,6 @@ export interface ReadyMessage {
   readonly kept?: KeptMessage | null;
   /** The work already counted toward the project's pace. */
   readonly counted?: number;
-  /** Whether its id was made for this commit, so that it can be known by its key alone. */
-  readonly isNew?: boolean;
   /** Whether the message's timestamp is impossible, so its arrival dates it. */
   readonly isUndated?: boolean;
   reject(rejection: Rejection): void;

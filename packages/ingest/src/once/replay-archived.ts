@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import { matchesType } from '@gateway/core/routing';
 import {
@@ -10,7 +11,6 @@ import {
 } from '@gateway/store/archive';
 import {
   acceptEvents,
-  readKnown,
   type EventRef,
   type MessageType,
   type NewEvent,
@@ -33,8 +33,6 @@ export interface ArchiveSelection {
 
 export interface ArchiveReplayOptions {
   readonly pool: Database['pool'];
-  /** Former shards of the project, which have the keys of what was sent before a move. */
-  readonly former: readonly Database['pool'][];
   readonly dryRun: boolean;
   /** The maximum number of new events. */
   readonly limit: number;
@@ -53,24 +51,25 @@ const COMMIT_EVENTS = 500;
 const COMMIT_BYTES = 4 * 1024 * 1024;
 /** An event is not sent again twice within this time. */
 const KEY_SECONDS = 7 * 86_400;
+const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Sends archived events again, as new events of the current time that agents route. Without a
  * condition on deliveries, an event is routed by the current subscriptions, or to the endpoint or
  * owner that it named. An idempotency key of the archived id makes a second run continue the first.
- * @throws GatewayError `archive_unavailable` or `archive_broken`
+ * @throws GatewayError `archive_unavailable`, `archive_broken`, or `project_moved`
  */
 export async function* replayArchived(
   store: ObjectStore,
   selection: ArchiveSelection,
-  { pool, former, dryRun, limit, perSecond }: ArchiveReplayOptions,
+  { pool, dryRun, limit, perSecond }: ArchiveReplayOptions,
 ): AsyncGenerator<ArchiveReplayStep, void, void> {
   let left = limit;
   for await (const copies of inCommits(selectedCopies(store, selection))) {
     const events = copies.slice(0, left);
     left -= events.length;
     const startedAtMs = performance.now();
-    yield { selected: events.length, created: dryRun ? [] : await commit(pool, former, events) };
+    yield { selected: events.length, created: dryRun ? [] : await commit(pool, events) };
     if (left === 0) return;
     if (!dryRun && perSecond > 0)
       await sleep((events.length * 1000) / perSecond - (performance.now() - startedAtMs));
@@ -155,21 +154,15 @@ async function* inCommits(copies: AsyncIterable<NewEvent>): AsyncGenerator<NewEv
   if (group.length > 0) yield group;
 }
 
-async function commit(
-  pool: Database['pool'],
-  former: readonly Database['pool'][],
-  copies: readonly NewEvent[],
-): Promise<EventRef[]> {
-  const known = await Promise.all(former.map((it) => readKnown(it, copies)));
-  const events = copies
-    .filter(({ id }) => !known.some((ids) => ids.has(id)))
-    .filter(onePerKey())
-    .sort(byId);
-  const accepted = await acceptEvents(pool, {
+async function commit(pool: Database['pool'], copies: readonly NewEvent[]): Promise<EventRef[]> {
+  const events = copies.filter(onePerKey()).sort(byId);
+  const { created, refused } = await acceptEvents(pool, {
     events,
     deliveries: [],
     agentId: 0,
     idempotencyWindowSeconds: KEY_SECONDS,
   });
-  return accepted === 'all' ? events : events.filter(({ id }) => accepted.has(id));
+  if (refused.size > 0)
+    throw new GatewayError('project_moved', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return created === 'all' ? events : events.filter(({ id }) => created.has(id));
 }

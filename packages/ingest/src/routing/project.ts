@@ -57,9 +57,6 @@ export interface Project extends RoutedProject<Endpoint> {
   readonly type: ProjectRecord['type'];
   /** The shard that takes new events. */
   readonly shard: string;
-  /** Shards that may have accepted a message that is delivered again. Empty without a move. */
-  readonly formerShards: readonly string[];
-  readonly movedAtMs: number;
   /** Active subscriptions by the digest of their text. Empty if there are less than `REUSED_MIN`. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
   /** The function version of each active subscription by id, or null if it has no function. */
@@ -121,13 +118,11 @@ export function* projectOf(
     record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
   const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
-  const { id, type, shard, former_shards: formerShards, moved_at_ms: movedAtMs } = record;
+  const { id, type, shard } = record;
   return {
     id,
     type,
     shard,
-    formerShards,
-    movedAtMs: movedAtMs ?? 0,
     eventTypes,
     subscriptionsOfText,
     functionVersions,

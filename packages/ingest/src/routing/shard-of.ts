@@ -1,5 +1,5 @@
 import type { Database } from '@gateway/store/postgres';
-import { DEFAULT_SHARD, readProjectShards } from '@gateway/store/shards';
+import { DEFAULT_SHARD, readProjectShard } from '@gateway/store/shards';
 import type { IntakeConfig } from './config-cache.js';
 
 /** Returns the shard that takes the new events of a project. */
@@ -15,5 +15,5 @@ export function shardFinder(
 ): ShardOf {
   return (projectId) =>
     configCache.projects.get(projectId)?.shard ??
-    readProjectShards(pool, projectId).then((found) => found?.shard ?? DEFAULT_SHARD);
+    readProjectShard(pool, projectId).then((shard) => shard ?? DEFAULT_SHARD);
 }

@@ -173,11 +173,8 @@ function mount(
   const audit = auditor(routes);
   const once = runOnce(context);
   // The configuration follows a move within a second, cached records of projects later.
-  const shardsOf = ({ id, shard: cached, former_shards: former }: ProjectRow) => {
-    const shard = configCache.projects.get(id)?.shard ?? cached;
-    const others = [cached, ...former].filter((name) => name !== shard);
-    return context.shards.ofProject({ shard, former_shards: others });
-  };
+  const shardOf = ({ id, shard }: ProjectRow) =>
+    context.shards.find(configCache.projects.get(id)?.shard ?? shard);
   for (const route of routes) {
     const validBody = bodyValidation(route);
     // Bodies without a message contain only configuration, so a low limit is enough.
@@ -194,7 +191,7 @@ function mount(
     const admit = async (
       ctx: RouterContext,
     ): Promise<
-      Partial<Pick<AnyCall, 'caller' | 'project' | 'history' | 'ownerId' | 'organisation'>>
+      Partial<Pick<AnyCall, 'caller' | 'project' | 'planes' | 'ownerId' | 'organisation'>>
     > => {
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
@@ -214,11 +211,11 @@ function mount(
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await reachProject(caller, projectId, access, context);
-        const history = (await shardsOf(project)).map(({ planes }) => planes);
-        if (caller.type !== 'portal') return { caller, project, history };
+        const { planes } = await shardOf(project);
+        if (caller.type !== 'portal') return { caller, project, planes };
         const { owner_id: ownerId } = caller;
-        await requireOwned({ project, history, ownerId, id: ctx.params['id'] });
-        return { caller, project, history, ownerId };
+        await requireOwned({ project, planes, ownerId, id: ctx.params['id'] });
+        return { caller, project, planes, ownerId };
       }
       if (route.reach === 'account') {
         if (route.role === 'instance') await requireInstanceAdmin(caller, context);
@@ -239,7 +236,7 @@ function mount(
       if (stray !== undefined && methodsAt(ctx.path).length > 0)
         return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
       const admitted = await ask(() => admit(ctx), LOOK_UP);
-      const { caller, organisation, project, history, ownerId } = admitted;
+      const { caller, organisation, project, planes, ownerId } = admitted;
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
@@ -274,9 +271,8 @@ function mount(
           headers,
           caller: caller!,
           project: project!,
-          planes: history?.[0] as AnyCall['planes'],
-          history: history!,
-          read: readerOf(history, read),
+          planes: planes!,
+          read: readerOf(planes!, read),
           organisation: organisation!,
           ownerId,
           body: body as never,
@@ -290,7 +286,7 @@ function mount(
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, {
           effect,
           withinMs: RUN_MS,
-          ...(project && { shards: () => shardsOf(project) }),
+          ...(project && { shards: async () => [await shardOf(project)] }),
         }).finally(() => {
           if (project && configures) void configCache.invalidate(project.id);
         });
@@ -314,17 +310,11 @@ function mount(
   return routers.middleware();
 }
 
-/**
- * Replicas have only the default shard, so they serve only projects that have always been there.
- */
-function readerOf(
-  history: readonly ShardPlanes[] | undefined,
-  read: AppContext['read'],
-): AnyCall['read'] {
-  const isOnDefault = history?.length === 1 && history[0]!.shard === DEFAULT_SHARD;
-  return isOnDefault
-    ? (work) => read((planes) => work([{ shard: DEFAULT_SHARD, ...planes }]))
-    : (work) => work(history!);
+/** Replicas have only the default shard. */
+function readerOf(planes: ShardPlanes, read: AppContext['read']): AnyCall['read'] {
+  return planes?.shard === DEFAULT_SHARD
+    ? (work) => read((replica) => work({ shard: DEFAULT_SHARD, ...replica }))
+    : (work) => work(planes);
 }
 
 /**

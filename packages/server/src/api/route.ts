@@ -35,7 +35,7 @@ import { camel } from './resources.js';
 
 export interface ServerContext {
   readonly config: Config;
-  /** Statements on the data plane use the `planes` or `history` of a call. */
+  /** Statements on the data plane use the `planes` of a call. */
   readonly database: Database;
   readonly shards: Shards;
   readonly kv: Kv;
@@ -105,15 +105,13 @@ export interface OrganisationCall extends AccountCall {
 /** The caller has the required role in the project. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
-  /** The planes of the shard that takes the project's new events. */
+  /** The planes of the project's shard. */
   readonly planes: ShardPlanes;
-  /** `planes`, followed by those of shards with events from before a move, newest first. */
-  readonly history: readonly ShardPlanes[];
   /**
-   * Uses read replicas of `history`, whose data is a few seconds old, or `history` itself. Only for
+   * Uses a read replica of `planes`, whose data is a few seconds old, or `planes` itself. Only for
    * lists, searches and metrics: what a caller has just written may be missing.
    */
-  readonly read: <T>(work: (history: readonly ShardPlanes[]) => Promise<T>) => Promise<T>;
+  readonly read: <T>(work: (planes: ShardPlanes) => Promise<T>) => Promise<T>;
   /** Set for callers with a portal link. */
   readonly ownerId: string | undefined;
 }

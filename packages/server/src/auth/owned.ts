@@ -2,7 +2,6 @@ import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config';
 import type { Planes } from '@gateway/store/postgres';
-import { findAmong } from '@gateway/store/shards';
 import type { Access } from './access.js';
 
 /**
@@ -18,7 +17,7 @@ const THINGS: Readonly<Record<string, OwnedThing | null>> = {
 
 type RequireOwned = (wanted: {
   readonly project: ProjectRow;
-  readonly history: readonly Planes[];
+  readonly planes: Planes;
   readonly ownerId: string;
   readonly id: string | undefined;
 }) => Promise<void>;
@@ -36,12 +35,8 @@ export function ownedBy({
   if (portal && rest.includes(':id') && thing === undefined)
     throw new Error(`${path} is for portal links, but the owner of its resources is unknown`);
   if (!thing || !rest.includes(':id')) return () => Promise.resolve();
-  return async ({ project, history, ownerId, id = '' }) => {
-    // Only deliveries are on a shard.
-    const places = thing === 'event delivery' ? history : history.slice(0, 1);
-    const owned = async (planes: Planes) =>
-      (await isOwned(planes, project.id, ownerId, thing, id)) || undefined;
-    if (!isId(id) || !(await findAmong(places, owned)))
+  return async ({ project, planes, ownerId, id = '' }) => {
+    if (!isId(id) || !(await isOwned(planes, project.id, ownerId, thing, id)))
       throw new GatewayError('not_found', { thing, id });
   };
 }

@@ -6,6 +6,7 @@ import {
   type ProjectStates,
 } from '@gateway/store/counts/health';
 import type { BreakerView } from '@gateway/store/kv';
+import type { MoveState } from '@gateway/store/moves';
 import type { ArchiveFailure } from '@gateway/store/retention/archive-first';
 import type { NamedCondition } from './source-conditions.js';
 import { clock, figure, namesOf, sinceOf, span, things, upTo } from './wording.js';
@@ -27,8 +28,10 @@ export interface HealthFacts {
       Record<'postgres' | 'migrations' | 'kv' | 'replicas' | 'shard', Omit<HealthComponent, 'name'>>
     >
   >;
-  /** The first shard of the project that cannot be used, whose state is in `components.shard`. */
+  /** Set if the shard of the project cannot be used; its state is in `components.shard`. */
   readonly shardName?: string | undefined;
+  /** The move of the project to another shard that has not ended. */
+  readonly move?: MoveState | undefined;
   readonly states: ProjectStates | undefined;
   /** Undefined without an archive, or while it is writable. */
   readonly archiveFailure: ArchiveFailure | undefined;
@@ -274,6 +277,17 @@ export const findingRows: readonly FindingRow[] = [
       },
   ],
   [
+    'project_moving',
+    'warn',
+    () => 'The project is being moved to another shard',
+    ({ move, now }) =>
+      move && {
+        ...once(move.begun_at),
+        sentence: `${movedWords(move, now)}${move.error === null ? '.' : `. The last try failed: ${move.error}`}`,
+        ...INSTANCE,
+      },
+  ],
+  [
     'sources_paused',
     'warn',
     (count) => things(count, 'source is paused', 'sources are paused'),
@@ -381,6 +395,15 @@ function requestsFail(
     sentence: `${subject} to ${namesOf(those, count)} fail: ${figure(failed)} of ${figure(all)} since ${clock(first.since, now)}.`,
     ...endpointPage(those, count, '/endpoints'),
   };
+}
+
+/** Says what is missing while a project is moved. */
+function movedWords(move: MoveState, now: Date): string {
+  const { phase, from, to, events_left: left, copied_to: at } = move;
+  if (phase !== 'history')
+    return `The project is moving from the shard ${from} to ${to}: new events wait`;
+  const which = at ? `Events from before ${clock(at, now)}` : 'Earlier events';
+  return `${which} are still on the shard ${from}${left ? ` (${figure(left)} left)` : ''}, are not listed or counted, and their deliveries wait`;
 }
 
 interface Named {

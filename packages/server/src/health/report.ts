@@ -3,9 +3,8 @@ import { endpointIds } from '@gateway/store/config';
 import { readEndpointTroubles, readProjectStates } from '@gateway/store/counts/health';
 import { readArchiveFailure } from '@gateway/store/retention/archive-first';
 import { breakerView, readBreakers, type BreakerView } from '@gateway/store/kv';
-import { mergeStates, mergeTroubles } from '@gateway/store/counts/merged';
-import type { Planes } from '@gateway/store/postgres';
-import type { ProjectShards, ShardPlanes } from '@gateway/store/shards';
+import { readMoveStates, type MoveState } from '@gateway/store/moves';
+import type { ShardPlanes } from '@gateway/store/shards';
 import {
   findingsOf,
   verdictOf,
@@ -30,9 +29,7 @@ export interface HealthReport {
 
 type Parts = Parameters<typeof readConditions>[0] & {
   readonly probeHealth: HealthProbe;
-  readonly project: ProjectShards;
-  /** As in a call. */
-  readonly history: readonly ShardPlanes[];
+  readonly planes: ShardPlanes;
 };
 
 /**
@@ -43,15 +40,14 @@ type Parts = Parameters<typeof readConditions>[0] & {
 export async function readHealthReport(parts: Parts): Promise<HealthReport> {
   const [health, breakers] = await Promise.all([parts.probeHealth(), openBreakers(parts)]);
   const isUsable = (name: string) => (health.of(shardComponent(name))?.state ?? 'ok') === 'ok';
-  const { shard: own, former_shards: former } = parts.project;
-  const history = parts.history.filter(({ shard }) => isUsable(shard));
-  const reading = isUsable(own) && fromPostgres({ ...parts, history }, breakers ?? new Map());
+  const shardName = parts.planes.shard;
+  const isAway = !isUsable(shardName);
+  const reading = !isAway && fromPostgres(parts, breakers ?? new Map());
   const read =
     (await withTimeout(Promise.resolve(reading), STATEMENTS_MS).catch(() => undefined)) ||
     undefined;
   const now = read?.states.now ?? new Date();
-  const shardName = [own, ...former].find((name) => !isUsable(name));
-  const shard = shardName === undefined ? undefined : health.of(shardComponent(shardName));
+  const shard = isAway ? health.of(shardComponent(shardName)) : undefined;
   const component = (name: string, isAway: boolean, state: 'down' | 'degraded') => {
     const known = health.of(name);
     // A read can fail just after a good probe.
@@ -71,7 +67,8 @@ export async function readHealthReport(parts: Parts): Promise<HealthReport> {
       ...(replicas && { replicas }),
       ...(shard && { shard }),
     },
-    shardName,
+    ...(isAway && { shardName }),
+    move: read?.move,
     states: read?.states,
     archiveFailure: read?.archiveFailure,
     endpoints: read?.endpoints ?? { content: [], count: { open: 0, failing: 0, partly: 0 } },
@@ -119,25 +116,26 @@ async function fromPostgres(
   breakers: ReadonlyMap<string, BreakerView>,
 ): Promise<
   Pick<HealthFacts, 'archiveFailure' | 'endpoints'> & {
+    readonly move: MoveState | undefined;
     readonly states: NonNullable<HealthFacts['states']>;
     readonly sources: readonly NamedCondition[];
     readonly isKvAway: boolean;
   }
 > {
-  const { history, project } = parts;
-  const onEach = <T>(read: (planes: Planes) => Promise<T>) => Promise.all(history.map(read));
-  const [allStates, archiveFailures, allTroubles, { conditions: sources, isKvAway }] =
+  const { planes, project } = parts;
+  const [states, archiveFailure, troubles, [move], { conditions: sources, isKvAway }] =
     await Promise.all([
-      onEach((planes) => readProjectStates(planes, project.id)),
-      onEach(({ data }) => readArchiveFailure(data, project.id)),
-      onEach((planes) => readEndpointTroubles(planes, project.id, [...breakers.keys()])),
+      readProjectStates(planes, project.id),
+      readArchiveFailure(planes.data, project.id),
+      readEndpointTroubles(planes, project.id, [...breakers.keys()]),
+      readMoveStates(planes.control, project.id),
       readConditions(parts),
     ]);
-  const [states, troubles] = [mergeStates(allStates), mergeTroubles(allTroubles)];
   const content = troubles.content.map((it) => ({ ...it, breaker: breakers.get(it.id) }));
   return {
     states,
-    archiveFailure: archiveFailures.find((it) => it !== undefined),
+    move,
+    archiveFailure,
     endpoints: { ...troubles, content },
     sources,
     isKvAway,

@@ -7,13 +7,6 @@ import {
   SUMMARY_MAX,
 } from '@gateway/store/counts/activity';
 import { readBacklog } from '@gateway/store/counts/backlog';
-import {
-  mergeActivity,
-  mergeBacklog,
-  mergeEndpointActivity,
-  mergeLatencies,
-  mergeSummaries,
-} from '@gateway/store/counts/merged';
 import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
@@ -180,12 +173,10 @@ export const activityRoutes: readonly Route[] = [
     'GET /summary',
     'Summarises a project: what waits, is held, quarantined or disabled, and the latency of deliveries.',
     { data: Summary, name: 'get' },
-    async ({ read, project }) => {
-      const parts = await read((history) =>
-        Promise.all(history.map((planes) => readSummary(planes, project.id))),
-      );
-      return { message: 'summary', data: mergeSummaries(parts) };
-    },
+    async ({ read, project }) => ({
+      message: 'summary',
+      data: await read((planes) => readSummary(planes, project.id)),
+    }),
   ),
   projectRoute(
     'GET /health',
@@ -232,23 +223,14 @@ export const activityRoutes: readonly Route[] = [
       const { endpointId } = query;
       const steps = { from, to, stepSeconds };
       const isOfProject = endpointId === undefined;
-      const parts = await read((history) =>
-        Promise.all(
-          history.map(({ data }) =>
-            Promise.all([
-              readActivity(data, project.id, { ...steps, endpointId }),
-              isOfProject ? readLatencies(data, project.id, steps) : [],
-              isOfProject ? readBacklog(data, project.id, steps) : [],
-            ]),
-          ),
-        ),
+      const [content, latencies, backlog] = await read(({ data }) =>
+        Promise.all([
+          readActivity(data, project.id, { ...steps, endpointId }),
+          isOfProject ? readLatencies(data, project.id, steps) : [],
+          isOfProject ? readBacklog(data, project.id, steps) : [],
+        ]),
       );
-      const data = {
-        step_seconds: stepSeconds,
-        content: mergeActivity(parts.map(([activity]) => activity)),
-        latency_ms: mergeLatencies(parts.map(([, latencies]) => latencies)),
-        backlog: mergeBacklog(parts.map(([, , backlog]) => backlog)),
-      };
+      const data = { step_seconds: stepSeconds, content, latency_ms: latencies, backlog };
       return { message: 'activity', data };
     },
   ),
@@ -260,10 +242,8 @@ export const activityRoutes: readonly Route[] = [
       const { read, project, query } = call;
       const endpointIds = await visible(call, query.endpointId);
       const range = { endpointIds, ...rangeOf(query) };
-      const parts = await read((history) =>
-        Promise.all(history.map(({ data }) => readEndpointActivity(data, project.id, range))),
-      );
-      const content = mergeEndpointActivity(parts).map(({ endpoint_id, last_at, ...attempts }) => ({
+      const rows = await read(({ data }) => readEndpointActivity(data, project.id, range));
+      const content = rows.map(({ endpoint_id, last_at, ...attempts }) => ({
         endpoint_id,
         attempts,
         last_attempt_at: last_at,

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { explainEvent, explanationRecord, type OtherRecord } from '@gateway/store/explain';
-import { findAmong } from '@gateway/store/shards';
 import { projectRoute, type Route } from '../api/route.js';
 import {
   described,
@@ -158,21 +157,15 @@ export const explainRoutes: readonly Route[] = [
     'GET /events/:id/explain',
     'Explains the routing of an event: the rule that applied, its deliveries, and why other subscriptions do not match.',
     { query: ExplainQuery, data: EventExplanation, name: 'explain' },
-    async ({ history, project, id, query: { endpointId } }) => {
+    async ({ planes, project, id, query: { endpointId } }) => {
       const bounds = {
         projectId: project.id,
         ofEndpoint: endpointId ?? null,
         max: SUBSCRIPTIONS_MAX,
       };
-      const others: OtherRecord[] = [];
-      const found = await findAmong(history, async (planes) => {
-        const explained = await explainEvent(planes, id, bounds);
-        if ('explanation' in explained) return explained.explanation;
-        others.push(...explained.meanings);
-        return undefined;
-      });
-      if (!found) throw unknownEvent(id, others);
-      const { agents, deliveries, ...record } = explanationRecord(found.row);
+      const explained = await explainEvent(planes, id, bounds);
+      if (!('explanation' in explained)) throw unknownEvent(id, explained.meanings);
+      const { agents, deliveries, ...record } = explanationRecord(explained.explanation);
       // Agents belong to the instance, not to the project, so only their number is shown.
       const data = {
         ...record,

@@ -14,10 +14,10 @@ import {
   updateProject,
   type ApiKeyRow,
   type ProjectConfig,
-  type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import { chooseShard, requireTarget } from '@gateway/store/shards';
+import { requireTarget } from '@gateway/store/moves';
+import { chooseShard } from '@gateway/store/shards';
 import {
   accountRoute,
   accountList,
@@ -199,7 +199,7 @@ export const projectRoutes: readonly Route[] = [
           }),
         ];
       });
-      const data = { ...view(project), api_key: keyView(apiKey) };
+      const data = { ...withUid(project), api_key: keyView(apiKey) };
       return {
         message: 'project created; keep the key, it is not shown again',
         data,
@@ -222,9 +222,9 @@ export const projectRoutes: readonly Route[] = [
         .filter((id) => query.orgID === undefined || id === query.orgID);
       return listProjects(database.knex, ids, page);
     },
-    view,
+    withUid,
   ),
-  projectItem('GET', 'Shows a project.', shown, current, view),
+  projectItem('GET', 'Shows a project.', shown, current, withUid),
   projectItem(
     'PUT',
     'Updates the given fields of a project.',
@@ -247,7 +247,7 @@ export const projectRoutes: readonly Route[] = [
       call.catalogue.forget(project.id);
       return changed;
     },
-    view,
+    withUid,
   ),
   projectRoute(
     'DELETE',
@@ -271,10 +271,6 @@ async function shardFor(call: AccountCall, shard: string | undefined): Promise<s
   await requireInstanceAdmin(call.caller, call);
   await shards.refresh();
   return requireTarget(shards, shard);
-}
-
-function view({ former_shards: _former, ...project }: ProjectRow) {
-  return withUid(project);
 }
 
 function chosen(all: readonly Membership[], id: string | undefined, { type }: Caller): Membership {

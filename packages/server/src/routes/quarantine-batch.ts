@@ -3,13 +3,11 @@ import { GatewayError } from '@gateway/core/errors';
 import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import {
   discardQuarantinedMessages,
-  findQuarantinedMessage,
   readReplayable,
   selectQuarantined,
   type QuarantineStep,
 } from '@gateway/store/quarantine';
 import { progressAt } from '@gateway/store/pagination';
-import { eachShard, type ShardPlanes, type ShardStep } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
@@ -67,11 +65,10 @@ export const quarantineBatchRoutes: readonly Route[] = [
     { query: ReplayQuery, data: Replay },
     async (call) => {
       const { id, query } = call;
-      const { row, planes } = await requireQuarantined(call, id);
-      const { status } = row;
+      const { status } = await requireQuarantined(call, id);
       if (status !== 'quarantined')
         throw new GatewayError('conflict', { sentence: `the message is already ${status}` });
-      const { results, failure } = await replay(call, planes, [id], query.dry_run === true);
+      const { results, failure } = await replay(call, [id], query.dry_run === true);
       const [result] = results;
       if (!result)
         throw (
@@ -117,12 +114,11 @@ export const quarantineBatchRoutes: readonly Route[] = [
       };
       const until = performance.now() + WORK_MS;
       const isOver = () => performance.now() > until;
-      for await (const { planes, step, overall } of selected(call)) {
+      for await (const step of selected(call)) {
         let done = 0;
         for (; done < step.ids.length && !(done > 0 && isOver()); done += AT_ONCE) {
           const { results, failure } = await replay(
             call,
-            planes,
             step.ids.slice(done, done + AT_ONCE),
             dryRun,
           );
@@ -133,7 +129,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
         }
         const isWhole = done >= step.ids.length;
         data.next = isWhole ? step.next : step.ids[done - 1]!;
-        data.progress = overall(isWhole ? step.progress : progressOf(call.query, data.next!));
+        data.progress = isWhole ? step.progress : progressOf(call.query, data.next!);
         if (data.next !== null && isOver()) break;
       }
       return {
@@ -147,18 +143,17 @@ export const quarantineBatchRoutes: readonly Route[] = [
     'Discards the selected quarantined messages, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard', isLong: true },
     async (call) => {
-      const { project, query } = call;
+      const { planes, project, query } = call;
       const dryRun = query.dry_run === true;
       const data = { count: 0, progress: 0, dry_run: dryRun, next: null as string | null };
       const until = performance.now() + WORK_MS;
-      for await (const { planes, step, overall } of selected(call)) {
-        const { ids, next } = step;
+      for await (const { ids, next, progress } of selected(call)) {
         const refs = ids.map((id) => ({ projectId: project.id, id }));
         data.count +=
           dryRun || ids.length === 0
             ? ids.length
             : (await discardQuarantinedMessages(planes.data, refs)).length;
-        Object.assign(data, { next, progress: overall(step.progress) });
+        Object.assign(data, { next, progress });
         if (next !== null && performance.now() > until) break;
       }
       return {
@@ -180,18 +175,10 @@ const COUNTED = {
   changed: 'changed',
 } as const satisfies Record<(DryRun | Replayed)['kind'], string>;
 
-function selected({
-  history,
-  project,
-  query,
-}: BatchCall): AsyncGenerator<ShardStep<ShardPlanes, QuarantineStep>> {
+function selected({ planes, project, query }: BatchCall): AsyncIterable<QuarantineStep> {
   const { sourceId, code, after } = query;
   const { from = new Date(0), to } = timeRange(query);
-  return eachShard(history, after, {
-    has: ({ data }, id) => findQuarantinedMessage(data, project.id, id),
-    run: ({ data }, last) =>
-      selectQuarantined(data, project.id, { from, to, after: last, sourceId, code }),
-  });
+  return selectQuarantined(planes.data, project.id, { from, to, after, sourceId, code });
 }
 
 function progressOf(query: Static<typeof BatchQuery>, id: string): number {
@@ -201,8 +188,7 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
 
 /** After a failure, the others are still replayed, and `failure` is the error. */
 async function replay(
-  { project, functions, signalPending }: ProjectCall,
-  planes: ShardPlanes,
+  { planes, project, functions, signalPending }: ProjectCall,
   ids: readonly string[],
   dryRun: boolean,
 ): Promise<{ results: readonly (DryRun | Replayed)[]; failure: Error | undefined }> {

@@ -9,7 +9,6 @@ import {
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
 } from '@gateway/store/quarantine';
-import { findAmong, listAmong, type ShardPlanes } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -96,11 +95,7 @@ export const quarantineRoutes: readonly Route[] = [
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
     ({ read, project, query }, page) => {
       const filter = { ...query, ...timeRange(query) };
-      return read((history) =>
-        listAmong(history, page, (planes, one) =>
-          listQuarantinedMessages(planes, project.id, filter, one),
-        ),
-      );
+      return read((planes) => listQuarantinedMessages(planes, project.id, filter, page));
     },
     view,
   ),
@@ -108,7 +103,7 @@ export const quarantineRoutes: readonly Route[] = [
     'GET /quarantine/:id',
     'Shows a quarantined message with its content.',
     shown,
-    async (call) => (await requireQuarantined(call, call.id)).row,
+    (call) => requireQuarantined(call, call.id),
     wholeView,
   ),
   projectItem(
@@ -120,11 +115,10 @@ export const quarantineRoutes: readonly Route[] = [
       const bytes = Buffer.from(raw, encoding);
       if (encoding === 'base64' && bytes.toString('base64') !== raw)
         throw invalid('raw', 'is not base64');
-      const { row, planes } = await requireQuarantined(call, call.id);
-      const { id, status, edited_at: editedAt } = row;
+      const { id, status, edited_at: editedAt } = await requireQuarantined(call, call.id);
       const seen = { projectId: call.project.id, id, editedAt };
-      if (await editQuarantinedMessage(planes.data, seen, bytes))
-        return (await requireQuarantined(call, call.id)).row;
+      if (await editQuarantinedMessage(call.planes.data, seen, bytes))
+        return requireQuarantined(call, call.id);
       throw new GatewayError('conflict', {
         sentence:
           status === 'quarantined'
@@ -139,23 +133,21 @@ export const quarantineRoutes: readonly Route[] = [
     'Discards a quarantined message.',
     { ...shown, message: 'quarantined message discarded' },
     async (call) => {
-      const { row, planes } = await requireQuarantined(call, call.id);
+      const row = await requireQuarantined(call, call.id);
       const refs = [{ projectId: call.project.id, id: row.id }];
-      const [discarded] = await discardQuarantinedMessages(planes.data, refs);
-      if (discarded) return (await requireQuarantined(call, call.id)).row;
+      const [discarded] = await discardQuarantinedMessages(call.planes.data, refs);
+      if (discarded) return requireQuarantined(call, call.id);
       throw new GatewayError('conflict', { sentence: `the message is already ${row.status}` });
     },
     wholeView,
   ),
 ];
 
-/** With the planes of its shard. Throws `not_found`. */
+/** Throws `not_found`. */
 export async function requireQuarantined(
-  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  { planes, project }: Pick<ProjectCall, 'planes' | 'project'>,
   id: string,
-): Promise<{ readonly row: QuarantinedMessageWhole; readonly planes: ShardPlanes }> {
-  const message = await findAmong(history, ({ data }) =>
-    findQuarantinedMessage(data, project.id, id),
-  );
+): Promise<QuarantinedMessageWhole> {
+  const message = await findQuarantinedMessage(planes.data, project.id, id);
   return found(message, 'quarantined message', id);
 }

@@ -6,12 +6,11 @@ import type { ProjectCall } from '../api/route.js';
  * failure does not fail the request: agents also look for deliveries that do not match that state.
  */
 export async function settle(
-  { history, log, project }: ProjectCall,
+  { planes, log, project }: ProjectCall,
   endpointId?: string,
 ): Promise<void> {
   try {
-    for (const planes of history)
-      await settleDeliveries(planes, { projectId: project.id, endpointId });
+    await settleDeliveries(planes, { projectId: project.id, endpointId });
   } catch (error) {
     log.warn(
       { error, project_id: project.id, endpoint_id: endpointId },

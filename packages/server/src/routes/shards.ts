@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { parseDatabaseOptions } from '@gateway/core/config';
+import { moveToShard, readMoveStates } from '@gateway/store/moves';
 import {
   addShard,
   drainShard,
-  moveToShard,
   readShardStates,
   removeShard,
   requireShard,
@@ -12,6 +12,7 @@ import {
 } from '@gateway/store/shards';
 import { accountRoute, type AccountCall, type Route } from '../api/route.js';
 import {
+  Id,
   integer,
   invalid,
   named,
@@ -23,6 +24,27 @@ import {
 } from '../http/schema.js';
 
 const PORT = 5432;
+
+const Move = named(
+  'Move',
+  object({
+    project_id: Id,
+    from: Type.String(),
+    to: Type.String(),
+    phase: oneOf(['stopping', 'history', 'calling_off'], {
+      description:
+        '`stopping`: the project takes no events, for seconds. `history`: the shard has taken over, and agents copy the earlier events, the newest first.',
+    }),
+    begun_at: Timestamp,
+    events_left: nullable(Type.Integer(), 'Events that are still on the former shard.'),
+    copied_to: nullable(
+      Timestamp,
+      'Events from before this time are still on the former shard, where they are not listed and not sent.',
+    ),
+    seconds_left: nullable(Type.Number(), 'How long the rest will take at the present speed.'),
+    error: nullable(Type.String(), 'Why the last step failed. It is tried again.'),
+  }),
+);
 
 const Shard = named(
   'Shard',
@@ -42,11 +64,8 @@ const Shard = named(
         '`behind`: the shard lacks a migration. `away`: its database does not answer or cannot be used.',
     }),
     reason: nullable(Type.String(), 'Why the shard is not ready.'),
-    projects: Type.Integer({ description: 'Projects whose new events the shard takes.' }),
-    former_projects: Type.Integer({
-      description:
-        'Projects that moved away. Their earlier events stay until retention deletes them.',
-    }),
+    projects: Type.Integer({ description: 'Projects of the shard.' }),
+    moves: Type.Array(Move, { description: 'Projects that are being moved to the shard.' }),
     events_per_day: nullable(
       Type.Integer(),
       'Events that ended in the last 24 hours; null if the shard is not ready.',
@@ -135,9 +154,13 @@ function assertSameAddress(given: Partial<ShardAddress>, stored: ShardAddress | 
 
 type ShardCall = Pick<AccountCall, 'database' | 'shards'>;
 
-async function statesOf({ shards }: ShardCall) {
+async function statesOf({ database, shards }: ShardCall) {
   await shards.refresh();
-  return readShardStates(shards);
+  const [states, moves] = await Promise.all([
+    readShardStates(shards),
+    readMoveStates(database.pool),
+  ]);
+  return states.map((it) => ({ ...it, moves: moves.filter(({ to }) => to === it.name) }));
 }
 
 async function stateOf(call: ShardCall, name: string) {
@@ -195,7 +218,7 @@ export const shardRoutes: readonly Route[] = [
   ),
   accountRoute(
     'PUT /shards/:name/projects/:project_id',
-    'Moves a project to a shard while it runs.',
+    'Moves a project to a shard while it runs. Its intake stops for seconds; agents then copy the earlier events. With the shard that it has, calls off a move that stops its intake.',
     { role: 'instance', data: Shard, name: 'moveProject' },
     async (call) => {
       const { name, project_id: projectId } = call.params as { name: string; project_id: string };
@@ -206,7 +229,7 @@ export const shardRoutes: readonly Route[] = [
   ),
   accountRoute(
     'DELETE /shards/:name',
-    'Removes a shard on which no project is or was. Its tables stay in its database.',
+    'Removes a shard without projects. Its tables stay in its database.',
     { role: 'instance' },
     async (call) => {
       const name = call.params['name']!;

@@ -2,7 +2,6 @@ import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
-import { shardsOf } from '../shards/shards.js';
 
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
@@ -155,7 +154,7 @@ export async function endNotifications(
 
 /**
  * Returns the open notifications of failing endpoints, open circuit breakers and failing sources
- * whose projects are or were on a shard, and whether the agent that raised each is alive there.
+ * whose projects are on a shard, and whether the agent that raised each is alive there.
  */
 export async function readOpenNotifications({ control, data, shard }: ShardPlanes) {
   const { rows: open } = await control.query<{
@@ -164,11 +163,10 @@ export async function readOpenNotifications({ control, data, shard }: ShardPlane
     raised_by: number | null;
   }>({
     name: 'open-notifications',
-    // Each shard numbers its agents, so before a move the number was that of another agent.
-    text: `select n.kind, n.subject, case when p.moved_at between n.created_at and now() then null else n.raised_by end as raised_by
+    text: `select n.kind, n.subject, n.raised_by
            from notifications n left join projects p on p.id = n.project_id
            where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
-             and (p.id is null or $1 = any (${shardsOf('p')}))`,
+             and (p.id is null or p.shard = $1)`,
     values: [shard],
   });
   if (open.length === 0) return [];

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
-import type { ProjectShards } from '../shards/shards.js';
 import { softDeleteTable } from './soft-deletes.js';
 
 /**
@@ -71,12 +70,11 @@ export interface ProjectRecord {
 }
 
 /** As agents read it. */
-export interface RoutedProjectRecord extends ProjectRecord, ProjectShards {
-  /** The last move to another shard, in epoch milliseconds. */
-  readonly moved_at_ms: number | null;
+export interface RoutedProjectRecord extends ProjectRecord {
+  readonly shard: string;
 }
 
-export interface ProjectRow extends ProjectRecord, ProjectShards {
+export interface ProjectRow extends RoutedProjectRecord {
   readonly organisation_id: string;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -86,17 +84,7 @@ export type ProjectFields = Pick<ProjectRow, 'name' | 'config'>;
 
 const rows = softDeleteTable<ProjectRow>(
   'projects',
-  [
-    'id',
-    'organisation_id',
-    'name',
-    'type',
-    'config',
-    'shard',
-    'former_shards',
-    'created_at',
-    'updated_at',
-  ],
+  ['id', 'organisation_id', 'name', 'type', 'config', 'shard', 'created_at', 'updated_at'],
   ['config'],
 );
 

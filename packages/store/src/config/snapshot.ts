@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import { shardsOf } from '../shards/shards.js';
 import { endpointRecord } from './endpoints.js';
 import { columnsOf } from './soft-deletes.js';
 import { sourceRecord } from './sources.js';
@@ -64,8 +63,8 @@ export interface ReadProject {
  * project, and more up to a total of `maxBytes`. Each record is a separate row: the driver parses a
  * row synchronously, and a row of several megabytes would block the process. Takes no lock.
  *
- * @param shard omits projects without rows in this shard, and the sources of those that have moved
- *   away. Null reads all.
+ * @param shard omits projects of other shards. One that is moving away has rows left, and no
+ *   sources. Null reads all.
  */
 export async function readProjects(
   pool: pg.Pool,
@@ -86,12 +85,12 @@ export async function readProjects(
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
            live as (
-             select asked.n, p.id, p.name, p.type, p.config, p.shard, p.former_shards, p.moved_at from asked join projects p on p.id = asked.id and p.deleted_at is null
-             where $3::text is null or $3 = any (${shardsOf('p')})
+             select asked.n, p.id, p.name, p.type, p.config, p.shard from asked join projects p on p.id = asked.id and p.deleted_at is null
+             where $3::text is null or $3 = p.shard or exists (select from project_moves m where m.project_id = p.id and m.from_shard = $3 and m.phase = 'history')
            ),
            records(id, n, part, text) as (
              select id, n, null, null from asked
-             union all select id, n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard, 'former_shards', former_shards, 'moved_at_ms', (extract(epoch from moved_at) * 1000)::float8)::text from live
+             union all select id, n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard)::text from live
              union all ${records('endpoints', columnsOf(endpointRecord))}
              union all ${records('subscriptions', `${columnsOf(subscriptionRecord)}, case when function is not null then updated_at end as function_version`, 'not is_disabled')}
              union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text is null or u.shard = $3)')}

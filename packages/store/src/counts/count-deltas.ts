@@ -7,7 +7,6 @@ import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
 import { controlBeside } from '../postgres/planes.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
-import { shardsOf } from '../shards/shards.js';
 
 /*
  * The statement that finishes rows also counts them: it inserts a row of count_changes per project,
@@ -278,7 +277,7 @@ export async function deleteOldCounts(planes: ShardPlanes): Promise<void> {
 }
 
 /**
- * Returns the next deleted projects that are or were on a shard, with the endpoint `PROJECT`, and
+ * Returns the next deleted projects on a shard, with the endpoint `PROJECT`, and
  * endpoints. Takes no lock.
  */
 async function readDeleted(
@@ -287,7 +286,7 @@ async function readDeleted(
   after: readonly [project: string, endpoint: string],
 ): Promise<{ project: string; endpoint: string }[]> {
   const { rows } = await control.query<{ project: string; endpoint: string }>(
-    `with p as (select id, deleted_at from projects where $3 = any (${shardsOf('projects')}))
+    `with p as (select id, deleted_at from projects where shard = $3)
      select * from (
        select id as project, '${PROJECT}'::uuid as endpoint, deleted_at from p union all select p.id, e.id, e.deleted_at from p join endpoints e on e.project_id = p.id
      ) d where deleted_at < now() - interval '1 hour' and (project, endpoint) > ($1, $2) order by project, endpoint limit ${DELETED}`,

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { batchRows, batchTexts, clean } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from '../events/event-ref.js';
+import { isHere } from '../events/project-fences.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus =
@@ -62,13 +63,14 @@ const DUE = `d.project_id, d.id, d.occurred_at, d.next_attempt_at, d.event_id, d
 
 /*
  * The scan of event_deliveries_due follows next_attempt_at within one project up to the limit; the
- * project is fixed because a sharded Postgres rejects a locking claim across shards. `scannedTo` is
- * one second early: writers set next_attempt_at before their commit.
+ * project is fixed because a sharded Postgres rejects a locking claim across shards. A project that
+ * moved away is sent from its new shard. `scannedTo` is one second early: writers set
+ * next_attempt_at before their commit.
  */
 const CLAIM = claiming(
   (limit) => `select ${DUE} from event_deliveries d
     where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
-      and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
+      and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[]) and (select ${isHere('$2::uuid')})
     order by next_attempt_at ${limit} for update of d skip locked`,
   { limit: '$5', bytes: '$7' },
 );
@@ -89,7 +91,7 @@ const CLAIM_EVENTS = claiming(
         and d.id between (left(u.event::text, 13) || '-0000-0000-000000000000')::uuid and (left(u.event::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
         and d.status::text = 'scheduled' and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
       ${limit} for update skip locked
-    ) d ${limit}`,
+    ) d where ${isHere('u.project')} ${limit}`,
   { limit: '$3', bytes: '$4' },
 );
 

@@ -7,7 +7,6 @@ import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import type { Planes } from '../postgres/planes.js';
 import { databaseTime } from '../postgres/server-facts.js';
-import type { ProjectShards } from '../shards/shards.js';
 import { notifyDue } from './agents.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
@@ -330,9 +329,10 @@ async function requeue(
   return requeued;
 }
 
-export interface RetryProject extends ProjectShards {
+export interface RetryProject {
   readonly id: string;
   readonly name: string;
+  readonly shard: string;
 }
 
 /**
@@ -368,7 +368,7 @@ export async function findRetryProjects(
     if (id !== undefined && projects.length === 0)
       throw new GatewayError('not_found', { thing, id });
   };
-  const all = `select id, name, shard, former_shards from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
+  const all = `select id, name, shard from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
   await narrow(control, 'project', projectId, all, [projectId ?? null]);
   const ofEndpoint = `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`;
   if (endpointId !== undefined)

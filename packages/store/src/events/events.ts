@@ -6,7 +6,7 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from './message-arrivals.js';
-import { MOVED, NOT_MOVED } from './moved-projects.js';
+import { FENCED, isHere, NOT_FENCED, REFUSED } from './project-fences.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
@@ -53,8 +53,6 @@ export interface EventBatch {
   /** Claims deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
-  /** Accepts events of projects that have moved: those of a message that stayed behind. */
-  readonly evenIfMoved?: boolean;
 }
 
 const EVENT = membersOf<NewEvent>(
@@ -79,7 +77,7 @@ function insertDeliveries(first: number, condition = 'true'): string {
 }
 
 /** Without messages. */
-const PARAMETERS = EVENT.length + DELIVERY.length + 4;
+const PARAMETERS = EVENT.length + DELIVERY.length + 3;
 
 /*
  * One statement and one commit per micro-batch. Locks only inserted rows, all keys first and then
@@ -95,10 +93,10 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
     from ${batchRows(EVENT, 1, { messageType: 'message_type', status: 'event_status' })}
   ),
   ${DATED_BY_ARRIVAL},
-  ${MOVED('not $31::boolean')},
+  ${FENCED},
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null and ${NOT_MOVED} order by project, key
+    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null and ${NOT_FENCED} order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
       where idempotency_keys.expires_at - excluded.expires_at <= make_interval(secs => -$29::int)
     returning event_id
@@ -107,14 +105,14 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
     insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
     select project, message, occurred_at, source, coordinates, digest, type, message_type, endpoint, owner, key, status, outcome, headers, notes, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else message in (select event_id from k) end
-      and ${NOT_DATED_BY_ARRIVAL} and ${NOT_MOVED}
+      and ${NOT_DATED_BY_ARRIVAL} and ${NOT_FENCED}
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
   d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
   ${has.messages ? `m as (${insertMessages(PARAMETERS + 1)}),` : ''}
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
-  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids`;
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids, array(${REFUSED}) as refused`;
 
 /**
  * Separate statements, because most batches have no discarded deliveries to count and no messages
@@ -130,20 +128,23 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
   },
 ] as const;
 
+/** The ids of the events of a batch. The others are duplicates. */
+export interface Accepted {
+  readonly created: ReadonlySet<string> | 'all';
+  /** A fence refuses these, known or not (`readFences`). */
+  readonly refused: ReadonlySet<string>;
+}
+
 /**
  * All or nothing. The events must have distinct ids and idempotency keys. Duplicates, whose id or
- * unexpired key already exists, and events of projects that have moved to another shard
- * (`readMoved`) change nothing. A message is stored if one of its events is new. Returns the ids of
- * new events, or `all`.
+ * unexpired key already exists, change nothing, and a message is stored if one of its events is
+ * new.
  */
-export async function acceptEvents(
-  client: Querier,
-  batch: EventBatch,
-): Promise<ReadonlySet<string> | 'all'> {
+export async function acceptEvents(client: Querier, batch: EventBatch): Promise<Accepted> {
   const { events, deliveries, messages = [] } = batch;
   const isDiscarded = deliveries.some(({ status }) => status === 'discarded');
   const keeps = messages.length > 0;
-  const { rows } = await client.query<{ accepted: number; ids: string[] }>({
+  const { rows } = await client.query<{ accepted: number; ids: string[]; refused: string[] }>({
     ...(keeps
       ? isDiscarded
         ? ACCEPT_DISCARDED_MESSAGES
@@ -157,12 +158,14 @@ export async function acceptEvents(
       batch.agentId,
       batch.idempotencyWindowSeconds,
       events.length,
-      batch.evenIfMoved ?? false,
       ...(keeps ? messageTexts(messages) : []),
     ],
   });
   const row = rows[0];
-  return row?.accepted === events.length ? 'all' : new Set(row?.ids);
+  return {
+    created: row?.accepted === events.length ? 'all' : new Set(row?.ids),
+    refused: new Set(row?.refused),
+  };
 }
 
 export interface StoredMessage {
@@ -259,13 +262,14 @@ const UNLESS_DELIVERED = `(eventId::uuid, endpointId::uuid) not in (select event
 
 /*
  * Locks: the events' rows, in the given order. A second agent finds the event no longer pending and
- * creates no deliveries: its config cache can have other subscriptions.
+ * creates no deliveries: its config cache can have other subscriptions. Nor does it if the project
+ * is on another shard, which has the event or gets it.
  */
 const ROUTED = `
   with e as (
     update events e set status = u.status, outcome = u.outcome
     from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT, 1, { status: 'event_status' })}) u
-    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and ${PENDING}
+    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and ${PENDING} and ${isHere('u.project')}
     returning e.project_id, e.id, e.occurred_at, e.source_id, e.status, e.replayed
   ),
   ${HAD},

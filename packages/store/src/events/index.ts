@@ -3,5 +3,5 @@ export * from './event-ref.js';
 export * from './events.js';
 export * from './kept-messages.js';
 export * from './message-arrivals.js';
-export * from './moved-projects.js';
+export * from './project-fences.js';
 export * from './replay-events.js';

@@ -20,6 +20,7 @@ export const DATA_TABLES: readonly string[] = [
   'message_arrivals',
   'metric_samples',
   'moved_projects',
+  'project_fences',
   'quarantined_messages',
 ];
 

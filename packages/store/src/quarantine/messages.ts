@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { findSourceIds } from '../config/sources.js';
 import { bytesText } from '../events/kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from '../events/message-arrivals.js';
-import { MOVED, NOT_MOVED } from '../events/moved-projects.js';
+import { FENCED, NOT_FENCED } from '../events/project-fences.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { clean, timeAt } from '../postgres/columns.js';
@@ -24,14 +24,14 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Leaves existing messages and projects that have moved to another shard (`readMoved`) unchanged.
- * Returns the messages not stored: `same` if already stored, `other` if the stored message with
- * this id has different bytes. Locks the inserted rows in sorted order.
+ * Leaves existing messages unchanged. Returns the messages not stored: `refused` by a fence
+ * (`readFences`), `other` if the stored message with this id has different bytes, and `same`
+ * otherwise. Locks the inserted rows in sorted order.
  */
 export async function quarantineMessages(
   pool: Pool,
   messages: readonly QuarantinedMessage[],
-): Promise<ReadonlyMap<QuarantinedMessage, 'same' | 'other'>> {
+): Promise<ReadonlyMap<QuarantinedMessage, 'same' | 'other' | 'refused'>> {
   const raw = piecesOf(messages.map((message) => message.raw));
   const refs = (['projectId', 'id'] as const).map((name) => messages.map((m) => m[name]));
   const { rows: stored } = await pool.query<{ id: string }>({
@@ -42,10 +42,10 @@ export async function quarantineMessages(
                as u(start, length, project, message, source, ms, coordinates, code, reason, headers)
            ),
            ${DATED_BY_ARRIVAL},
-           ${MOVED()}
+           ${FENCED}
            insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
            select project, message, source, occurred_at, coordinates, code, reason, headers, raw from u
-           where ${NOT_DATED_BY_ARRIVAL} and ${NOT_MOVED}
+           where ${NOT_DATED_BY_ARRIVAL} and ${NOT_FENCED}
            order by project, message
            on conflict do nothing returning id`,
     values: [
@@ -60,16 +60,19 @@ export async function quarantineMessages(
   });
   if (stored.length === messages.length) return new Map();
   const ids = new Set(stored.map(({ id }) => id));
-  const { rows } = await pool.query<{ n: number }>({
+  const { rows } = await pool.query<{ n: number; is: 'other' | 'refused' }>({
     name: 'other-quarantined-messages',
-    text: `select n::int - 1 as n from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[]) with ordinality u(start, length, project, id, n)
-           join quarantined_messages e on e.project_id = u.project and e.id = u.id where e.raw <> ${PIECE}`,
+    text: `select n::int - 1 as n, case when e.id is null then 'refused' else 'other' end as is
+           from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[]) with ordinality u(start, length, project, id, n)
+           left join quarantined_messages e on e.project_id = u.project and e.id = u.id
+           left join message_arrivals a on a.project_id = u.project and a.id = u.id
+           where e.raw <> ${PIECE} or e.id is null and a.id is null`,
     values: [...raw, ...refs],
   });
-  const others = new Set(rows.map(({ n }) => n));
+  const others = new Map(rows.map(({ n, is }) => [n, is]));
   // The first of several messages with the same id was stored.
   const left = messages.flatMap((message, n) =>
-    ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const],
+    ids.delete(message.id) ? [] : [[message, others.get(n) ?? 'same'] as const],
   );
   return new Map(left);
 }

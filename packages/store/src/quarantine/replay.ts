@@ -1,10 +1,13 @@
 import type { Pool } from 'pg';
+import { GatewayError } from '@gateway/core/errors';
 import { acceptEvents, type NewEvent } from '../events/events.js';
 import { withConnection } from '../postgres/advisory-lock.js';
 import { clean } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
 import { acceptedNow, addUsage } from '../usage/usage.js';
 import { fieldsOfSources, type QuarantinedMessage } from './messages.js';
+
+const RETRY_AFTER_SECONDS = 1;
 
 export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
@@ -67,6 +70,8 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
  * which is lost if the process is killed before that. The events must be sorted by id. Undefined if
  * the message has changed since it was read. Locks the message's row first, so that a second replay
  * waits and then finds it replayed; then takes the locks of `acceptEvents`.
+ *
+ * @throws GatewayError `project_moved` if the message is on another shard
  */
 export async function replayQuarantinedMessage(
   { control, data }: Planes,
@@ -85,12 +90,13 @@ export async function replayQuarantinedMessage(
             events,
             deliveries: [],
             agentId: 0,
-            evenIfMoved: true,
             idempotencyWindowSeconds,
           })
         : undefined;
+    if (committed && committed.refused.size > 0)
+      throw new GatewayError('project_moved', { retryAfterSeconds: RETRY_AFTER_SECONDS });
     await client.query('commit');
-    return committed;
+    return committed?.created;
   });
   const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
   if (created.length > 0) await addUsage(control, [acceptedNow(message.projectId, created)]);

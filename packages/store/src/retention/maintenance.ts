@@ -9,7 +9,6 @@ import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { PARENTS } from './retention.js';
 import type { Querier } from '../postgres/connection.js';
-import { forgetFormerShard } from '../shards/moves.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
 
 const LOCK_MS = 2_000;
@@ -27,8 +26,7 @@ export interface Maintained {
 
 /**
  * Creates upcoming partitions, deletes expired idempotency keys, old activity and the counts of
- * deleted endpoints and projects, and forgets the shard where projects that moved away have nothing
- * left. Runs in one agent at a time.
+ * deleted endpoints and projects. Runs in one agent at a time.
  */
 export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<Maintained> {
   const { data } = planes;
@@ -52,7 +50,6 @@ export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promis
   await deleteOldCounts(planes);
   await deleteOldActivity(data);
   await deleteOldBacklog(data);
-  await forgetFormerShard(planes);
   return done;
 }
 

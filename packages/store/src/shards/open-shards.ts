@@ -7,7 +7,7 @@ import { openDatabase, type Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import type { Planes } from '../postgres/planes.js';
 import { requireSessions } from '../postgres/pooler.js';
-import { DEFAULT_SHARD, listShards, type ProjectShards, type ShardRow } from './shards.js';
+import { DEFAULT_SHARD, listShards, type ShardRow } from './shards.js';
 
 type ShardPlace = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
 
@@ -208,18 +208,6 @@ export class Shards {
   async find(name: string): Promise<Shard> {
     if (!this.#shards.has(name)) await this.refresh();
     return this.of(name);
-  }
-
-  /**
-   * Returns the shards of a project: first that of its new events, then those with events from
-   * before a move, the newest first.
-   *
-   * @throws GatewayError `shard_unknown` if one of them does not exist
-   */
-  async ofProject({ shard, former_shards }: ProjectShards): Promise<readonly Shard[]> {
-    const found: Shard[] = [];
-    for (const name of [shard, ...former_shards]) found.push(await this.find(name));
-    return found;
   }
 
   /** Stops following, and closes the pools of all shards but the default one. */

@@ -30,8 +30,8 @@ export async function drainShard(
  * Removes a shard. Its tables stay where they are. Projects that were deleted and have no events
  * left there are forgotten.
  *
- * @throws GatewayError `not_found`; `conflict` if a project is or was there, or if it is the default
- *   shard; `shard_unusable` if deleted projects were there and its database is away
+ * @throws GatewayError `not_found`; `conflict` if a project is there or moves, or if it is the default
+ *   shard; `shard_unusable` if deleted projects are there and its database is away
  */
 export async function removeShard(shards: Shards, name: string): Promise<void> {
   const { control } = shards;
@@ -43,7 +43,8 @@ export async function removeShard(shards: Shards, name: string): Promise<void> {
       'drain it, so that it gets no new projects',
     );
   const { rows } = await control.pool.query<{ id: string; deleted: boolean }>(
-    `select id, deleted_at is not null as deleted from projects where shard = $1 or $1 = any (former_shards) order by deleted_at is not null, id`,
+    `select id, deleted_at is not null as deleted from projects
+     where shard = $1 or id in (select project_id from project_moves where phase <> 'done' and $1 in (from_shard, to_shard)) order by deleted_at is not null, id`,
     [name],
   );
   const live = rows.filter(({ deleted }) => !deleted);
@@ -61,7 +62,7 @@ export async function removeShard(shards: Shards, name: string): Promise<void> {
         .slice(0, 3)
         .map(({ id }) => id)
         .join(', ')}${live.length > 3 ? ', …' : ''}`,
-      `drain it and move them with \`gateway shards move\`; events stay until their retention ends`,
+      'drain it, move them with `gateway shards move`, and wait until `gateway shards list` shows no move',
     );
   if (rows.length > 0 && (await hasEvents()))
     throw refuse(
@@ -69,10 +70,10 @@ export async function removeShard(shards: Shards, name: string): Promise<void> {
       'wait until their retention ends',
     );
   await control.knex.transaction(async (trx) => {
-    await trx.raw(
-      `update projects set shard = case when shard = ? then ? else shard end, former_shards = array_remove(former_shards, ?) where deleted_at is not null and (shard = ? or ? = any (former_shards))`,
-      [name, DEFAULT_SHARD, name, name, name],
-    );
+    await trx.raw('update projects set shard = ? where deleted_at is not null and shard = ?', [
+      DEFAULT_SHARD,
+      name,
+    ]);
     await trx.raw('delete from shards where name = ?', [name]);
   });
 }

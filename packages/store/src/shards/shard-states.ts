@@ -3,7 +3,7 @@ import { withTimeout } from '@gateway/core/process';
 import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import { migratedAs, type Shard, type Shards } from './open-shards.js';
-import { DEFAULT_SHARD, listShards, shardsOf } from './shards.js';
+import { DEFAULT_SHARD, listShards } from './shards.js';
 
 /** A shard that takes longer counts as away. */
 const WITHIN_MS = 2_000;
@@ -43,10 +43,7 @@ export interface ShardState {
   readonly state: ShardCondition;
   /** Why the shard is not ready. */
   readonly reason: string | null;
-  /** Projects whose new events it takes. */
   readonly projects: number;
-  /** Projects that moved away and may have events left here. */
-  readonly former_projects: number;
   /** Events that ended in the last 24 hours. Null if the shard is not ready. */
   readonly events_per_day: number | null;
   readonly bytes: number | null;
@@ -65,7 +62,7 @@ export async function readShardStates(shards: Shards): Promise<ShardState[]> {
       {
         ...{ name, host, port, database, schema },
         ...{ is_citus: isCitus, is_draining: isDraining, created_at: createdAt },
-        ...(projects.get(name) ?? { projects: 0, former_projects: 0 }),
+        projects: projects.get(name) ?? 0,
         ...(await conditionOf(shard, isCitus)),
       },
     ];
@@ -95,16 +92,11 @@ async function conditionOf(
   });
 }
 
-type ProjectCounts = Pick<ShardState, 'projects' | 'former_projects'>;
-
-async function countProjects({
-  pool,
-}: Pick<Database, 'pool'>): Promise<Map<string, ProjectCounts>> {
-  const { rows } = await pool.query<ProjectCounts & { name: string }>(
-    `select s.name, count(*) filter (where s.name = p.shard)::int as projects, count(*) filter (where s.name <> p.shard)::int as former_projects
-     from projects p, unnest(${shardsOf('p')}) s(name) where p.deleted_at is null group by s.name`,
+async function countProjects({ pool }: Pick<Database, 'pool'>): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ name: string; n: number }>(
+    'select shard as name, count(*)::int as n from projects where deleted_at is null group by shard',
   );
-  return new Map(rows.map(({ name, ...counts }) => [name, counts]));
+  return new Map(rows.map(({ name, n }) => [name, n]));
 }
 
 /**

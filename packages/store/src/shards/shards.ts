@@ -107,27 +107,15 @@ export async function setDraining(
   return rowCount === 1;
 }
 
-/** Where the rows of a project are. */
-export interface ProjectShards {
-  /** The shard that takes new events. */
-  readonly shard: string;
-  /** Shards with events from before a move, the newest first. */
-  readonly former_shards: readonly string[];
-}
-
-/** Returns SQL for the names of the shards with rows of a project. */
-export const shardsOf = (projects: string): string =>
-  `array_prepend(${projects}.shard, ${projects}.former_shards)`;
-
-/** Returns the shards of a project, including a deleted one, or undefined if there is none. */
-export async function readProjectShards(
+/** Returns the shard of a project, even of a deleted one, or undefined if there is none. */
+export async function readProjectShard(
   pool: Pick<pg.Pool, 'query'>,
   projectId: string,
-): Promise<ProjectShards | undefined> {
-  const { rows } = await pool.query<ProjectShards>({
-    name: 'project-shards',
-    text: 'select shard, former_shards from projects where id = $1',
+): Promise<string | undefined> {
+  const { rows } = await pool.query<{ shard: string }>({
+    name: 'project-shard',
+    text: 'select shard from projects where id = $1',
     values: [projectId],
   });
-  return rows[0];
+  return rows[0]?.shard;
 }

@@ -78,13 +78,12 @@ export default class ArchiveReplay extends GatewayCommand {
           const [project] = await findRetryProjects(bothPlanes(shards.control), { projectId });
           // The current shard of the project takes new events.
           const { name, planes } = shards.of(project!.shard);
-          const former = project!.former_shards.map((it) => shards.of(it).planes.data);
           const onKvAway = () =>
             this.logToStderr(
               'warning: KV is unavailable; agents find the events a few seconds later.',
             );
           const signals = dryRun ? undefined : await openSignals(config, onKvAway);
-          const options = { pool: planes.data, former, dryRun, limit, perSecond: paceOf(config) };
+          const options = { pool: planes.data, dryRun, limit, perSecond: paceOf(config) };
           const chosen = { ...selection, firstId, lastId };
           try {
             for await (const { selected, created } of replayArchived(store, chosen, options)) {

@@ -16,7 +16,7 @@ export default class ShardsAssign extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsAssign);
     const { project, shard: to } = args;
     const projectId = idOf('the project', project);
-    const { assignProject } = await import('@gateway/store/shards');
+    const { assignProject } = await import('@gateway/store/moves');
     const from = await withShards(this.resolve(flags).config, (shards) =>
       assignProject(shards, { projectId, to }),
     );

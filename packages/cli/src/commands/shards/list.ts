@@ -1,3 +1,4 @@
+import type { Move } from '@gateway/client';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 
 const MIB = 2 ** 20;
@@ -29,5 +30,18 @@ export default class ShardsList extends GatewayCommand {
     ]);
     for (const { name, reason } of states)
       if (reason !== null) this.logToStderr(`${name}: ${reason}`);
+    for (const move of states.flatMap(({ moves }) => moves)) this.logToStderr(moveLine(move));
   }
+}
+
+function moveLine({ project_id: id, from, to, phase, error, ...move }: Move): string {
+  const { events_left: left, copied_to: at, seconds_left: seconds } = move;
+  const parts = [
+    phase === 'history' ? undefined : 'it takes no events until the move is done or called off',
+    left === null ? undefined : `${left} events left`,
+    at === null ? undefined : `those from before ${at}`,
+    seconds === null ? undefined : `about ${Math.ceil(seconds)} s`,
+    error === null ? undefined : `the last try failed: ${error}`,
+  ].filter((it) => it !== undefined);
+  return `moving the project ${id} from ${from} to ${to}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
 }

@@ -2,8 +2,8 @@ import { Args, GatewayCommand, idOf } from '../../app/gateway-command.js';
 
 export default class ShardsMove extends GatewayCommand {
   static override description =
-    'New events go to the shard as soon as the command ends. What the project has on its former shard is delivered from there, and stays readable until ' +
-    'retention deletes it. Agents and servers keep running. If the command is stopped, run it again, or an agent ends the move; the name of the shard that the project has calls the move off.';
+    'The project takes no events for seconds, until the command ends. Agents then copy its earlier events in the background, the newest first: `shards list` shows how ' +
+    'far they are. If the command is stopped, an agent goes on with the move. The name of the shard that the project has calls off a move that does not end.';
   static override examples = [
     '<%= config.bin %> shards move 019ab3c4-5d6e-7f70-9123-456789abcdef big',
   ];
@@ -24,7 +24,7 @@ export default class ShardsMove extends GatewayCommand {
     if (from === to) this.logToStderr(`the project is on the shard ${to} and stays there`);
     else
       this.log(
-        `the project is on the shard ${to} now; its earlier events stay on ${from} until retention deletes them`,
+        `the project is on the shard ${to} now; agents copy its earlier events from ${from}`,
       );
   }
 }

@@ -71,17 +71,16 @@ export function MoveProject({
         hint="Only shards that are ready and not draining take projects."
       />
       <p>
-        New events go to the new shard as soon as the move ends, usually within a second. They wait
-        until then.
+        The project takes no events until the new shard has taken over, usually for a second: posts
+        get 503, and messages wait with their brokers.
       </p>
       <p>
-        The former shard delivers what it has. Lists, searches and replays keep reading it until
-        retention has deleted its last event of the project. Nothing is lost or accepted twice.
-        Messages that a broker delivers again wait while the former shard is away.
+        Agents then copy the earlier events, the newest first. Until they are there, they are not
+        listed, and their deliveries wait. This page shows how far the move is.
       </p>
       {action.isRunning && (
         <p class="muted" role="status">
-          The project is moving. Its new events wait until the move ends.
+          The project is moving. Its new events wait.
         </p>
       )}
     </FormDialog>

@@ -1,4 +1,4 @@
-import type { CreateShard, Shard } from '@gateway/client';
+import type { CreateShard, Move, Shard } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
@@ -8,7 +8,9 @@ import { Loaded, toast } from '../../components/feedback.js';
 import { fieldError, TextField } from '../../components/field.js';
 import { ActionButton, ConfirmButton, FormDialog } from '../../components/form.js';
 import { Button, Panel } from '../../components/layout.js';
+import { count } from '../../format/number.js';
 import { capital } from '../../format/text.js';
+import { rowTime, span } from '../../format/time.js';
 import { MoveProject } from './move-project.js';
 
 type Row = Shard & { readonly uid: string };
@@ -54,6 +56,19 @@ export function Shards() {
   );
 }
 
+/** Shows how far the move of a project to a shard is. */
+function MoveNote({ project_id: id, from, phase, error, ...move }: Move) {
+  const { events_left: left, copied_to: at, seconds_left: seconds } = move;
+  const parts = [
+    phase === 'history' ? `copying ${id} from ${from}` : `${id} is moving from ${from}`,
+    left === null ? undefined : `${count(left)} events left`,
+    at === null ? undefined : `at ${rowTime(at)}`,
+    seconds === null ? undefined : `about ${span(seconds)}`,
+    error === null ? undefined : capital(error),
+  ];
+  return <div class="muted">{parts.filter((it) => it !== undefined).join(', ')}</div>;
+}
+
 const columnsOf = (refresh: () => void): readonly TableColumn<Row>[] => [
   { name: 'Shard', cell: ({ name }) => name },
   {
@@ -76,9 +91,12 @@ const columnsOf = (refresh: () => void): readonly TableColumn<Row>[] => [
   },
   {
     name: 'Projects',
-    cell: ({ projects, former_projects: former }) => (
+    cell: ({ projects, moves }) => (
       <>
-        {projects} {former > 0 && <span class="muted">{former} moved away</span>}
+        {projects}
+        {moves.map((move) => (
+          <MoveNote key={move.project_id} {...move} />
+        ))}
       </>
     ),
   },

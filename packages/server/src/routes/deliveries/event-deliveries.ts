@@ -17,7 +17,7 @@ import {
 } from '@gateway/store/deliveries';
 import { readFunction } from '@gateway/store/config';
 import { findEvent, type EventRow } from '@gateway/store/events';
-import { findAmong, listAmong, type ShardPlanes } from '@gateway/store/shards';
+import type { ShardPlanes } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -262,11 +262,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         idPrefix,
         ...timeRange(query),
       };
-      return read((history) =>
-        listAmong(history, page, (planes, one) =>
-          listEventDeliveries(planes, project.id, filter, one),
-        ),
-      );
+      return read((planes) => listEventDeliveries(planes, project.id, filter, page));
     },
     view,
   ),
@@ -274,7 +270,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'GET /eventdeliveries/:id',
     'Shows an event delivery.',
     { thing: 'event delivery', data: EventDelivery, portal: 'any' },
-    async (call) => (await requireDelivery(call, call.id)).row,
+    (call) => requireDelivery(call, call.id),
     view,
   ),
   projectItem(
@@ -282,7 +278,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Shows the event of a delivery as its endpoint receives it.',
     { thing: 'event', data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
-      const { row: delivery, planes } = await requireDelivery(call, call.id);
+      const { planes } = call;
+      const delivery = await requireDelivery(call, call.id);
       const { event_id: eventId, is_transformed } = delivery;
       const event = found(await findEvent(planes.data, call.project.id, eventId), 'event', eventId);
       return { ...event, is_transformed, data: await sentData(planes, delivery, event) };
@@ -302,8 +299,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Lists the attempts of a delivery, newest first.',
     { data: object({ content: Type.Array(DeliveryAttempt) }), portal: 'any' },
     async (call) => {
-      const { row, planes } = await requireDelivery(call, call.id);
-      const attempts = await listDeliveryAttempts(planes.data, call.project.id, row.id);
+      const { id } = await requireDelivery(call, call.id);
+      const attempts = await listDeliveryAttempts(call.planes.data, call.project.id, id);
       return {
         message: 'delivery attempts',
         data: { content: attempts.map((row) => attemptView(row, call)) },
@@ -314,14 +311,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'GET /eventdeliveries/:id/deliveryattempts/:attempt_id',
     'Shows a delivery attempt.',
     { thing: 'delivery attempt', data: DeliveryAttempt, portal: 'any' },
-    async ({ history, project, id, params }) => {
-      const attempt = await findAmong(
-        history,
-        async ({ data }) =>
-          (await listDeliveryAttempts(data, project.id, id, params['attempt_id']))[0],
-      );
-      return attempt?.row;
-    },
+    async ({ planes, project, id, params }) =>
+      (await listDeliveryAttempts(planes.data, project.id, id, params['attempt_id']))[0],
     attemptView,
   ),
   projectRoute(
@@ -335,7 +326,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
     async (call) => {
       const isForced = call.query.force === true;
       const delivery = await requireDelivery(call, call.id);
-      const refused = refusal(delivery.row, isForced);
+      const refused = refusal(delivery, isForced);
       if (refused) throw new GatewayError('conflict', refused);
       const { isDue, isProbe } = await sendNow(call, delivery, RESENT.slice(isForced ? 0 : 1));
       if (!isDue) throw new GatewayError('conflict', { sentence: CHANGED });
@@ -343,7 +334,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
         message: isProbe
           ? 'event delivery scheduled as the probe of its open circuit breaker'
           : 'event delivery scheduled',
-        data: view((await requireDelivery(call, call.id)).row, call),
+        data: view(await requireDelivery(call, call.id), call),
       };
     },
   ),
@@ -377,11 +368,10 @@ async function sentData(
   return (await readFunction(control, projectId, subscriptionId)) ? null : event.data;
 }
 
-/** With the planes of its shard. Throws `not_found`. */
+/** Throws `not_found`. */
 async function requireDelivery(
-  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  { planes, project }: Pick<ProjectCall, 'planes' | 'project'>,
   id: string,
-): Promise<{ readonly row: EventDeliveryRow; readonly planes: ShardPlanes }> {
-  const delivery = await findAmong(history, (planes) => findEventDelivery(planes, project.id, id));
-  return found(delivery, 'event delivery', id);
+): Promise<EventDeliveryRow> {
+  return found(await findEventDelivery(planes, project.id, id), 'event delivery', id);
 }

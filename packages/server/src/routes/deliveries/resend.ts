@@ -6,7 +6,6 @@ import {
   type EventDeliveryRow,
   type EventDeliveryStatus,
 } from '@gateway/store/deliveries';
-import { findAmong, type ShardPlanes } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, nullable, object } from '../../http/schema.js';
 import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
@@ -40,18 +39,16 @@ export const resendRoutes: readonly Route[] = [
     `Sends up to ${RESEND_MAX} deliveries now, including successful and waiting ones, and returns a result for each.`,
     { body: Resend, data: Resent, name: 'forceResend' },
     async (call) => {
-      const { history, project, body } = call;
+      const { planes, project, body } = call;
       const content: { uid: string; error: string | null }[] = [];
       const due: Parameters<typeof behindBreakersOf>[1][number][] = [];
       for (const uid of new Set(body.ids)) {
-        const delivery = await findAmong(history, (planes) =>
-          findEventDelivery(planes, project.id, uid),
-        );
-        const error = refusal(delivery?.row, true);
+        const delivery = await findEventDelivery(planes, project.id, uid);
+        const error = refusal(delivery, true);
         const isResent = !error && (await sendNow(call, delivery!, RESENT)).isDue;
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
         if (!isResent) continue;
-        const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!.row;
+        const { endpoint_id: endpointId, endpoint_name: endpointName } = delivery!;
         due.push({ endpointId, endpointName, count: 1 });
       }
       const behind = await behindBreakersOf(call, due);
@@ -72,11 +69,11 @@ export const RESENT = ['success', 'failure', 'discarded', 'scheduled', 'retry'] 
  */
 export async function sendNow(
   call: ProjectCall,
-  { row, planes }: { readonly row: EventDeliveryRow; readonly planes: ShardPlanes },
+  delivery: EventDeliveryRow,
   from: readonly EventDeliveryStatus[],
 ): Promise<{ readonly isDue: boolean; readonly isProbe: boolean }> {
-  const dueInMs = await probeNow(call, row.endpoint_id);
-  const isDue = await resendEventDelivery(planes, row, from, dueInMs);
+  const dueInMs = await probeNow(call, delivery.endpoint_id);
+  const isDue = await resendEventDelivery(call.planes, delivery, from, dueInMs);
   return { isDue, isProbe: dueInMs > 0 };
 }
 

@@ -1,13 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import {
-  findEventDelivery,
-  retryDeliveries,
-  type RetrySelection,
-  type RetryTally,
-} from '@gateway/store/deliveries';
+import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
 import type { BehindBreaker } from '@gateway/store/kv';
 import { isOwned } from '@gateway/store/config';
-import { eachShard } from '@gateway/store/shards';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { clock } from '../../health/wording.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
@@ -132,19 +126,14 @@ export async function retryFor10s(
   };
   const due: RetryTally[] = [];
   const until = performance.now() + WORK_MS;
-  const { history, project } = call;
-  const steps = eachShard(history, selection.after, {
-    has: (planes, id) => findEventDelivery(planes, project.id, id),
-    run: (planes, after) => retryDeliveries(planes, { ...selection, after }, { dryRun, dueInMs }),
-  });
-  for await (const { step, overall } of steps) {
-    const { tallies, done, next } = step;
+  const steps = retryDeliveries(call.planes, selection, { dryRun, dueInMs });
+  for await (const { tallies, done, next } of steps) {
     for (const tally of tallies) {
       const { outcome, count } = tally;
       data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
       if (outcome === 'due') due.push(tally);
     }
-    data.progress = overall(done);
+    data.progress = done;
     if (next === undefined) continue;
     data.next = next;
     if (next !== null && performance.now() > until) break;

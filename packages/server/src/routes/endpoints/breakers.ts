@@ -74,7 +74,7 @@ export async function closeBreaker({
   kv,
   config,
   log,
-  history,
+  planes,
   project,
   id,
 }: ProjectCall): Promise<void> {
@@ -91,8 +91,7 @@ export async function closeBreaker({
       { cause },
     );
   }
-  for (const planes of history)
-    await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, ['breaker']);
+  await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, ['breaker']);
 }
 
 /**

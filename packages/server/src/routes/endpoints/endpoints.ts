@@ -171,10 +171,9 @@ export const endpointRoutes: readonly Route[] = [
       // stays as it is until its next probe.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        for (const planes of call.history)
-          await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, [
-            'rate_limit',
-          ]);
+        await expediteDeliveries(call.planes, { projectId: project.id, endpointId: id }, [
+          'rate_limit',
+        ]);
       return { message: 'endpoint updated', data: await viewNow(call, row) };
     },
   ),

@@ -8,7 +8,6 @@ import {
   type EventMessage,
   type EventRow,
 } from '@gateway/store/events';
-import { findAmong, listAmong } from '@gateway/store/shards';
 import {
   found,
   listRoute,
@@ -199,21 +198,20 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
 
 /** Throws `not_found`. */
 export async function requireEvent(
-  { history, project }: Pick<ProjectCall, 'history' | 'project'>,
+  { planes, project }: Pick<ProjectCall, 'planes' | 'project'>,
   id: string,
 ): Promise<EventRow> {
-  const event = await findAmong(history, ({ data }) => findEvent(data, project.id, id));
-  return found(event, 'event', id).row;
+  return found(await findEvent(planes.data, project.id, id), 'event', id);
 }
 
 /** Throws `not_found` if the event does not exist or its message was not kept. */
 export async function requireMessage(
-  { history, project }: ProjectCall,
+  { planes, project }: ProjectCall,
   id: string,
 ): Promise<EventMessage> {
-  const message = await findAmong(history, ({ data }) => findEventMessage(data, project.id, id));
-  if (message) return message.row;
-  await requireEvent({ history, project }, id);
+  const message = await findEventMessage(planes.data, project.id, id);
+  if (message) return message;
+  await requireEvent({ planes, project }, id);
   const fix = 'set keep_messages of its source, which keeps the messages of later events';
   throw new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
@@ -268,11 +266,7 @@ export const eventRoutes: readonly Route[] = [
       const search = searchOf(query);
       const filter = { ...rest, outcomes, eventType, idPrefix, search, ...timeRange(query) };
       const list = (options?: Parameters<typeof listEvents>[4]) =>
-        read((history) =>
-          listAmong(history, page, (planes, one) =>
-            listEvents(planes, project.id, filter, one, options),
-          ),
-        );
+        read((planes) => listEvents(planes, project.id, filter, page, options));
       if (!search) return list();
       const isWanted = () => !request.socket.destroyed;
       return longReads(project.id, () => list({ isWanted }));

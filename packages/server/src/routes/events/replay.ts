@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
-import { eachShard, findAmong } from '@gateway/store/shards';
 import { found, projectRoute, type Route } from '../../api/route.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
 import { searchOf, textQuery, timeRange } from '../../http/list-query.js';
@@ -54,12 +53,8 @@ export const replayRoutes: readonly Route[] = [
     'PUT /events/:id/replay',
     'Routes an event again with the current subscriptions. Only endpoints without a delivery of the event get one.',
     { query: object({ force }), data: Replayed },
-    async ({ history, project, id, query, signalPending }) => {
-      const { planes } = found(
-        await findAmong(history, ({ data }) => findEvent(data, project.id, id)),
-        'event',
-        id,
-      );
+    async ({ planes, project, id, query, signalPending }) => {
+      found(await findEvent(planes.data, project.id, id), 'event', id);
       const events = await replayEvents(planes.data, project.id, [id], query);
       if (events.length === 0)
         throw new GatewayError('conflict', {
@@ -74,7 +69,7 @@ export const replayRoutes: readonly Route[] = [
     'POST /events/batchreplay',
     'Replays the selected events, oldest first. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay', isLong: true },
-    async ({ history, project, query, signalPending }) => {
+    async ({ planes, project, query, signalPending }) => {
       const {
         event_type: eventType,
         sourceId,
@@ -87,6 +82,7 @@ export const replayRoutes: readonly Route[] = [
       assertAlone(query);
       const filter = {
         ...timeRange(query),
+        after,
         eventType,
         sourceId,
         status,
@@ -95,12 +91,7 @@ export const replayRoutes: readonly Route[] = [
       };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
-      const steps = eachShard(history, after, {
-        has: ({ data }, event) => findEvent(data, project.id, event),
-        run: (planes, from) =>
-          replaySelected(planes, project.id, { ...filter, after: from }, { dryRun, force }),
-      });
-      for await (const { planes, step } of steps) {
+      for await (const step of replaySelected(planes, project.id, filter, { dryRun, force })) {
         count += step.count;
         next = step.next;
         signalPending(step.replayed, planes.shard);

@@ -161,7 +161,7 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
 async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
   const { quarantine_id, event_id, raw } = call.body;
   if (quarantine_id !== undefined) {
-    const { row: message } = await requireQuarantined(call, quarantine_id);
+    const message = await requireQuarantined(call, quarantine_id);
     return { ...message, bytes: message.edited_raw ?? message.raw };
   }
   if (event_id === undefined) return undefined;

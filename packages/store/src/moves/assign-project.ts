@@ -1,9 +1,9 @@
 import { GatewayError } from '@gateway/core/errors';
 import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
-import { explainShardError, migratedAs, type Shard, type Shards } from './open-shards.js';
-import { callOffMove, moveProject } from './moves.js';
-import { readProjectShards, requireShard, type ProjectShards } from './shards.js';
+import { explainShardError, migratedAs, type Shard, type Shards } from '../shards/open-shards.js';
+import { beginMove, callOffMove, continueMove } from './moves.js';
+import { readProjectShard, requireShard } from '../shards/shards.js';
 
 async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
   const { rows } = await pool.query<{ has: boolean }>(
@@ -46,23 +46,23 @@ interface Assignment {
 }
 
 /**
- * Moves a project to another shard while it runs (`moveProject`), or to the shard that it has, which
- * calls off a move that has not ended. Can be repeated after a failure. Returns the shard that it had.
+ * Moves a project to another shard while it runs. Resolves when the shard takes its new events; agents
+ * then move the earlier ones. With the shard that the project has, calls off a move that has not come
+ * so far. Can be repeated after a failure. Returns the shard that it had.
  *
- * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`; errors
- *   of the databases of both shards
+ * @throws GatewayError `not_found`; `conflict` if the shard is draining, or while another move of
+ *   the project has not ended; `migration_pending`; errors of the databases of both shards
  */
 export async function moveToShard(shards: Shards, { projectId, to }: Assignment): Promise<string> {
-  const { shard: from } = await requireProject(shards, projectId);
+  const from = await requireProject(shards, projectId);
   await requireUsable(shards.of(from));
   if (from === to) {
-    const isStill = await callOffMove(shards.of(from).planes, projectId);
-    return isStill ? from : moveToShard(shards, { projectId, to });
+    await callOffMove(shards, projectId);
+    return from;
   }
   await requireTarget(shards, to);
-  const pool = (name: string) => shards.of(name).database.pool;
-  const pools = { control: shards.control.pool, from: pool(from), into: pool(to) };
-  await moveProject(pools, { projectId, from, to });
+  const move = await beginMove(shards.control.pool, { projectId, from, to });
+  if (move.phase === 'stopping') await continueMove(shards, move);
   return from;
 }
 
@@ -75,25 +75,17 @@ export async function assignProject(
   shards: Shards,
   { projectId, to }: Assignment,
 ): Promise<string> {
-  const { shard: from, former_shards: former } = await requireProject(shards, projectId);
-  if (from === to) return from;
-  if (former.length > 0 || (await hasRows(shards.of(from).database.pool, projectId)))
+  const from = await requireProject(shards, projectId);
+  if (from !== to && (await hasRows(shards.of(from).database.pool, projectId)))
     throw new GatewayError('conflict', {
       sentence: `the project has events on the shard ${from}`,
       fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
     });
-  await moveToShard(shards, { projectId, to });
-  // Nothing is accepted there any more, so an empty shard stays empty and need not be read.
-  if (!(await hasRows(shards.of(from).database.pool, projectId)))
-    await shards.control.pool.query(
-      'update projects set former_shards = array_remove(former_shards, $2) where id = $1',
-      [projectId, from],
-    );
-  return from;
+  return moveToShard(shards, { projectId, to });
 }
 
-async function requireProject({ control }: Shards, projectId: string): Promise<ProjectShards> {
-  const found = await readProjectShards(control.pool, projectId);
-  if (!found) throw new GatewayError('not_found', { thing: 'project', id: projectId });
-  return found;
+async function requireProject({ control }: Shards, projectId: string): Promise<string> {
+  const shard = await readProjectShard(control.pool, projectId);
+  if (!shard) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  return shard;
 }

@@ -1,0 +1,2 @@
+export * from './assign-project.js';
+export * from './moves.js';
