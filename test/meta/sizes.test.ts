@@ -11,13 +11,13 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 383,
+  'packages/agent': 386,
   'packages/cli': 412,
   'packages/client': 15,
   'packages/core': 477,
   'packages/dashboard': 628,
   'packages/docs': 1,
-  'packages/ingest': 172,
+  'packages/ingest': 164,
   'packages/plugin': 33,
   'packages/plugin-conformance': 114,
   'packages/sandbox': 90,
