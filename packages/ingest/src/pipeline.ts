@@ -21,54 +21,48 @@ import { SourceMessage, type SourceMessageOptions } from './message/source-messa
 import type { Transformed, Transformer } from './transform/transformer.js';
 
 interface PipelineOptions extends SourceMessageOptions {
-  /** The limit on messages ingested per second. */
+  /** Messages per second. */
   readonly throttle: {
     readonly unlimited: boolean;
-    /** Resolves with the number of messages that may pass, at least 1, or with 0 on abort. */
+    /** At least 1, or 0 on abort. */
     take(wanted: number, signal: AbortSignal): Promise<number>;
   };
   readonly transformer: Pick<Transformer, 'push'>;
   /** Receives each message that is not dropped. */
   readonly eventWriter: { push(message: ReadyMessage): void };
   readonly maxMessageBytes: number;
-  /**
-   * The pace of each project. Messages of a project over its pace wait before any work is done for
-   * them.
-   */
+  /** Messages of a project over its pace wait before any work is done for them. */
   readonly pace: ProjectPace;
   readonly loopShares: LoopShares;
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
-/**
- * The maximum bytes of messages per event-loop turn, except for a single larger message. Parsing
- * them takes up to 2 ms.
- */
+/** Per event-loop turn, except for a single larger message. Parsing them takes up to 2 ms. */
 const TURN_BYTES_MAX = 64 * 1024;
-/** The maximum number of messages per turn, enforced by a minimum size of `MESSAGE_BYTES`. */
+/** Enforced by a minimum size of `MESSAGE_BYTES`. */
 const TURN_MAX = 100;
 const MESSAGE_BYTES = Math.floor(TURN_BYTES_MAX / TURN_MAX);
-/** The interval at which projects waiting for their pace are checked. */
+/** Projects waiting for their pace are checked at this interval. */
 const LOOK_MS = 10;
 
 /**
- * The maximum number of function results, and of their characters, that are parsed without
- * yielding. Parsing them takes well under 1 ms.
+ * Function results, and their characters, that are parsed without yielding. Parsing them takes well
+ * under 1 ms.
  */
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** Throttles, transforms and parses the messages of sources. Projects take turns. */
+/** Projects take turns. */
 export class Pipeline {
   readonly #stage: Stage<SourceMessage>;
   readonly #stop = new AbortController();
   /**
-   * The number of messages granted by the throttle. Grants left unused because of a project's pace
-   * go to the next messages.
+   * Granted by the throttle. Grants left unused because of a project's pace go to the next
+   * messages.
    */
   #granted = 0;
   #isAsking = false;
-  /** Runs one multi-step parse at a time, because each takes part of every event-loop turn. */
+  /** One multi-step parse at a time, because each takes part of every event-loop turn. */
   readonly #parsing = new ProjectTurns();
 
   constructor(private readonly options: PipelineOptions) {
@@ -92,10 +86,7 @@ export class Pipeline {
     });
   }
 
-  /**
-   * Returns the `handle` function of a source. `current` is called per message and returns the
-   * source at that time.
-   */
+  /** `current` is called per message and returns the source at that time. */
   handle(current: () => IngestSource): Handle {
     return (message) =>
       new Promise((resolve) =>
@@ -103,13 +94,13 @@ export class Pipeline {
       );
   }
 
-  /** Settles messages that have not passed the throttle as `later`. The others continue. */
+  /** Messages that have not passed the throttle are settled as `later`. The others continue. */
   stop(): void {
     this.#stop.abort();
     this.#stage.stop();
   }
 
-  /** Returns the delay before a message may pass, and counts the message if the delay is 0. */
+  /** Counts the message if the delay is 0. */
   #waitMs(incoming: SourceMessage): number {
     const { pace, loopShares, throttle } = this.options;
     const { projectId, message } = incoming;
@@ -201,9 +192,8 @@ export class Pipeline {
   }
 
   /**
-   * Parses the texts of a message and passes the message to the event writer. A defect quarantines
-   * the message, because throwing it would end the process, which would then receive the message
-   * again.
+   * A defect quarantines the message, because throwing it would end the process, which would then
+   * receive the message again.
    */
   *#acceptInSteps<Text>(
     incoming: SourceMessage,

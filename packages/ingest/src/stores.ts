@@ -17,18 +17,18 @@ import {
 import { hasShards, Shards } from '@gateway/store/shards';
 
 interface StoresOptions {
-  /** The application name of the sessions. */
+  /** The application name. */
   readonly name: string;
-  /** The connections of each pool. */
+  /** Per pool. */
   readonly poolSize: number;
   readonly log?: Pick<Log, 'warn'>;
   /** Opens the passwords of shards. By default with the configured key, once a shard has one. */
   readonly open?: Open | undefined;
-  /** Whether all migrations of the control plane must have been applied; true by default. */
+  /** By default, all migrations of the control plane must have been applied. */
   readonly migrated?: boolean;
 }
 
-/** The databases of the gateway: the control plane, and the shards as they are stored now. */
+/** The control plane, and the shards as they are stored now. */
 export interface Stores {
   readonly database: Database;
   readonly shards: Shards;
@@ -36,7 +36,7 @@ export interface Stores {
 }
 
 /**
- * Connects to the control plane, and reads the shards without connecting to them.
+ * Reads the shards without connecting to them.
  *
  * @throws GatewayError if Postgres is unreachable, lacks a migration, or is newer than this version
  */
@@ -70,7 +70,7 @@ export async function openStores(
  * Follows the shards and the replicas of a running process, samples the queues, and exports the
  * series of all. Ends with `lifecycle`.
  *
- * @param pools the pools of the replicas
+ * @param pools of the replicas
  */
 export async function watchStores(
   { database, shards }: Pick<Stores, 'database' | 'shards'>,

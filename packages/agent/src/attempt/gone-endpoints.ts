@@ -10,12 +10,12 @@ interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
 }
 
 /**
- * Deactivates endpoints that respond 410 Gone, in the background. If that fails, it is retried on
- * the next 410.
+ * Endpoints that respond 410 Gone are deactivated in the background. If that fails, the next 410
+ * tries again.
  */
 export class GoneEndpoints {
   /**
-   * Endpoints already being deactivated. Each write makes all agents reload the configuration, so a
+   * Already being deactivated. Each write makes all agents reload the configuration, so a
    * concurrent 410 must not write again.
    */
   readonly #gone = new WeakSet<Endpoint>();

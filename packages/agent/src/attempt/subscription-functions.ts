@@ -28,25 +28,25 @@ interface SubscriptionFunctionsOptions extends Pick<
 }
 
 interface NamedFunction extends TransformFunction {
-  /** The name and id of the subscription, for error messages. */
+  /** Name and id, for error messages. */
   readonly subscription: string;
 }
 
-/** The maximum number of cached functions, each of up to 50,000 characters. */
+/** Each of up to 50,000 characters. */
 const KEPT_MAX = 200;
 /**
- * The lifetime of a cached function of a disabled or deleted subscription. The config cache omits
- * these subscriptions and does not report their changes.
+ * For a disabled or deleted subscription, which the config cache omits without reporting its
+ * changes.
  */
 const INACTIVE_MS = 5_000;
 const WARN_MS = 10_000;
 
 /**
- * Runs the functions of subscriptions on event data. Deliveries of a disabled or deleted
- * subscription still need its function, because they must not be sent unchanged.
+ * Deliveries of a disabled or deleted subscription still need its function, because they must not
+ * be sent unchanged.
  */
 export class SubscriptionFunctions {
-  /** Functions by subscription and version, in LRU order. */
+  /** By subscription and version, in LRU order. */
   readonly #functions = new Map<string, Promise<NamedFunction | null>>();
   readonly #running = new Map<string, number>();
   #stopped = false;
@@ -54,7 +54,7 @@ export class SubscriptionFunctions {
 
   constructor(private readonly options: SubscriptionFunctionsOptions) {}
 
-  /** Whether the delivery must go through `run` before it is sent. */
+  /** The delivery must go through `run` before it is sent. */
   mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
     return (
       subscriptionId !== null &&
@@ -63,10 +63,7 @@ export class SubscriptionFunctions {
     );
   }
 
-  /**
-   * Runs the subscription's function on the data of a delivery. Never rejects: an unexpected error
-   * postpones the delivery.
-   */
+  /** Never rejects: an unexpected error postpones the delivery. */
   async run(delivery: HeldDelivery): Promise<FunctionOutcome> {
     let fn: NamedFunction | null | undefined;
     try {
@@ -80,7 +77,7 @@ export class SubscriptionFunctions {
     }
   }
 
-  /** Cancels running calls. They and all later calls return `postponed`. */
+  /** Running and all later calls return `postponed`. */
   stop(): void {
     this.#stopped = true;
     for (const key of this.#running.keys()) this.options.sandbox.cancel(key);

@@ -2,18 +2,18 @@ import type { Config } from '@gateway/core/config';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
 export interface BreakerPolicy {
-  /** The failure rate, from 0 to 1, at which the breaker opens. */
+  /** Failure rate, from 0 to 1. */
   readonly threshold: number;
   readonly minimumRequests: number;
   readonly windowMs: number;
-  /** The time before the first probe. It doubles with each consecutive trip, up to `openMaxMs`. */
+  /** Before the first probe. It doubles with each consecutive trip, up to `openMaxMs`. */
   readonly openMs: number;
   readonly openMaxMs: number;
 }
 
 /**
- * Returns the circuit breaker policy of an endpoint, or undefined if it has none. Project settings
- * override the configured ones, within `limits`.
+ * Undefined if the endpoint has no breaker. Project settings override the configured ones, within
+ * `limits`.
  */
 export function policyOf(
   { circuitBreaker: own }: Endpoint,

@@ -1,4 +1,4 @@
-/** The due time of each project's next delivery, so that the claimer sleeps instead of polling. */
+/** Each project's next due time, so that the claimer sleeps instead of polling. */
 export class DueTimes {
   readonly #atMs = new Map<string, number>();
   #onEarlier = (): void => {};
@@ -11,10 +11,7 @@ export class DueTimes {
     return this.#atMs.has(projectId);
   }
 
-  /**
-   * Records that the project has a delivery due in `inMs`. Ignores Infinity and times after the
-   * recorded one.
-   */
+  /** Ignores Infinity and times after the recorded one. */
   add(projectId: string, inMs: number): void {
     if (!Number.isFinite(inMs)) return;
     const atMs = performance.now() + Math.max(0, inMs);

@@ -1,22 +1,19 @@
 import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 
-/**
- * An endpoint is slow while a request to it has been running for longer than this. Few of its
- * deliveries then stay in memory.
- */
+/** While a request has been running for longer, few of the endpoint's deliveries stay in memory. */
 export const SLOW_AFTER_MS = 1_000;
 
 type Sending = { readonly startedAtMs: number };
 
 export class EndpointQueue implements QueueState {
-  /** Running requests, oldest first: a `Set` keeps insertion order. */
+  /** Oldest first: a `Set` keeps insertion order. */
   readonly #sending = new Set<Sending>();
   #waiting: (HeldDelivery | undefined)[] = [];
   #head = 0;
   isOffered = false;
   isPrompt = false;
-  /** Whether this agent has requested, or was granted, the probe of an open circuit breaker. */
+  /** This agent has requested, or was granted, the probe of an open circuit breaker. */
   probe: 'none' | 'asked' | 'granted' = 'none';
 
   constructor(
@@ -33,7 +30,7 @@ export class EndpointQueue implements QueueState {
   }
 
   /**
-   * Whether the endpoint has the maximum number of deliveries in memory and is not known to respond
+   * The endpoint has the maximum number of deliveries in memory and is not known to respond
    * promptly.
    */
   get isUnproven(): boolean {
@@ -46,10 +43,10 @@ export class EndpointQueue implements QueueState {
   }
 
   /**
-   * Whether the endpoint may use another consumer. The fewer consumers are free, the fewer an
-   * endpoint gets, so that a few hanging endpoints cannot occupy all of them. A slow or unknown
-   * endpoint needs more than a quarter of the consumers free for its first request, and more than
-   * half for further requests.
+   * Allows the endpoint another consumer. The fewer consumers are free, the fewer an endpoint
+   * gets, so that a few hanging endpoints cannot occupy all of them. A slow or unknown endpoint
+   * needs more than a quarter of the consumers free for its first request, and more than half for
+   * further requests.
    */
   hasShare(consumers: number, free: number): boolean {
     const { sending } = this;

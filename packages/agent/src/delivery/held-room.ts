@@ -15,8 +15,8 @@ const ENDPOINT_SHARE = 5;
  */
 const BUSY_SHARE = 2;
 /**
- * The share of capacity reserved for endpoints that respond promptly and for the first delivery of
- * a project, which acts as a probe.
+ * Reserved for endpoints that respond promptly and for the first delivery of a project, which acts
+ * as a probe.
  */
 const RESERVED = 1 / 4;
 
@@ -26,8 +26,8 @@ interface HeldRoomOptions {
 }
 
 /**
- * Tracks the deliveries in memory and their bytes. The limits of projects and endpoints shrink with
- * the free capacity. Each delivery counts as at least the byte limit divided by the delivery limit.
+ * Limits of projects and endpoints shrink with the free capacity. Each delivery counts as at least
+ * the byte limit divided by the delivery limit.
  */
 export class HeldRoom {
   readonly #deliveries = new Map<string, HeldDelivery>();
@@ -39,7 +39,7 @@ export class HeldRoom {
     this.#leastBytes = Math.max(1, Math.floor(options.bytes / options.deliveries));
   }
 
-  /** The number of deliveries that can still be added, in any project. 0 or less means none. */
+  /** In any project. 0 or less means none. */
   get left(): number {
     return this.#bytes >= this.options.bytes ? 0 : this.options.deliveries - this.#deliveries.size;
   }
@@ -52,9 +52,7 @@ export class HeldRoom {
     return this.#deliveries.get(deliveryId);
   }
 
-  /**
-   * Adds a delivery, even beyond its project's or endpoint's share. Replaces one with the same id.
-   */
+  /** Even beyond the share of the project or endpoint. Replaces a delivery with the same id. */
   add(delivery: HeldDelivery): void {
     if (this.#deliveries.get(delivery.id) === delivery) return;
     this.remove(delivery.id);
@@ -70,16 +68,14 @@ export class HeldRoom {
     return delivery;
   }
 
-  /**
-   * Returns the free bytes, including the reserve only if `answers` is true. 0 or less means none.
-   */
+  /** Free bytes, including the reserve only if `answers` is true. 0 or less means none. */
   free(answers: boolean): number {
     return this.options.bytes * (answers ? 1 : 1 - RESERVED) - this.#bytes;
   }
 
   /**
-   * Returns how much more the project may add: nothing if `bytes` is 0 or less. A single delivery
-   * may exceed it.
+   * What the project may still add: nothing if `bytes` is 0 or less. A single delivery may exceed
+   * it.
    */
   ofProject(
     projectId: string,
@@ -94,14 +90,14 @@ export class HeldRoom {
   }
 
   /**
-   * Whether the project uses most of its share. Only projects with prompt endpoints reach this,
-   * because only they may use the reserve.
+   * The project uses most of its share. Only projects with prompt endpoints reach this, because
+   * only they may use the reserve.
    */
   isBusy(projectId: string): boolean {
     return (this.#used.get(projectId) ?? 0) >= BUSY_SHARE * this.free(true);
   }
 
-  /** Whether the shares of the project and the endpoint allow another delivery of any size. */
+  /** The shares of the project and the endpoint allow another delivery of any size. */
   has(
     { projectId, endpointId }: Pick<HeldDelivery, 'projectId' | 'endpointId'>,
     answers: boolean,

@@ -13,12 +13,12 @@ interface InFlightOptions {
   readonly maxOutstandingBytes: number;
 }
 
-/** This agent's in-flight deliveries, from commit or claim until their attempt is recorded. */
+/** From commit or claim until their attempt is recorded. */
 export class DeliveriesInFlight {
   readonly queues = new Map<string, EndpointQueue>();
   readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();
-  /** Queues that may have something to send. Projects take turns, and so do their endpoints. */
+  /** May have something to send. Projects take turns, and so do their endpoints. */
   readonly #ready = new FairQueue<EndpointQueue>();
   #onReady = (): void => {};
   /** Ids of projects and endpoints waiting for their own deliveries to free capacity. */
@@ -36,19 +36,17 @@ export class DeliveriesInFlight {
     });
   }
 
-  /** The number of deliveries that can still be added. 0 or less means none. */
+  /** 0 or less means none. */
   get room(): number {
     return this.#isClosed ? 0 : this.#room.left;
   }
 
-  /** Whether only the reserve is left, which is for endpoints that respond promptly. */
+  /** Only the reserve is left, which is for endpoints that respond promptly. */
   get isReserve(): boolean {
     return this.#room.free(false) <= 0;
   }
 
-  /**
-   * The number of in-flight deliveries: being committed, waiting, being sent, or being recorded.
-   */
+  /** Being committed, waiting, being sent, or being recorded. */
   get size(): number {
     return this.#room.size;
   }
@@ -57,12 +55,12 @@ export class DeliveriesInFlight {
     return this.#room.get(deliveryId) !== undefined;
   }
 
-  /** Whether the shares of the project and the endpoint allow another delivery of any size. */
+  /** Allowed by the shares of the project and the endpoint, for any size. */
   hasRoomFor(of: Pick<HeldDelivery, 'projectId' | 'endpointId'>): boolean {
     return this.#room.has(of, false) || (this.#answers(of.endpointId) && this.#room.has(of, true));
   }
 
-  /** Returns how much more a project may add, including the reserve only if `answers` is true. */
+  /** Includes the reserve only if `answers` is true. */
   roomOf(
     projectId: string,
     answers: boolean,
@@ -70,43 +68,43 @@ export class DeliveriesInFlight {
     return this.#room.ofProject(projectId, answers);
   }
 
-  /** Whether the project should finish its in-flight deliveries before it gets more. */
+  /** The project should finish its in-flight deliveries before it gets more. */
   isBusy(projectId: string): boolean {
     return this.#room.isBusy(projectId);
   }
 
-  /** Sets the single listener for recorded attempts. */
+  /** A single listener. */
   onRecorded(listener: () => void): void {
     this.#onRecorded = listener;
   }
 
-  /** Sets the single listener, called once per `awaitRoom` when the capacity is available. */
+  /** A single listener, called once per `awaitRoom` when the capacity is available. */
   onRoom(listener: (projectId: string) => void): void {
     this.#onRoom = listener;
   }
 
   /**
-   * Requests one call of the `onRoom` listener when the project or endpoint has capacity.
+   * One call of the `onRoom` listener when there is capacity.
    *
-   * @param id the id of a project or of an endpoint
+   * @param id of a project or of an endpoint
    */
   awaitRoom(id: string): void {
     this.#short.add(id);
   }
 
-  /** Whether the endpoint's last response was prompt and no request to it is slow. */
+  /** The last response was prompt and no request is slow. */
   #answers(endpointId: string): boolean {
     return this.#prompt.has(endpointId) && !this.queues.get(endpointId)?.isSlow(performance.now());
   }
 
-  /** Reserves capacity for a delivery about to be committed. Follow with `hold` or `cancel`. */
+  /** For a delivery about to be committed. Follow with `hold` or `cancel`. */
   reserve(delivery: HeldDelivery): void {
     // A duplicate message's delivery has the id of one already in flight. The commit will not
     // create it, so the one in flight stays.
     if (!this.has(delivery.id)) this.#room.add(delivery);
   }
 
-  /** Frees the capacity reserved for deliveries that will not be queued. */
+  /** For deliveries that will not be queued. */
   cancel(deliveries: readonly HeldDelivery[]): void {
     this.release(deliveries.filter((delivery) => this.#room.get(delivery.id) === delivery));
   }
@@ -120,14 +118,14 @@ export class DeliveriesInFlight {
     return { waiting, sending, recording: Math.max(0, this.size - waiting - sending) };
   }
 
-  /** Sets the single listener, called when a queue may have something to send. */
+  /** A single listener, called when a queue may have something to send. */
   onReady(listener: () => void): void {
     this.#onReady = listener;
   }
 
   /**
-   * Queues claimed deliveries for sending. After `close`, or if claimed under a former agent id,
-   * they are returned to Postgres instead.
+   * After `close`, or if claimed under a former agent id, the deliveries are returned to Postgres
+   * instead.
    */
   hold(deliveries: readonly HeldDelivery[]): void {
     // Claims under a former agent id are void: other agents may take the deliveries at any time.
@@ -155,7 +153,7 @@ export class DeliveriesInFlight {
     this.#onReady();
   }
 
-  /** Frees the capacity of deliveries, without writing to Postgres or changing their queues. */
+  /** Frees capacity only, without writing to Postgres or changing queues. */
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
       const delivery = this.#room.remove(id);
@@ -171,8 +169,8 @@ export class DeliveriesInFlight {
   }
 
   /**
-   * Frees the capacity of recorded deliveries and restarts the timeout of `waitForRoom`. A delivery
-   * stays if it was claimed again before the answer about its attempt.
+   * Also restarts the timeout of `waitForRoom`. A delivery stays if it was claimed again before the
+   * answer about its attempt.
    */
   recorded(attempts: readonly Pick<AttemptRecord, 'id' | 'number'>[]): void {
     this.release(attempts.filter(({ id, number }) => (this.#room.get(id)?.attempts ?? 0) < number));
@@ -180,7 +178,7 @@ export class DeliveriesInFlight {
     this.#onRecorded();
   }
 
-  /** Returns waiting deliveries to Postgres. Running requests are not interrupted. */
+  /** To Postgres. Running requests are not interrupted. */
   releaseWaiting(): void {
     this.#ready.take(Infinity);
     const waiting = [...this.queues.values()].flatMap((queue) => {
@@ -191,13 +189,13 @@ export class DeliveriesInFlight {
     if (waiting.length > 0) this.options.releaser.release(waiting, 0);
   }
 
-  /** Returns waiting deliveries to Postgres. No more deliveries are accepted afterwards. */
+  /** Waiting deliveries return to Postgres. No more deliveries are accepted afterwards. */
   close(): void {
     this.#isClosed = true;
     this.releaseWaiting();
   }
 
-  /** Resolves true once there is capacity, or false after `patienceMs` with no recorded attempt. */
+  /** False after `patienceMs` with no recorded attempt. */
   waitForRoom(patienceMs: number): Promise<boolean> {
     if (this.room > 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -226,7 +224,7 @@ export class DeliveriesInFlight {
     this.#onReady();
   }
 
-  /** Gives the queue a turn unless it already has one. Does not call the `onReady` listener. */
+  /** Unless the queue already has a turn. Does not call the `onReady` listener. */
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
@@ -237,19 +235,19 @@ export class DeliveriesInFlight {
     return this.#ready.size > 0;
   }
 
-  /** Removes and returns the next offered queue. The caller resets its `isOffered`. */
+  /** The caller resets `isOffered`. */
   nextReady(mayRun?: (queue: EndpointQueue) => boolean): EndpointQueue | undefined {
     return this.#ready.take(1, mayRun)[0];
   }
 
-  /** Records whether the endpoint responds promptly, for its current and later queues. */
+  /** For the endpoint's current and later queues. */
   setPrompt(queue: EndpointQueue, isPrompt: boolean): void {
     queue.isPrompt = isPrompt;
     if (isPrompt) this.#prompt.add(queue.endpointId);
     else this.#prompt.delete(queue.endpointId);
   }
 
-  /** Removes the queue if it is empty and none of its requests is running. */
+  /** If the queue is empty and none of its requests is running. */
   dropIdle(queue: EndpointQueue): void {
     if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue)
       this.queues.delete(queue.endpointId);

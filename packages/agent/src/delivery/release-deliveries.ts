@@ -12,7 +12,7 @@ interface ReleaseGroup {
   deliveries: HeldDelivery[];
 }
 
-/** The number of concurrent statements. A group with locked rows does not block the others. */
+/** Concurrent, because a group with locked rows must not block the others. */
 const STATEMENTS = 2;
 
 interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
@@ -21,9 +21,9 @@ interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
 
 /** Returns deliveries to Postgres without an attempt, in batches, marked as due or discarded. */
 export class DeliveryReleaser {
-  /** Groups waiting to be written, by key. Later deliveries with the same key join them. */
+  /** By key. Later deliveries with the same key join them. */
   readonly #groups = new Map<string, ReleaseGroup>();
-  /** Groups being written, from the first try to the last. */
+  /** From the first try to the last. */
   readonly #underWay = new Set<ReleaseGroup>();
   readonly #stage: Stage<ReleaseGroup>;
 
@@ -52,8 +52,8 @@ export class DeliveryReleaser {
   }
 
   /**
-   * Leaves out deliveries that this agent has claimed again: an earlier try has returned them, and
-   * its answer was lost. Another try would return them while they are sent.
+   * An earlier try has returned these deliveries, and its answer was lost. Another try would return
+   * them while they are sent.
    */
   claimedAgain(deliveries: readonly HeldDelivery[]): void {
     if (this.#underWay.size === 0) return;
@@ -63,8 +63,6 @@ export class DeliveryReleaser {
   }
 
   /**
-   * Returns deliveries to Postgres, due again after the wait.
-   *
    * @param wait the delay in milliseconds (Infinity: until the endpoint is active again), or a wait
    *   that spreads the deliveries over time
    */
@@ -89,7 +87,7 @@ export class DeliveryReleaser {
     return this.#stage.settled();
   }
 
-  /** Stops retrying. Other agents recover the remaining deliveries. */
+  /** Other agents recover the remaining deliveries. */
   stop(): void {
     this.#stage.stop();
   }

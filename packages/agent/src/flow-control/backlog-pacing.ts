@@ -5,18 +5,13 @@
 import type { Log } from '@gateway/core/logging';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
-/** The maximum time over which postponed deliveries are spread, however many there are. */
+/** However many deliveries are postponed. */
 const SPREAD_MAX_MS = 600_000;
-/**
- * The minimum interval between batches of postponed deliveries that are made due early for a
- * recovered endpoint.
- */
+/** Between batches of postponed deliveries that are made due early for a recovered endpoint. */
 const HASTEN_MS = 5_000;
 
 interface Backlog {
-  /**
-   * The monotonic time at which the last delivery would be due if deliveries became due one by one.
-   */
+  /** Monotonic: when the last delivery would be due if deliveries became due one by one. */
   backAtMs: number;
   hastenAtMs: number;
 }
@@ -26,7 +21,7 @@ interface BacklogPacingOptions {
   readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
 }
 
-/** Estimates the time over which to spread an endpoint's backlog, at constant cost. */
+/** The time over which to spread an endpoint's backlog, at constant cost. */
 export class BacklogPacing {
   readonly #backlogPacing = new Map<string, Backlog>();
 
@@ -37,11 +32,7 @@ export class BacklogPacing {
     return Math.min(SPREAD_MAX_MS, Math.max(0, Math.round(backAtMs - nowMs)));
   }
 
-  /**
-   * Adds postponed deliveries to the backlog of the endpoint.
-   *
-   * @param paceMs the interval between deliveries offered to the endpoint
-   */
+  /** @param paceMs the interval between deliveries offered to the endpoint */
   addPostponed(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
     if (!backlog)
@@ -56,7 +47,7 @@ export class BacklogPacing {
     return this.#backlogPacing.has(endpointId);
   }
 
-  /** Makes postponed deliveries due early after a good response, unless they are due soon. */
+  /** Expedites postponed deliveries after a good response, unless they are due soon. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (!backlog || backlog.hastenAtMs > nowMs) return;
@@ -65,7 +56,7 @@ export class BacklogPacing {
     this.hasten(endpoint, nowMs);
   }
 
-  /** Makes several thousand of the endpoint's postponed deliveries due early. */
+  /** Expedites several thousand of the endpoint's postponed deliveries. */
   hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;

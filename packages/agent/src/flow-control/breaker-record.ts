@@ -2,28 +2,22 @@ import type { BreakerRecord } from '@gateway/store/kv';
 import type { BreakerPolicy } from '../config/breaker-policy.js';
 
 /**
- * The minimum number of requests after which a window ends, so that a million successes do not hide
+ * A window ends after at least this many requests, so that a million successes do not hide
  * failures.
  */
 const WINDOW_REQUESTS = 100;
 /**
- * How long a trip is remembered after its open time, as a multiple of that time. If the breaker
- * opens again while it is remembered, its open time doubles.
+ * A trip is remembered after its open time for this multiple of it. If the breaker opens again
+ * meanwhile, its open time doubles.
  */
 const REMEMBERED = 2;
 
-/**
- * Returns the number of requests after which a window ends: 100, or twice `minimumRequests` if
- * greater.
- */
+/** 100, or twice `minimumRequests` if greater. */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
 }
 
-/**
- * Adds requests to a closed breaker and opens it if too many of them failed. All times in this file
- * are on the KV clock.
- */
+/** Opens the breaker if too many requests failed. All times in this file are on the KV clock. */
 export function countRequests(
   record: BreakerRecord | undefined,
   {
@@ -53,8 +47,8 @@ export function countRequests(
 }
 
 /**
- * Opens the breaker after too many failures or a failed probe. Each remembered trip doubles the
- * open time, up to `openMaxMs`.
+ * After too many failures or a failed probe. Each remembered trip doubles the open time, up to
+ * `openMaxMs`.
  */
 export function openBreaker(
   record: BreakerRecord,
@@ -74,8 +68,8 @@ export function openBreaker(
 }
 
 /**
- * Grants the probe to the agent `by` for `leaseMs`. Returns undefined if the breaker is closed, its
- * open time is not over, or another probe is in flight.
+ * To the agent `by`, for `leaseMs`. Undefined if the breaker is closed, its open time is not over,
+ * or another probe is in flight.
  */
 export function grantProbe(
   record: BreakerRecord,
@@ -88,8 +82,8 @@ export function grantProbe(
 }
 
 /**
- * Closes the breaker after a good probe. Its trips are remembered for a while, so that it opens for
- * longer if it soon trips again.
+ * After a good probe. Trips are remembered for a while, so that the breaker opens for longer if it
+ * soon trips again.
  */
 export function closeBreaker(
   record: BreakerRecord,
@@ -109,7 +103,7 @@ export function closeBreaker(
   };
 }
 
-/** Whether a record has no further effect and can be removed. */
+/** The record has no further effect and can be removed. */
 export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
   return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
 }

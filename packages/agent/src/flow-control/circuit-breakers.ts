@@ -12,18 +12,18 @@ import {
   windowRequests,
 } from './breaker-record.js';
 
-/** The minimum interval between syncs, which read all breakers and report local counts. */
+/** A sync reads all breakers and reports local counts. */
 const SYNC_MS = 1_000;
 /**
- * How long after the request timeout the result of a probe may be reported. After that, its agent
- * is presumed dead, and another may probe.
+ * After the request timeout, the result of a probe may still be reported for this long. Then its
+ * agent is presumed dead, and another may probe.
  */
 const PROBE_GRACE_MS = 5_000;
 const TRIES = 4;
 
 /**
- * The state of a breaker that is not closed. If `due`, one agent is granted a probe. If
- * `half_open`, the probe is in flight and no other request is sent.
+ * Not closed. If `due`, one agent is granted a probe. If `half_open`, the probe is in flight and no
+ * other request is sent.
  */
 export type Gate =
   | { readonly state: 'open'; readonly inMs: number; readonly openMs: number }
@@ -32,20 +32,20 @@ export type Gate =
 
 interface KnownBreaker {
   readonly projectId: string;
-  /** The encoded record in KV, or undefined if there is none. */
+  /** As encoded in KV, or undefined if there is none. */
   text: string | undefined;
   record: BreakerRecord | undefined;
-  /** Whether the record was changed while KV was down and is not yet in KV. */
+  /** Changed while KV was down and not yet in KV. */
   isUnsaved: boolean;
-  /** Requests not yet reported to KV; `failures` is how many of them failed. */
+  /** Not yet reported to KV; `failures` is how many of them failed. */
   requests: number;
   failures: number;
   error: string;
-  /** Whether a delivery of another than an operational event failed since the last trip here. */
+  /** A delivery of an event that is not operational failed since the last trip here. */
   hasOrdinaryFailure: boolean;
   policy: BreakerPolicy;
   isReporting: boolean;
-  /** Whether this agent opened the breaker and the shared counts have not yet confirmed it. */
+  /** This agent opened the breaker and the shared counts have not yet confirmed it. */
   isOpenedHere: boolean;
 }
 
@@ -62,9 +62,9 @@ interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
 }
 
 /**
- * The circuit breakers of endpoints, shared by all agents through KV. A healthy endpoint has none.
- * Each agent adds its counts to KV about once a second, and only one probe per endpoint is in
- * flight across all agents. While KV is down, each agent uses its own counts.
+ * Shared by all agents through KV. A healthy endpoint has none. Each agent adds its counts to KV
+ * about once a second, and only one probe per endpoint is in flight across all agents. While KV is
+ * down, each agent uses its own counts.
  */
 export class CircuitBreakers {
   readonly #map: SharedMap;
@@ -82,7 +82,7 @@ export class CircuitBreakers {
     this.#schedule(0);
   }
 
-  /** Returns the open and half-open breakers of all agents, read about once a second. */
+  /** Open and half-open breakers of all agents, read about once a second. */
   notClosed(): {
     readonly projectId: string;
     readonly endpointId: string;
@@ -94,7 +94,7 @@ export class CircuitBreakers {
     );
   }
 
-  /** Returns the state of the endpoint's breaker, or undefined if requests may be sent. */
+  /** Undefined if requests may be sent. */
   gateOf(endpointId: string): Gate | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -107,8 +107,7 @@ export class CircuitBreakers {
   }
 
   /**
-   * Counts a request to an endpoint whose breaker is closed. A failure may open the breaker,
-   * immediately in this agent and later in KV.
+   * A failure may open the breaker, immediately in this agent and later in KV.
    *
    * @param isOperational whether the request delivered an operational event
    */
@@ -146,10 +145,7 @@ export class CircuitBreakers {
     void this.#report(endpoint.id, known);
   }
 
-  /**
-   * Requests a probe. If it resolves with true, send one request and report its result to
-   * `recordProbe`.
-   */
+  /** If it resolves with true, send one request and report its result to `recordProbe`. */
   async requestProbe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
@@ -162,10 +158,7 @@ export class CircuitBreakers {
     );
   }
 
-  /**
-   * Reports the result of this agent's probe. If it is never reported, another agent probes once
-   * the probe's lease has ended.
-   */
+  /** If the result is never reported, another agent probes once the probe's lease has ended. */
   async recordProbe(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
     const { policyOf, name, log, backlogPacing } = this.options;
@@ -207,7 +200,7 @@ export class CircuitBreakers {
     for (const observer of this.options.observers) observer.tripped(trip);
   }
 
-  /** Stops syncing with KV. Unreported counts are lost. */
+  /** Unreported counts are lost. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -233,7 +226,7 @@ export class CircuitBreakers {
     await Promise.all(reports.map(([endpointId, known]) => this.#report(endpointId, known)));
   }
 
-  /** Reads the records of all agents. Resolves with false while KV is down. */
+  /** Resolves with false while KV is down. */
   async #read(): Promise<boolean> {
     let answer;
     try {
@@ -263,7 +256,7 @@ export class CircuitBreakers {
     return true;
   }
 
-  /** Reconciles this agent's record with KV, and removes it once it has no further effect. */
+  /** Removes the record once it has no further effect. */
   async #reconcile(
     endpointId: string,
     known: KnownBreaker,
@@ -337,7 +330,7 @@ export class CircuitBreakers {
   }
 
   /**
-   * Changes a record in this agent and in KV. Resolves with whether it changed.
+   * In this agent and in KV. Resolves with whether the record changed.
    *
    * @param next returns the new record, null to remove it, or undefined to keep it; `shared` is
    *   true if `record` is the one in KV

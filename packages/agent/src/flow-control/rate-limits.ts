@@ -7,15 +7,12 @@ import type { AgentLease } from '../model/lease.js';
 const ASK_MS = 50;
 const TOKENS_MS = 1_000;
 const REST_MS = 2_000;
-/**
- * The maximum number of deliveries waiting for tokens in memory, in seconds of the endpoint's rate
- * limit.
- */
+/** Deliveries waiting for tokens in memory, in seconds of the endpoint's rate limit. */
 const HELD_SECONDS = 2;
 const HELD_MAX = 100;
-/** The longest postponement, limited because the rate limit may change in the meantime. */
+/** Limited, because the rate limit may change in the meantime. */
 const SLOT_MAX_MS = 600_000;
-/** The idle time after which an endpoint's state is dropped. */
+/** An idle endpoint's state is then dropped. */
 const FORGET_MS = 600_000;
 
 interface TokenState {
@@ -32,8 +29,8 @@ export interface TokenBucketsOptions extends Pick<AgentContext, 'kv'> {
 }
 
 /**
- * Token buckets in KV, shared by all agents. While KV is down, each agent takes its share of the
- * rate from a local bucket.
+ * In KV, shared by all agents. While KV is down, each agent takes its share of the rate from a
+ * local bucket.
  */
 export class TokenBuckets {
   readonly #own = new MemoryKv();
@@ -42,7 +39,7 @@ export class TokenBuckets {
   constructor(private readonly options: TokenBucketsOptions) {}
 
   /**
-   * Takes up to `wanted` tokens from a bucket.
+   * Up to `wanted`.
    *
    * @param onAway called when KV begins to fail
    */
@@ -73,7 +70,7 @@ interface RateLimitsOptions extends TokenBucketsOptions {
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
-/** Endpoint rate limits. Tokens are taken in batches, and excess deliveries are postponed. */
+/** Tokens are taken in batches, and excess deliveries are postponed. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
   readonly #states = new Map<string, TokenState>();
@@ -82,7 +79,7 @@ export class RateLimits {
     this.#buckets = new TokenBuckets(options);
   }
 
-  /** Takes a token. If none is left, returns false, requests tokens, and then wakes the queue. */
+  /** If no token is left, returns false, requests tokens, and then wakes the queue. */
   take({ id }: Pick<Endpoint, 'id'>, limit: Limit, waiting: number, nowMs: number): boolean {
     const state = this.#state(id, nowMs);
     if (state.tokens > 0 && nowMs < state.tokensUntilMs) {
@@ -104,8 +101,8 @@ export class RateLimits {
   }
 
   /**
-   * Returns when `count` deliveries are due: after those already postponed and the `held`
-   * deliveries in memory.
+   * When `count` deliveries are due: after those already postponed and the `held` deliveries in
+   * memory.
    */
   slots(
     { id }: Pick<Endpoint, 'id'>,

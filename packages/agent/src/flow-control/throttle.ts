@@ -21,7 +21,7 @@ export class Throttle {
     return this.options.ratePerSecond === 0;
   }
 
-  /** Resolves with the number of messages that may pass, at least 1, or with 0 on abort. */
+  /** At least 1 message may pass; 0 on abort. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
     const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;

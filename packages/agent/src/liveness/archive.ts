@@ -10,7 +10,7 @@ interface AgentArchive extends Archive {
   close(): void;
 }
 
-/** Returns the archive of the settings, which is opened when it is used. Undefined without one. */
+/** Opened on first use. Undefined without an archive. */
 export function archiveOf(
   { url, give_up_before: giveUpBefore, ...options }: Config['archive'],
   {

@@ -19,28 +19,27 @@ import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
 const HEARTBEAT_MS = 2_000;
-/** The delay between the end of another agent's lease and the heartbeat that checks it. */
+/** Between the end of another agent's lease and the heartbeat that checks it. */
 const AFTER_LEASE_MS = 20;
-/** Events pending for longer than this while the queues are empty have lost their signal. */
+/** While the queues are empty, events pending for longer have lost their signal. */
 const FORGOTTEN_MS = 5_000;
-/** Events pending for longer than this are routed even while the queues are busy. */
+/** Events pending for longer are routed even while the queues are busy. */
 const FORGOTTEN_FOR_SURE_MS = 60_000;
 const FORGOTTEN_BATCH = 200;
-/** A delivery overdue by more than this was missed by the agent that knew of it. */
+/** A delivery overdue by more was missed by the agent that knew of it. */
 const OVERDUE_MS = 5_000;
 /**
- * The number of heartbeats per sweep. A sweep releases claims of unregistered agents, and this
- * agent's claims on deliveries that it does not have in memory.
+ * A sweep releases claims of unregistered agents, and this agent's claims on deliveries that it
+ * does not have in memory.
  */
 const HEARTBEATS_PER_SWEEP = 12;
-/** Claims younger than this are not released: the agent may not have received them yet. */
+/** Younger claims are not released: the agent may not have received them yet. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
 interface HeartbeatOptions extends Pick<
   AgentContext,
   'database' | 'shard' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
 > {
-  /** Where agents listen for notifications. */
   readonly control: AgentContext['database'];
   readonly router: PendingRouter;
   readonly inFlight: DeliveriesInFlight;
@@ -66,7 +65,7 @@ export class AgentHeartbeat {
 
   constructor(private readonly options: HeartbeatOptions) {}
 
-  /** Registers this agent and starts the heartbeats. Rejects if Postgres is unreachable. */
+  /** Registers this agent. Rejects if Postgres is unreachable. */
   async start(): Promise<void> {
     const renewed = this.options.lease.begin();
     await this.#register();
@@ -77,7 +76,7 @@ export class AgentHeartbeat {
   }
 
   /**
-   * Stops recovering deliveries and events. The lease is renewed until `leave`, so that no other
+   * Recovers no more deliveries and events. The lease is renewed until `leave`, so that no other
    * agent takes the in-flight deliveries.
    */
   async stop(): Promise<void> {
@@ -85,10 +84,7 @@ export class AgentHeartbeat {
     await this.#running;
   }
 
-  /**
-   * Ends the heartbeats and the lease. Rejects if Postgres is unreachable, and the lease then
-   * expires.
-   */
+  /** Ends the lease. Rejects if Postgres is unreachable, and the lease then expires. */
   async leave(): Promise<void> {
     this.#left = true;
     clearTimeout(this.#timer);
@@ -207,8 +203,8 @@ export class AgentHeartbeat {
 }
 
 /**
- * Releases this agent's claims on deliveries that it does not have in memory, such as after an
- * error during a commit. Returns their number.
+ * This agent's claims on deliveries that it does not have in memory, such as after an error during
+ * a commit. Returns their number.
  */
 export async function releaseOrphanedClaims(
   {

@@ -11,9 +11,7 @@ import { archiveOf } from './archive.js';
 
 const INTERVAL_MS = 3_600_000;
 
-/**
- * Deletes what is old in the control plane, now and every hour. Returns a function that stops it.
- */
+/** Now and every hour, until the returned function is called. */
 export function startControlUpkeep(
   { retention: { audit_days: auditDays } }: Pick<Config, 'retention'>,
   { pool, log }: { readonly pool: Database['sessions']; readonly log: Log },
@@ -29,10 +27,9 @@ export function startControlUpkeep(
 }
 
 /**
- * Runs the maintenance of a shard now and every hour: creates partitions and, with `retention.enabled`, deletes
- * old days in the background. Rejects if the first run cannot create partitions. Returns a function
- * that stops the maintenance. Also disables the endpoints of projects that ask for it
- * (`disable_after_days`).
+ * Now and every hour: creates partitions, disables the endpoints of projects that ask for it
+ * (`disable_after_days`) and, with `retention.enabled`, deletes old days in the background. Rejects
+ * if the first run cannot create partitions. The returned function stops it.
  */
 export async function startMaintenance(
   { archive: archiveSettings, retention: { enabled, days } }: Pick<Config, 'archive' | 'retention'>,

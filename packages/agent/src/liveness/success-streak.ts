@@ -1,13 +1,11 @@
 import type { AttemptRecord } from '@gateway/store/deliveries';
 
-/**
- * The number of consecutive failed attempts, over at least `FAILING_MS`, that count as an outage.
- */
+/** Consecutive failed attempts, over at least `FAILING_MS`, that count as an outage. */
 const ATTEMPTS = 20;
 const FAILING_MS = 10_000;
 /**
- * The time without an attempt after which a streak ends. It exceeds the open time of a circuit
- * breaker, during which there are no attempts.
+ * A streak ends after this time without an attempt. It exceeds the open time of a circuit breaker,
+ * during which there are no attempts.
  */
 const FORGET_MS = 900_000;
 const ENDPOINTS_MAX = 1_000;
@@ -19,7 +17,7 @@ interface Streak {
   lastAtMs: number;
 }
 
-/** Detects that no attempt to any endpoint succeeds, which is most likely a local network fault. */
+/** If no attempt to any endpoint succeeds, the fault is most likely in the local network. */
 export class SuccessStreak {
   #streak: Streak | undefined;
 
@@ -47,7 +45,7 @@ export class SuccessStreak {
     }
   }
 
-  /** Returns the start and a readable description of the outage, or null if there is none. */
+  /** With a readable description. */
   outage(nowMs: number): { since: Date; reason: string } | null {
     const streak = this.#streak;
     if (!streak || streak.attempts < ATTEMPTS) return null;

@@ -1,8 +1,8 @@
-/** Estimates the Postgres clock, used by all agents to sign requests and record times. */
+/** All agents sign requests and record times by the Postgres clock, which this estimates. */
 export class Clock {
   /** The Postgres clock minus the monotonic clock. Unaffected by changes to the wall clock. */
   #originMs = Date.now() - performance.now();
-  /** The minimum by which Postgres is ahead of this machine; negative if it is behind. */
+  /** How far Postgres is at least ahead of this machine; negative if it is behind. */
   offsetMs = 0;
 
   now(): number {
@@ -10,8 +10,8 @@ export class Clock {
   }
 
   /**
-   * Adjusts the estimate. Postgres read its clock between the request and the response, so an
-   * estimate within that span is kept.
+   * Postgres read its clock between the request and the response, so an estimate within that span
+   * is kept.
    *
    * @param askedAtMs when Postgres was queried, on the monotonic clock
    */

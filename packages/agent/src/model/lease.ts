@@ -1,4 +1,4 @@
-/** The length of an agent's lease: more than two heartbeats, so that one may fail. */
+/** More than two heartbeats, so that one may fail. */
 export const LEASE_MS = 5_000;
 
 /**
@@ -20,7 +20,7 @@ export class AgentLease {
   /** 0 until registered. Changes if the agent was presumed dead. */
   agentId = 0;
   agents = 1;
-  /** Ids of the agents that read sources, as of the last heartbeat. */
+  /** Agents that read sources, as of the last heartbeat. */
   readers: readonly number[] = [];
 
   constructor(private readonly forMs = LEASE_MS) {}
@@ -31,10 +31,7 @@ export class AgentLease {
     return forMs < this.forMs && Math.abs(Date.now() - wallMs - forMs) < STEP_MS;
   }
 
-  /**
-   * Returns how many of a source's readers run in this agent: its share, but at least one, which
-   * may be a standby.
-   */
+  /** This agent's share of a source's readers, but at least one, which may be a standby. */
   shareOf(workers: number): number {
     const others = this.readers.filter((id) => id !== this.agentId);
     const rank = others.filter((id) => id < this.agentId).length;
@@ -43,8 +40,8 @@ export class AgentLease {
   }
 
   /**
-   * Starts a renewal. Call this before sending the renewing statement, and the returned function
-   * once the statement has succeeded.
+   * Call this before sending the renewing statement, and the returned function once the statement
+   * has succeeded.
    */
   begin(): () => void {
     const since = { monotonicMs: performance.now(), wallMs: Date.now() };

@@ -27,12 +27,12 @@ import type { OngoingFailure } from '@gateway/core/process';
 interface StageRow {
   readonly part:
     'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
-  /** The module path without `src`, such as `ingest/pipeline`. */
+  /** Without `src`, such as `ingest/pipeline`. */
   readonly file: string;
   /** The condition for an item to leave the stage. */
   readonly until: string;
   readonly waitsFor: readonly string[];
-  /** How items left at the end of a drain are handled. */
+  /** For items left at the end of a drain. */
   readonly left:
     | 'stays with its broker'
     | 'stays with its broker, or is answered with 503'
@@ -68,12 +68,11 @@ const repeating = stages
   .filter((row): row is Repeating => 'repeats' in row)
   .map(({ part }) => part);
 
-/** Stops retrying failed work, near the deadline of a drain. */
+/** Near the deadline of a drain, failed work is not retried any more. */
 export function stopAtDeadline(parts: RepeatingStages): void {
   for (const part of repeating) parts[part].stop();
 }
 
-/** Returns the failures of work that is being retried. */
 export function failingStages(parts: RepeatingStages): OngoingFailure[] {
   return repeating.flatMap((part) => parts[part].failing ?? []);
 }

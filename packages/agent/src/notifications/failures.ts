@@ -1,23 +1,23 @@
-/** A failing endpoint or source, with the number of its consecutive failures. */
+/** With the number of its consecutive failures. */
 export interface FailingResource {
   readonly projectId: string;
   readonly id: string;
   readonly sinceMs: number;
   failures: number;
   error: string;
-  /** Whether all failures were those of deliveries of operational events. */
+  /** All failures were those of deliveries of operational events. */
   isOperational: boolean;
-  /** Whether the resource has failed for long enough to send a notification. */
+  /** It has failed for long enough to send a notification. */
   isDue: boolean;
 }
 
-/** Tracks failures of one kind of resource. A success costs two lookups in mostly empty maps. */
+/** For one kind of resource. A success costs two lookups in mostly empty maps. */
 export class Failures {
   readonly #failing = new Map<string, FailingResource>();
   readonly due = new Map<string, FailingResource>();
-  /** Ids of resources with an open notification, raised by any agent. */
+  /** Notifications raised by any agent. */
   readonly open = new Set<string>();
-  /** Ids of resources that recovered while their notification was open. */
+  /** Resources that recovered while their notification was open. */
   readonly recovered = new Set<string>();
 
   get(id: string): FailingResource | undefined {
@@ -50,7 +50,7 @@ export class Failures {
     this.due.set(failure.id, failure);
   }
 
-  /** Marks the notification of a failure as open, or as recovered if the resource has recovered. */
+  /** Open, or recovered if the resource has recovered. */
   raised(failure: FailingResource): void {
     if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
     (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);

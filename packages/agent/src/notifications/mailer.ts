@@ -15,14 +15,14 @@ export interface Mail {
   readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** The message id shared by all copies of an email, by which mailboxes detect duplicates. */
+  /** Shared by all copies of an email. Mailboxes detect duplicates by it. */
   readonly id?: string;
 }
 
-/** Sends emails. Rejects with `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
+/** Rejects with `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Whether a server and a sender are configured, both of which email notifications need. */
+/** Email notifications need a server and a sender. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
   return (smtp.url !== undefined || smtp.provider !== undefined) && smtp.from !== undefined;
 }
@@ -31,7 +31,7 @@ const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
 
 /**
- * Creates a mailer from the settings, without connecting to the server.
+ * Does not connect to the server.
  *
  * @throws GatewayError `smtp_setting` if a setting is wrong or missing, or `tls_file` if
  *   `smtp.ca_file` cannot be used
@@ -120,15 +120,15 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   };
 }
 
-/** Returns an address with its domain as in the SMTP dialogue. */
+/** With the domain as in the SMTP dialogue. */
 function mailbox(address: string): string {
   const at = address.lastIndexOf('@') + 1;
   return address.slice(0, at) + domainToASCII(address.slice(at));
 }
 
 /**
- * Returns an error that names the server and the settings to correct. It quotes the server's
- * response, which contains no password.
+ * Names the server and the settings to correct. Quotes the server's response, which contains no
+ * password.
  */
 function explainMailError(
   error: NodemailerError,
@@ -183,8 +183,7 @@ const SUBMISSION_PORT = 587;
 const SMTPS_PORT = 465;
 
 /**
- * Returns the configured mail server. `smtp.provider` sets its host, port and TLS; `smtp.url`,
- * `smtp.port` and `smtp.ssl` override them.
+ * `smtp.provider` sets host, port and TLS; `smtp.url`, `smtp.port` and `smtp.ssl` override them.
  */
 function mailServer(smtp: Config['smtp']) {
   const provider = smtp.provider === undefined ? {} : providerNamed(smtp.provider);

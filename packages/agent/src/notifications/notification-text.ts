@@ -4,7 +4,7 @@ import type { ClaimedNotification } from '@gateway/store/config';
 
 const LISTED_MAX = 50;
 
-/** The subject and opening of a message with several notifications of one kind. */
+/** For a message with several notifications of one kind. */
 const SEVERAL: Readonly<
   Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>
 > = {
@@ -42,8 +42,8 @@ const SEVERAL: Readonly<
 type TextConfig = Pick<Config, 'host' | 'root_path' | 'server' | 'env'>;
 
 /**
- * Returns the parts of a message about notifications of one kind and organisation, without event
- * data. `facts` has an entry for each of the first fifty.
+ * For notifications of one kind and organisation, without event data. `facts` has an entry for each
+ * of the first fifty.
  */
 export function notificationParts(
   notifications: readonly ClaimedNotification[],
@@ -68,7 +68,7 @@ export function notificationParts(
   };
 }
 
-/** Returns an email for notifications of one kind and organisation, without event data. */
+/** For notifications of one kind and organisation, without event data. */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: TextConfig,
@@ -252,8 +252,8 @@ function time(iso: string): string {
 }
 
 /**
- * Removes what could break a line or a header, or show a text in another order: line breaks, control
- * characters and invisible ones, except the joiners of emoji and scripts.
+ * Removes characters that could break a line or a header, or change the order of text: line breaks,
+ * control characters and invisible ones, except the joiners of emoji and scripts.
  */
 export function oneLine(text: string): string {
   return text

@@ -2,7 +2,7 @@ import type { OperationalType } from '@gateway/core/events';
 import { maskUrls } from '@gateway/core/logging';
 import type { ChannelNotification, NotificationKind } from '@gateway/store/config';
 
-/** The event types of each kind of notification: when it is raised, and when its cause has ended. */
+/** By kind of notification: when it is raised, and when its cause has ended. */
 const TYPES: Readonly<
   Record<NotificationKind, readonly [raised: OperationalType, ended?: OperationalType]>
 > = {
@@ -16,7 +16,6 @@ const TYPES: Readonly<
   channel_test: ['gateway.channel.test'],
 };
 
-/** Returns the type and the data of the event about a notification, or about the end of its cause. */
 export function operationalEvent(notification: ChannelNotification): {
   eventType: OperationalType;
   data: string;

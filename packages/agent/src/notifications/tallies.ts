@@ -1,11 +1,8 @@
 import type { NewNotification, NotificationFacts } from '@gateway/store/config';
 
-/**
- * The maximum number of subjects that await a notification. What happens to further ones appears
- * only in the log and the metrics.
- */
+/** Subjects that await a notification. Further ones appear only in the log and the metrics. */
 const SUBJECTS_MAX = 4_000;
-/** The share of a project in `SUBJECTS_MAX`. */
+/** A project's share of `SUBJECTS_MAX`. */
 const PROJECT_SUBJECTS_MAX = 1_000;
 
 interface Tally {
@@ -14,7 +11,7 @@ interface Tally {
   count: number;
 }
 
-/** Counts what happened to each subject since its last notification. */
+/** Since each subject's last notification. */
 export class Tallies {
   readonly #tallies = new Map<string, Tally>();
   readonly #subjectsOf = new Map<string, number>();
@@ -24,7 +21,7 @@ export class Tallies {
     private readonly unit: 'messages' | 'deliveries',
   ) {}
 
-  /** Counts what happened. `facts` are of the first time. Returns whether the subject is new. */
+  /** `facts` are those of the first time. Returns whether the subject is new. */
   add({ projectId, subject, facts }: Omit<NewNotification, 'kind'>, count: number): boolean {
     const known = this.#tallies.get(subject);
     if (known) {

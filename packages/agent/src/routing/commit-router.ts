@@ -8,7 +8,7 @@ interface CommitRouterOptions extends Pick<AgentContext, 'config' | 'configCache
   readonly planner: DeliveryPlanner;
 }
 
-/** Routes events in their commit while the configuration is current and there is capacity. */
+/** Only while the configuration is current and there is capacity. */
 export function commitRouter({
   config,
   configCache,

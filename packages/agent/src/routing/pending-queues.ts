@@ -15,10 +15,7 @@ import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
 
 const BATCH_MAX = 200;
-/**
- * The maximum number of waiting events with large bodies. Signals of further ones are pulled again
- * after ten seconds.
- */
+/** Waiting events with large bodies. Signals of further ones are pulled again after ten seconds. */
 const LARGE_MAX = 32;
 
 interface QueueOptions extends Pick<AgentContext, 'kv' | 'shard' | 'log' | 'tracing'> {
@@ -27,8 +24,8 @@ interface QueueOptions extends Pick<AgentContext, 'kv' | 'shard' | 'log' | 'trac
 }
 
 /**
- * Consumes create-event: routes events that need no matching, and pushes the signals of other
- * events to match-subscriptions.
+ * Routes events that need no matching, and pushes the signals of other events to
+ * match-subscriptions.
  */
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
@@ -44,8 +41,8 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
 }
 
 /**
- * Consumes match-subscriptions, the slow half of routing. The separate queue prevents head-of-line
- * blocking of events that need no matching.
+ * The slow half of routing. The separate queue prevents head-of-line blocking of events that need
+ * no matching.
  */
 export function consumeMatchSubscriptions(
   options: QueueOptions,
@@ -56,7 +53,7 @@ export function consumeMatchSubscriptions(
   );
 }
 
-/** Consumes first-attempts: claims the deliveries of events that a server has routed. */
+/** Claims the deliveries of events that a server has routed. */
 export function consumeFirstAttempts(
   { claimer, ...options }: QueueOptions & { readonly claimer: Pick<Claimer, 'claimEvents'> },
   signal: AbortSignal,
@@ -68,8 +65,8 @@ export function consumeFirstAttempts(
 }
 
 /**
- * Pulls and routes events while there is capacity. Signals of events left pending are not
- * acknowledged, so any agent may pull them again after ten seconds.
+ * Pulls only while there is capacity. Signals of events left pending are not acknowledged, so any
+ * agent may pull them again after ten seconds.
  */
 async function consume(
   name: QueueKind,
@@ -140,17 +137,14 @@ async function pullFrom(
   }
 }
 
-/** Routes events with large bodies, one at a time per project, without delaying other projects. */
+/** One at a time per project, without delaying other projects. */
 class LargeEvents {
   readonly #turns = new ProjectTurns();
   readonly #ids = new Set<string>();
 
   constructor(private readonly log: AgentContext['log']) {}
 
-  /**
-   * Queues a large event. Skips it if it is already waiting or too many are: its signal is pulled
-   * again.
-   */
+  /** Skips an event that is already waiting or if too many are: its signal is pulled again. */
   push({ projectId, id }: PendingEvent, route: () => Promise<void>): void {
     if (this.#ids.has(id) || this.#ids.size >= LARGE_MAX) return;
     this.#ids.add(id);

@@ -20,14 +20,11 @@ interface PendingRouterOptions extends Pick<
 
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 
-/** Routes pending events, commits their deliveries, and queues those claimed by this agent. */
+/** Also commits the deliveries, and queues those claimed by this agent. */
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
-  /**
-   * Projects whose events stay pending because the project is over its share, unreadable, or not
-   * loaded yet.
-   */
+  /** The project is over its share, unreadable, or not loaded yet, so its events stay pending. */
   get postponed(): readonly string[] {
     const { configCache, planner } = this.options;
     return [
@@ -42,7 +39,7 @@ export class PendingRouter {
     return readPending(this.options.database.pool, refs);
   }
 
-  /** Routes pending events. Resolves with the ids of those left pending in postponed projects. */
+  /** Resolves with the ids of events left pending in postponed projects. */
   async route(
     pending: readonly PendingEvent[],
     routing: Routing = RECONCILED,
@@ -95,8 +92,8 @@ export class PendingRouter {
   }
 
   /**
-   * Routes each event once, ordered by id, the order in which all routers lock events. An event
-   * without targets is routed again if the configuration was not the latest.
+   * Each event once, ordered by id, the order in which all routers lock events. An event without
+   * targets is routed again if the configuration was not the latest.
    */
   async #routesOf(pending: readonly PendingEvent[]) {
     const { configCache, loopShares } = this.options;

@@ -20,22 +20,19 @@ interface DeliveryPlannerOptions {
   readonly backpressure: Pick<Backpressure, 'postponeNew'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
-  /**
-   * Whether this agent claims first attempts in the commit, rather than leaving them to other
-   * agents.
-   */
+  /** In the commit, rather than leaving first attempts to other agents. */
   readonly claimsFirstAttempts: boolean;
 }
 
 interface DeliveryPlan {
   readonly agentId: number;
-  /** The number of deliveries that this agent may still claim with the commit. */
+  /** Deliveries that this agent may still claim with the commit. */
   room: number;
   readonly deliveries: NewEventDelivery[];
   readonly held: HeldDelivery[];
 }
 
-/** Plans the deliveries of routed events, and reserves their capacity until the commit. */
+/** Reserves the capacity of deliveries until the commit. */
 export class DeliveryPlanner extends Matcher {
   constructor(private readonly options: DeliveryPlannerOptions) {
     super(options.routingPace);
@@ -78,8 +75,8 @@ export class DeliveryPlanner extends Matcher {
   }
 
   /**
-   * Called after the commit: queues the new deliveries that this agent sends, and frees the
-   * capacity of the others.
+   * After the commit: queues the new deliveries that this agent sends, and frees the capacity of
+   * the others.
    */
   handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
     const { inFlight, dueTimes } = this.options;
@@ -90,7 +87,7 @@ export class DeliveryPlanner extends Matcher {
     if (ours.length > 0) inFlight.hold(ours);
   }
 
-  /** Frees the capacity of a plan that was not committed. */
+  /** For a plan that was not committed. */
   drop({ held }: DeliveryPlan): void {
     this.options.inFlight.cancel(held);
   }

@@ -3,12 +3,12 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { SourceLags } from './source-lags.js';
 
 const EVERY_MS = 10_000;
-/** The number of writes per `EVERY_MS`. All but one contain only changed states. */
+/** Writes per `EVERY_MS`. All but one contain only changed states. */
 const TURNS = 10;
 
 /**
- * Writes the states of sources to KV for the management API: changed ones within a second, and all
- * of them every ten seconds. Returns a function that stops the writes.
+ * For the management API: changed states within a second, and all of them every ten seconds, until
+ * the returned function is called.
  */
 export function publishLags(
   {

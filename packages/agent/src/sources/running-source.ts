@@ -38,18 +38,18 @@ export interface RunningSourceOptions
 }
 
 /**
- * The maximum time that `stop` waits for a source's function. After that, undecided messages stay
- * with their broker.
+ * `stop` waits this long for a source's function. After that, undecided messages stay with their
+ * broker.
  */
 const ABANDON_MS = 5_000;
 
-/** Limits for the partitions that third-party plugins report. */
+/** For the partitions that third-party plugins report. */
 const PARTITION_LENGTH_MAX = 100;
 const PARTITIONS_MAX = 4_000;
 
 /**
- * How long a changed share of the readers must last before it applies, so that restarting one agent
- * does not affect the others.
+ * A changed share of the readers applies after this time, so that restarting one agent does not
+ * affect the others.
  */
 const STEADY_MS = 10_000;
 
@@ -68,7 +68,7 @@ export class RunningSource {
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
-  /** Lost messages by partition, since this agent started the source. */
+  /** By partition, since this agent started the source. */
   readonly #lost = new Map<string, number>();
   readonly #log: Log;
   #ingestSource: IngestSource;
@@ -107,7 +107,7 @@ export class RunningSource {
   }
 
   /**
-   * Leaves undecided messages with the broker, to be read again when the source next runs. Call
+   * Undecided messages stay with the broker, to be read again when the source next runs. Call
    * `stop` afterwards.
    */
   abandon(): void {
@@ -116,8 +116,8 @@ export class RunningSource {
   }
 
   /**
-   * Applies a share of the readers that has lasted long enough. Restarts a plugin that cannot
-   * change its number of readers.
+   * Applies a share that has lasted long enough. Restarts a plugin that cannot change its number of
+   * readers.
    */
   share(nowMs: number): void {
     const workers = this.#share();
@@ -138,7 +138,7 @@ export class RunningSource {
     return this.options.lease.shareOf(this.record.pub_sub.workers ?? 1);
   }
 
-  /** Shows advice for the operator in health while the source is being read. */
+  /** For the operator, in health, while the source is being read. */
   advise(advice: string | null): void {
     if (advice !== null && advice !== this.#advice)
       this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
@@ -187,7 +187,7 @@ export class RunningSource {
     this.#tell('stopped');
   }
 
-  /** Reports the state to the tenant, in notifications and in the management API. */
+  /** For the tenant, in notifications and in the management API. */
   #tell(state: ReadingState, reason?: string): void {
     this.options.notifier?.source(this.record, state, reason);
     this.options.lags?.tellState(this.record.id, state, reason);
@@ -281,9 +281,9 @@ export class RunningSource {
   }
 
   /**
-   * Returns the context of one run of the plugin.
+   * For one run of the plugin.
    *
-   * @param run the run, after whose end the plugin's reports are ignored
+   * @param run after its end, the plugin's reports are ignored
    * @param reportsLag whether `run` reports the lag, because the plugin has no `watch`
    */
   #context(

@@ -3,7 +3,7 @@ import type { PartitionOffsets } from '@gateway/plugin';
 import type { PartitionLag, SourceState } from '@gateway/store/kv';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 
-/** Limits for what third-party plugins report. */
+/** For reports of third-party plugins. */
 const PARTITIONS_MAX = 10_000;
 const OFFSET_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 2_000;
@@ -13,13 +13,13 @@ interface KnownLag {
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
   state: Omit<SourceState, 'messages'> | undefined;
-  /** Whether the state has changed, or the lag has become known, since the last publication. */
+  /** The state has changed, or the lag has become known, since the last publication. */
   isNews: boolean;
 }
 
 /**
- * Tracks the state, lag and age of sources. The lag is the number of unacknowledged messages per
- * partition or queue; the age is the time since the last message.
+ * The lag is the number of unacknowledged messages per partition or queue; the age is the time
+ * since the last message.
  */
 export class SourceLags {
   readonly #sources = new Map<string, KnownLag>();
@@ -41,7 +41,7 @@ export class SourceLags {
     if (known) known.readAtMs = performance.now();
   }
 
-  /** Sets the lag of a partition. Null or an invalid number removes it. */
+  /** Null or an invalid number removes the partition. */
   tell(
     sourceId: string,
     partition: string,
@@ -64,10 +64,7 @@ export class SourceLags {
     }
   }
 
-  /**
-   * Sets the state of a source. `failing` without a reason means connecting, which does not replace
-   * a known state.
-   */
+  /** `failing` without a reason means connecting, which does not replace a known state. */
   tellState(sourceId: string, state: ReadingState, reason?: string): void {
     const known = this.#sources.get(sourceId);
     if (!known || (state === 'failing' && reason === undefined && known.state)) return;
@@ -85,8 +82,7 @@ export class SourceLags {
   }
 
   /**
-   * Returns the sources with a known state or, if `isNewsOnly`, only those changed since the last
-   * call.
+   * Only sources with a known state or, if `isNewsOnly`, only those changed since the last call.
    */
   states({ isNewsOnly = false } = {}): {
     projectId: string;

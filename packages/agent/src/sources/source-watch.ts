@@ -9,19 +9,19 @@ import type { SourceLags } from './source-lags.js';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
-  /** All plugins, with the reasons of those that are inactive. */
+  /** Includes inactive plugins, with the reasons. */
   readonly pluginTable?: readonly PluginState[];
   readonly openSecret: Open;
   readonly log: Log;
   readonly lags?: SourceLags | undefined;
-  /** Shows advice to the operator. Null clears it. */
+  /** For the operator. Null clears it. */
   readonly advise: (advice: string | null) => void;
   readonly startsInMs: number;
 }
 
 /**
- * Runs `watch` of an enabled source's plugin, and restarts it after failures. Failures are not
- * reported to health, because `run` reports them.
+ * Runs `watch` of an enabled source's plugin, and restarts it after failures, which `run` reports
+ * to health.
  */
 export class SourceWatch {
   readonly #stop = new AbortController();
@@ -68,7 +68,7 @@ export class SourceWatch {
     }
   }
 
-  /** Runs `watch` until the source stops or `watch` fails. Resolves with false if there is none. */
+  /** Until the source stops or `watch` fails. Resolves with false if there is none. */
   async #watch(): Promise<boolean> {
     const { plugins, openSecret, log, lags, advise } = this.options;
     const active = plugins.get(this.record.pub_sub.type);
@@ -90,12 +90,12 @@ export class SourceWatch {
   }
 }
 
-/** Returns a key that changes when the source must reconnect. */
+/** Changes when the source must reconnect. */
 export function connectionKeyOf(record: SourceRecord): string {
   return JSON.stringify([record.project_id, record.pub_sub]);
 }
 
-/** Returns the connection of a source, with decrypted secrets. */
+/** With decrypted secrets. */
 export function connectionOf(
   { id, pub_sub: pubSub }: SourceRecord,
   active: Pick<ActiveSource, 'connectionSchema'>,
@@ -109,7 +109,7 @@ export function connectionOf(
   );
 }
 
-/** Returns this agent's broker client id, unique per process and source. */
+/** Unique per process and source. */
 export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
 }

@@ -5,7 +5,7 @@ import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
-/** Returns one label set per value, created once instead of per observation. */
+/** Created once per value instead of per observation. */
 const labelSets = <Name extends string, Value extends string>(name: Name, ...values: Value[]) =>
   Object.fromEntries(values.map((value) => [value, { [name]: value }])) as Record<
     Value,
@@ -25,10 +25,10 @@ const STEPS = labelSets(
 const BATCHES = labelSets('batch', 'transform', 'commit', 'route', 'record');
 const OVER = labelSets('outcome', 'success', 'failure', 'discarded');
 
-/** Reports the pipeline's measurements. Their times are on the monotonic clock. */
+/** Times are on the monotonic clock. */
 export type Measure = NonNullable<ReturnType<typeof measuring>>;
 
-/** Returns the pipeline's measurements, or undefined if metrics are off. */
+/** Undefined if metrics are off. */
 export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>) {
   if (!metrics) return undefined;
   const step = (name: keyof typeof STEPS, sinceMs: number, untilMs = performance.now()): void =>
@@ -113,10 +113,7 @@ interface Tally {
   quarantined: number;
 }
 
-/**
- * Returns a function that counts settled messages. Commits settle many at once, so the counts are
- * reported once per event-loop turn.
- */
+/** Commits settle many messages at once, so the counts are reported once per event-loop turn. */
 function ingestTally(
   meter: Meter,
 ): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {

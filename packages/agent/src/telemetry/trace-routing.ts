@@ -11,7 +11,7 @@ import type { QueueName } from '@gateway/store/kv';
 
 export interface Routing {
   readonly by: QueueName | 'reconciler';
-  /** When each event's signal was pushed, in epoch milliseconds by event id. */
+  /** In epoch milliseconds by event id. */
   readonly since: ReadonlyMap<string, number>;
 }
 
@@ -20,7 +20,7 @@ type CommittedDeliveries = {
   readonly added: ReadonlySet<string>;
 };
 
-/** Records the spans of events routed from the queues. Events without a trace context have none. */
+/** For events routed from the queues. Events without a trace context have no span. */
 export function routingTrace(tracer: SpanTracer) {
   function begin<Name extends SpanName>(
     name: Name,
@@ -112,8 +112,8 @@ function countAdded({ deliveries, added }: CommittedDeliveries): ReadonlyMap<str
 }
 
 /**
- * Reads `traceparent` without parsing the JSON. Quotes in values are escaped, so the pattern cannot
- * match inside a value.
+ * Does not parse the JSON. Quotes in values are escaped, so the pattern cannot match inside a
+ * value.
  */
 function traceparentIn(headers: string): string | undefined {
   return /"traceparent":"([^"\\]*)"/.exec(headers)?.[1];
@@ -128,7 +128,7 @@ function attributesOf(event: PendingEvent, { by }: Routing) {
   };
 }
 
-/** Returns the error's code or name, because its message may quote a row. */
+/** The code or name, because the message may quote a row. */
 function classOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error';

@@ -3,7 +3,7 @@ import { traceIdOf } from '@gateway/core/tracing';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 
-/** Writes one debug line per message. Undefined unless the log writes debug lines. */
+/** One line per message. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
 
 export function debugLog(log: Log) {
@@ -26,10 +26,7 @@ export function debugLog(log: Log) {
   };
 }
 
-/**
- * Returns the log fields that identify a quarantined message. The reason is omitted, because it may
- * quote the content.
- */
+/** The reason is omitted, because it may quote the content. */
 export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
   return {
     project_id: message.projectId,
@@ -41,7 +38,6 @@ export function quarantineFields(message: QuarantinedMessage): Record<string, un
   };
 }
 
-/** Returns the trace field of a log line, or no field if there is no trace. */
 export function traceField(traceId: string | undefined): { trace_id?: string } {
   return traceId === undefined ? {} : { trace_id: traceId };
 }

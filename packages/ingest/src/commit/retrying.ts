@@ -7,9 +7,8 @@ import { databaseRefused } from '../message/reject-codes.js';
 import { quarantineFields } from './debug-log.js';
 
 /**
- * Returns how a stage of messages handles errors of Postgres: it retries the work, and rejects a
- * message that Postgres does not accept, so that it is quarantined. A message refused even then is
- * settled as `later`.
+ * Errors of Postgres are retried. A message that Postgres rejects is quarantined; if refused even
+ * then, it is settled as `later`.
  */
 export function retrying<Item extends { readonly message: ReadyMessage }>(
   log: Log,

@@ -7,14 +7,11 @@ type Writer = Pick<EventWriter, 'push' | 'stop' | 'failing'>;
 
 interface ShardedWriterOptions {
   readonly shardOf: ShardOf;
-  /** Returns the writer of a shard. Called once per shard, unless it rejects. */
+  /** Called once per shard, unless it rejects. */
   readonly writerOf: (shard: string) => Promise<Writer>;
 }
 
-/**
- * Commits each message with the writer of its project's shard. A shard that fails or is slow delays
- * only the messages of its projects.
- */
+/** A shard that fails or is slow delays only the messages of its projects. */
 export class ShardedWriter implements Writer {
   readonly #writers = new Map<string, Writer>();
   readonly #opening = new Map<string, Promise<Writer>>();
@@ -22,15 +19,14 @@ export class ShardedWriter implements Writer {
 
   constructor(private readonly options: ShardedWriterOptions) {}
 
-  /** The ongoing failure to commit of one of the shards, if any. */
   get failing(): OngoingFailure | undefined {
     for (const { failing } of this.#writers.values()) if (failing) return failing;
     return undefined;
   }
 
   /**
-   * Queues a message as `EventWriter` does. If the shard is not known yet, it is queued once the
-   * shard has been read; if that fails, the message fails, or is settled as `later`.
+   * If the shard is not known yet, the message is queued once the shard has been read; if that
+   * fails, the message fails, or is settled as `later`.
    */
   push(message: ReadyMessage): void {
     const shard = this.options.shardOf(message.projectId);
@@ -39,7 +35,7 @@ export class ShardedWriter implements Writer {
     else void this.#pushLater(message, shard);
   }
 
-  /** Stops all writers, and settles uncommitted messages as `later`. */
+  /** Uncommitted messages are settled as `later`. */
   stop(): void {
     this.#isStopped = true;
     for (const writer of this.#writers.values()) writer.stop();

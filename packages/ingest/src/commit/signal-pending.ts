@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { encodeSignal, type EventRef } from '@gateway/store/events';
 import { type Kv, queueOf } from '@gateway/store/kv';
 
-/** Signals pending events. Resolves even if KV is down: a heartbeat finds the events. */
+/** Resolves even if KV is down: a heartbeat finds the events. */
 export async function signalPending(
   {
     kv,
@@ -11,7 +11,6 @@ export async function signalPending(
   }: {
     readonly kv: Pick<Kv, 'queue'>;
     readonly log: Pick<Log, 'warn'>;
-    /** The shard with the events. */
     readonly shard: string;
   },
   events: readonly Pick<EventRef, 'projectId' | 'id'>[],

@@ -1,13 +1,13 @@
 import { isObject } from '@gateway/core/json';
 
-/** An envelope that a service wraps around messages, with a fix. The first match is reported. */
+/** A service wraps it around messages. The first match is reported. */
 interface Envelope {
   readonly is: (value: unknown) => boolean;
   readonly what: string;
   readonly fix: string;
 }
 
-/** The markers of a message stored in S3, by version of the Extended Client Library for SQS. */
+/** A message stored in S3, by version of the Extended Client Library for SQS. */
 const S3_POINTERS: readonly unknown[] = [
   'software.amazon.payloadoffloading.PayloadS3Pointer',
   'com.amazon.sqs.javamessaging.MessageS3Pointer',
@@ -73,10 +73,7 @@ function isChange(value: unknown): boolean {
   return given('op', 'source')(value) && isObject(value) && ('before' in value || 'after' in value);
 }
 
-/**
- * Returns why an enveloped message is not an ingest message, or undefined if it is one or its
- * envelope is unknown.
- */
+/** Undefined for an ingest message or an unknown envelope. */
 export function envelopeReason(value: unknown): string | undefined {
   if (given('event_type')(value)) return undefined;
   const envelope = ENVELOPES.find(({ is }) => is(value));

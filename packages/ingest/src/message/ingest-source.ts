@@ -1,6 +1,6 @@
 import type { SourceRecord } from '@gateway/store/config';
 
-/** The fields of a source that the pipeline uses. Changing any of them creates a new object. */
+/** Changing any of these fields creates a new object. */
 export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
@@ -12,12 +12,11 @@ export interface IngestSource {
 
 export type ReadingState = 'reading' | 'failing' | 'stopped';
 
-/** Returns the text of a function, or null if it is blank and nothing is transformed. */
+/** Null if the text is blank and nothing is transformed. */
 export function functionText(text: string | null | undefined): string | null {
   return text?.trim() ? text : null;
 }
 
-/** Converts a stored source to the form that the pipeline uses. */
 export function ingestSource(record: SourceRecord): IngestSource {
   return {
     projectId: record.project_id,

@@ -15,7 +15,7 @@ import { envelopeReason } from './envelopes.js';
 
 export interface IngestMessage {
   readonly eventType: string;
-  /** The JSON text of `data`, byte for byte as received. */
+  /** JSON text, byte for byte as received. */
   readonly data: string;
   readonly customHeaders: Readonly<Record<string, string>>;
   /** A JSON array of sentences for the sender, or null. */
@@ -32,10 +32,7 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * Decodes a message as UTF-8, keeping any byte order mark. Returns the text or the rejection
- * `empty`, `too_large` or `not_utf8`.
- */
+/** UTF-8, keeping any byte order mark. Rejects with `empty`, `too_large` or `not_utf8`. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -60,10 +57,7 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   }
 }
 
-/**
- * Returns the rejection `too_deep` if the text, which need not be JSON, nests more than 200 deep;
- * otherwise null.
- */
+/** `too_deep` if the text, which need not be JSON, nests more than 200 deep. */
 export function checkNesting(text: string): Rejection | null {
   return isTooDeep(text)
     ? {
@@ -73,10 +67,7 @@ export function checkNesting(text: string): Rejection | null {
     : null;
 }
 
-/**
- * Parses an ingest message, which may start with a byte order mark. Returns the message or the
- * rejection `too_deep`, `not_json` or `invalid_message`.
- */
+/** May start with a byte order mark. Rejects with `too_deep`, `not_json` or `invalid_message`. */
 export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
@@ -93,10 +84,7 @@ export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   return checkIngestMessage(value, text, 'invalid_message');
 }
 
-/**
- * Parses one result of a transform function, which must be JSON. Returns the message or the
- * rejection `too_deep` or `invalid_transform_output`.
- */
+/** One result, which must be JSON. Rejects with `too_deep` or `invalid_transform_output`. */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return (
     checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output')
@@ -185,7 +173,7 @@ function checkIngestMessage(
   };
 }
 
-/** Returns the notes on omitted headers. Only known headers, with short names, are omitted. */
+/** Only known headers, with short names, are omitted. */
 function notesOn(leftOut: readonly string[]): string {
   const notes = leftOut
     .slice(0, NOTES_MAX)
@@ -208,7 +196,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** Returns the error as a sentence, without the position that newer V8 versions repeat. */
+/** Without the position that newer V8 versions repeat. */
 function sentence(error: unknown): string {
   return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
 }

@@ -1,5 +1,8 @@
 import { clip } from '@gateway/core/json';
-/** Why a message can never be accepted. Each code is stored with a sentence that states the fix. */
+/**
+ * A message with such a code can never be accepted. Each code is stored with a sentence that states
+ * the fix.
+ */
 export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
@@ -36,7 +39,7 @@ export interface Rejection {
   readonly reason: string;
 }
 
-/** Returns the rejection of an event whose values Postgres does not accept. */
+/** For an event whose values Postgres does not accept. */
 export function databaseRefused(error: Error): Rejection {
   return {
     code: 'database_refused',
@@ -45,8 +48,8 @@ export function databaseRefused(error: Error): Rejection {
 }
 
 /**
- * Returns the rejection of a message that a gateway defect prevents from being read. Its reason
- * includes the error and the line.
+ * A gateway defect prevents the message from being read. The reason includes the error and the
+ * line.
  */
 export function readingFailed(defect: unknown): Rejection {
   const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
@@ -55,7 +58,6 @@ export function readingFailed(defect: unknown): Rejection {
   return { code: 'gateway_defect', reason };
 }
 
-/** Returns the rejection of an unknown event type, with the fix. */
 export function unknownEventType(eventType: string): Rejection {
   const shown = clip(eventType, 101);
   const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;

@@ -17,17 +17,14 @@ import type { IngestMeasure, MessageTrace } from './telemetry.js';
 
 export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;
-  /** Whether the project accepts the event type. */
   readonly accepts?: (projectId: string, eventType: string) => boolean;
-  /** Returns the idempotency key of the event with this ordinal, used if the message has none. */
+  /** For the event with this ordinal, if the message has no key. */
   readonly keyOf?: ((ordinal: number) => string | null) | undefined;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
 }
 
-/**
- * A message, from its delivery by the source until it is settled. Has either events or a rejection.
- */
+/** From its delivery by the source until it is settled. Has either events or a rejection. */
 export class SourceMessage implements ReadyMessage {
   readonly trace: MessageTrace | undefined;
   /** When the source delivered the message, on the monotonic clock; 0 if metrics are off. */
@@ -76,8 +73,8 @@ export class SourceMessage implements ReadyMessage {
   }
 
   /**
-   * Adds the event for the next of `count` parsed messages. If it is rejected, rejects the whole
-   * message and returns false, because a partial decision would be hard to explain.
+   * Called for each of `count` parsed messages. If an event is rejected, rejects the whole message
+   * and returns false, because a partial decision would be hard to explain.
    */
   accept(parsed: IngestMessage | Rejection, count: number): boolean {
     const { events, trace } = this;

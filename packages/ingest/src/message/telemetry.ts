@@ -17,7 +17,7 @@ import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from './ingest-source.js';
 import { type RejectCode, rejectCodes } from './reject-codes.js';
 
-/** Ingest metrics. Times are on the monotonic clock. */
+/** Times are on the monotonic clock. */
 export interface IngestMeasure {
   step(name: 'throttle' | 'route' | 'commit', sinceMs: number, untilMs?: number): void;
   batch(name: 'route' | 'commit', size: number): void;
@@ -27,26 +27,23 @@ export interface IngestMeasure {
   settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
 }
 
-/**
- * OpenTelemetry names of brokers that differ from the source type:
- * https://opentelemetry.io/docs/specs/semconv/messaging/
- */
+/** These differ from the source type: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
 type CreationSpan = OpenSpan<ReturnType<typeof creationSpan>>;
 type TracedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
-/** The span of a message or, if not recorded, its producer's trace context. */
+/** A span or, if not recorded, the trace context of the message's producer. */
 type Root =
   | { readonly open: OpenSpan<'ingest.message'> }
   | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
-/** The root of a trace that would start here but is not recorded, and so not propagated. */
+/** The trace would start here but is not recorded, and so not propagated. */
 const UNRECORDED: Root = {};
 
 /**
- * The trace of a message. Its spans start once the message is decided: its trace context may be
- * unknown before, and a message returned to its broker leaves no trace.
+ * Spans start once the message is decided: its trace context may be unknown before, and a message
+ * returned to its broker leaves no trace.
  */
 export class MessageTrace {
   readonly #receivedAtMs = Date.now();
@@ -76,7 +73,7 @@ export class MessageTrace {
     this.#transform = { endedAtMs: Date.now(), outcome, code };
   }
 
-  /** Sets the trace context in the headers of an event about to be committed. */
+  /** Adds the trace context to the headers of an event about to be committed. */
   creating(event: TracedEvent): void {
     const { headers } = event;
     const root = this.#started(headers);
@@ -90,10 +87,7 @@ export class MessageTrace {
     (this.#creations ??= []).push({ span, event });
   }
 
-  /**
-   * Ends the spans of new events, after the commit. Spans of duplicates are never ended and so
-   * never exported.
-   */
+  /** Called after the commit. Spans of duplicates are never ended and so never exported. */
   committed(
     quarantined: QuarantinedMessage | null,
     isNew: (event: Pick<NewEvent, 'id'>) => boolean,
@@ -148,10 +142,9 @@ export class MessageTrace {
   }
 
   /**
-   * Returns the root of the trace, which is started on the first call.
+   * Started on the first call.
    *
-   * @param headers the event's headers, which may contain the trace context of a producer that
-   *   sends no message headers
+   * @param headers may contain the trace context of a producer that sends no message headers
    */
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
@@ -193,10 +186,7 @@ export class MessageTrace {
   }
 }
 
-/**
- * Returns the span error of a rejected message, without the reason, which may quote the function or
- * the message.
- */
+/** Without the reason, which may quote the function or the message. */
 function refusalError(code: string): SpanError {
   return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }

@@ -17,7 +17,7 @@ import { callOf, preview, type Preview, type SampleMessage } from './preview.js'
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
 import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 
-/** The bytes allowed in addition to a message's body, for its event type. */
+/** For a message's event type, in addition to its body. */
 const ENVELOPE_BYTES = 4_096;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -39,8 +39,8 @@ interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'duration
 export type Functions = ReturnType<typeof openFunctions>;
 
 /**
- * Runs messages and functions for an API, with the limits of an agent. Processes start on demand.
- * Calls reject with `functions_unavailable` if functions cannot be run.
+ * For an API, with the limits of an agent. Processes start on demand. Calls reject with
+ * `functions_unavailable` if functions cannot be run.
  */
 export function openFunctions({
   config,
@@ -67,7 +67,7 @@ export function openFunctions({
   const options: RunOnceOptions = { sandbox, maxMessageBytes };
   const overruns = new Overruns(overrunRule(config));
 
-  /** Counts overruns and pauses overrunning sources, as agents do. Agents resume these sources. */
+  /** As agents do, counts overruns and pauses overrunning sources. Agents resume these sources. */
   async function count(source: IngestSource, called: Ran['called']): Promise<void> {
     const found = called && overruns.count(source, called);
     overruns.idle(source);
@@ -90,11 +90,10 @@ export function openFunctions({
   }
 
   return {
-    /** Runs a source's function on a sample message, as in `preview`. */
     preview: (text: string | null, sample: SampleMessage): Promise<Preview> =>
       preview(text, sample, options),
     /**
-     * Runs a subscription's function as it runs before an attempt.
+     * As before an attempt.
      *
      * @param data the event data, as JSON text
      */
@@ -110,10 +109,7 @@ export function openFunctions({
       const outcome = made.kind === 'made' ? 'accepted' : made.kind;
       return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
     },
-    /**
-     * Replays quarantined messages of one shard concurrently, or only shows the results in a dry
-     * run.
-     */
+    /** Quarantined messages of one shard, concurrently. A dry run only shows the results. */
     replay(
       messages: readonly ReplayableMessage[],
       { planes, dryRun: isDry }: { readonly planes: Planes; readonly dryRun: boolean },
@@ -124,10 +120,9 @@ export function openFunctions({
       );
     },
     /**
-     * Transforms and parses a message as an agent does, without committing it.
+     * As an agent does, without committing.
      *
-     * @param options.keyOf returns the idempotency key of the event with this ordinal, used if it
-     *   has none
+     * @param options.keyOf used if an event has no idempotency key
      * @param options.largestBytes the size of the largest message, if it is not the configured one
      */
     async accept(

@@ -4,36 +4,35 @@ import { parseTransformOutput } from '../message/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { runOnce, type RunOnceOptions } from './run-once.js';
 
-/** A stored rejection, whose code may be from another gateway version. */
+/** The code may be from another gateway version. */
 export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
 
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
-  /** Why the message would be quarantined, or null. One bad result rejects the whole message. */
+  /** Why the message would be quarantined. One bad result rejects the whole message. */
   readonly refusal: StoredRejection | null;
-  /** The function's results, one per object if it returned an array. */
+  /** One per object if the function returned an array. */
   readonly results: readonly {
     readonly json: string;
     readonly event: ReadyEvent | null;
     readonly refusal: StoredRejection | null;
   }[];
   readonly logs: readonly string[];
-  /** The duration of the call, or null if there was none. */
+  /** Null if the function was not called. */
   readonly durationMs: number | null;
 }
 
 export interface SampleMessage {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The function's project. All functions of a project share a part of the sandbox. */
+  /** All functions of a project share a part of the sandbox. */
   readonly projectId?: string;
 }
 
 /**
- * Processes a sample message without committing anything, and returns the result. Rejects like
- * `runOnce`.
+ * Commits nothing. Rejects like `runOnce`.
  *
- * @param bodyFunction the function's text; if null, the message itself is the only result
+ * @param bodyFunction if null, the message itself is the only result
  */
 export async function preview(
   bodyFunction: string | null,
@@ -60,10 +59,7 @@ export async function preview(
   return { kind: 'refused', refusal: { code, reason }, results, ...call };
 }
 
-/**
- * Returns the console output and duration of a call. The duration is null if the function could not
- * be called.
- */
+/** The duration is null if the function could not be called. */
 export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
   const isCompiled = !(
     called?.kind === 'refused' &&
@@ -72,7 +68,7 @@ export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
 }
 
-/** Decodes a body without its byte order mark. */
+/** Without the byte order mark. */
 function textOf(body: Uint8Array): string {
   return new TextDecoder().decode(body);
 }

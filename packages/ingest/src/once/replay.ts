@@ -26,7 +26,7 @@ export type Replayed =
   /** No event is new. `ids` are those of the existing events. */
   | { readonly kind: 'duplicate'; readonly ids: readonly string[] }
   | Exclude<DryRun, { kind: 'accepted' }>
-  /** The message was replayed, discarded or edited in the meantime, so nothing was done. */
+  /** The message was replayed, discarded or edited concurrently, so nothing was done. */
   | { readonly kind: 'changed' };
 
 interface CommitReplayOptions extends RunOnceOptions {
@@ -36,9 +36,7 @@ interface CommitReplayOptions extends RunOnceOptions {
 
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/**
- * Transforms and validates a quarantined message without changing anything. Rejects like `runOnce`.
- */
+/** Transforms and validates without changing anything. Rejects like `runOnce`. */
 export async function dryRun(message: ReplayableMessage, options: RunOnceOptions): Promise<DryRun> {
   const {
     projectId,
@@ -64,10 +62,9 @@ export async function dryRun(message: ReplayableMessage, options: RunOnceOptions
 }
 
 /**
- * Commits the events and the new status of a quarantined message in one transaction. Coordinates,
- * time and event ids are kept, unless another message has the ids. The events are pending: the
- * caller signals them, or an agent finds them a few seconds later. Rejects like `runOnce`, and with
- * Postgres errors.
+ * One transaction with the message's new status. Coordinates, time and event ids are kept, unless
+ * another message has the ids. The events are pending: the caller signals them, or an agent finds
+ * them a few seconds later. Rejects like `runOnce`, and with Postgres errors.
  */
 export async function replay(
   message: ReplayableMessage,
@@ -124,8 +121,8 @@ async function reject(
 }
 
 /**
- * Assigns new ids to events whose ids another message already has: a replay asserts that the
- * messages differ.
+ * Events whose ids another message already has get new ids: a replay asserts that the messages
+ * differ.
  */
 async function distinguished(
   pool: Planes['data'],

@@ -13,17 +13,17 @@ import { Transformer } from '../transform/transformer.js';
 export interface RunOnceOptions extends Pick<SourceMessageOptions, 'keyOf'> {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
-  /** Finds event types that projects reject. If omitted, none are rejected. */
+  /** If omitted, no event type is rejected. */
   readonly catalogue?: Pick<EventTypeCatalogue, 'firstUnknown'> | undefined;
 }
 
 export interface Ran {
   readonly ready: ReadyMessage | 'dropped';
-  /** The function's result, or undefined if it was not called. */
+  /** Undefined if the function was not called. */
   readonly called: TransformResult | undefined;
 }
 
-/** Runs one message through the pipeline up to its commit. Rejects if functions cannot be run. */
+/** Everything up to the commit. Rejects if functions cannot be run. */
 export async function runOnce(
   source: IngestSource,
   message: Message,

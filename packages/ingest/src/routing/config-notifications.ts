@@ -1,10 +1,7 @@
 import { backoffMs } from '@gateway/core/process';
 import type { Database } from '@gateway/store/postgres';
 
-/**
- * Listens for notifications on its own connection. After a reconnect, notifications are presumed
- * missed.
- */
+/** Uses its own connection. After a reconnect, notifications are presumed missed. */
 export class ConfigNotifications {
   readonly #channels = new Map<string, (payload: string) => void>();
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
@@ -12,22 +9,17 @@ export class ConfigNotifications {
 
   constructor(private readonly database: Pick<Database, 'connect' | 'canListen'>) {}
 
-  /**
-   * Sets a channel's listener. Call before `start`. An empty payload means that notifications may
-   * have been missed.
-   */
+  /** Call before `start`. An empty payload means that notifications may have been missed. */
   on(channel: string, listener: (payload: string) => void): void {
     this.#channels.set(channel, listener);
   }
 
-  /**
-   * Connects and starts to listen, unless a pooler prevents it. Rejects if Postgres is unreachable.
-   */
+  /** Does not listen if a pooler prevents it. Rejects if Postgres is unreachable. */
   async start(): Promise<void> {
     if (this.database.canListen) await this.#listen(0);
   }
 
-  /** Stops listening and closes the connection. Never rejects. */
+  /** Never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client?.end().catch(() => undefined);

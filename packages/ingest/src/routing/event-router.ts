@@ -10,19 +10,17 @@ import type { ConfigCache } from './config-cache.js';
 import type { Matcher } from './matcher.js';
 import type { Endpoint } from './project.js';
 
-/** Routes events in the commit that accepts them. */
+/** In the commit that accepts the events. */
 export interface EventRouter {
-  /** Whether there is capacity for another commit's deliveries. */
+  /** For another commit's deliveries. */
   readonly hasRoom: boolean;
-  /** Resolves with true once there is capacity, or false if no delivery ended for `patienceMs`. */
+  /** False if no delivery ended for `patienceMs`. */
   waitForRoom(patienceMs: number): Promise<boolean>;
-  /** Whether the project should deliver its committed events before committing more. */
+  /** The project should deliver its committed events before committing more. */
   isBusy(projectId: string): boolean;
-  /** Sets the single listener, called when deliveries have ended. */
+  /** A single listener, called when deliveries have ended. */
   onRecorded(listener: () => void): void;
   /**
-   * Starts the plan of a commit.
-   *
    * @param hasRoom whether there is capacity for deliveries; otherwise every event is left pending
    */
   plan(hasRoom: boolean): CommitPlan;
@@ -33,7 +31,7 @@ export interface CommitPlan {
   /** The agent that sends the deliveries. */
   readonly agentId: number;
   readonly deliveries: readonly NewEventDelivery[];
-  /** Plans the deliveries of an event. Null leaves it pending, to be signalled after the commit. */
+  /** Null leaves the event pending, to be signalled after the commit. */
   route(event: ReadyEvent): RoutingOutcome | null;
   /** Takes over the deliveries of new events after the commit. */
   handOver(isNew: (eventId: string) => boolean): void;
@@ -42,9 +40,8 @@ export interface CommitPlan {
 }
 
 /**
- * Routes an event in its commit. Null leaves it pending: the configuration may be outdated, the
- * project may be over its share, or routing failed, in which case the queues refresh the
- * configuration and try again.
+ * Null leaves the event pending: the configuration may be outdated, the project may be over its
+ * share, or routing failed, in which case the queues refresh the configuration and try again.
  */
 export function routeInCommit(
   {

@@ -12,7 +12,6 @@ export type PlannedEvent = Pick<
 
 export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;
 
-/** Returns a delivery as stored with its event. */
 export function firstDelivery(
   event: PlannedEvent,
   { endpoint, subscriptionId }: Target<Endpoint>,
@@ -33,7 +32,7 @@ export function firstDelivery(
   };
 }
 
-/** Returns the state of an unclaimed delivery: due, waiting for a paused endpoint, or discarded. */
+/** An unclaimed delivery is due, waits for a paused endpoint, or is discarded. */
 export function firstState(endpoint: Endpoint): DeliveryState {
   if (endpoint.unreadable || endpoint.status === 'active')
     return { status: 'scheduled', dueInMs: 0, reason: null };
@@ -42,7 +41,7 @@ export function firstState(endpoint: Endpoint): DeliveryState {
     : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
 }
 
-/** Returns why a delivery is discarded. `endpoint` is undefined if deleted. */
+/** Why a delivery is discarded. `endpoint` is undefined if deleted. */
 export function inactiveReason(endpoint: Endpoint | undefined): string {
   if (!endpoint) return DISCARD_REASONS.endpoint_deleted;
   return `${DISCARD_REASONS.endpoint_inactive}${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;

@@ -5,26 +5,24 @@ import { needsMatching, route, type RoutableEvent, type EventRoute } from '@gate
 import type { Endpoint, Project } from './project.js';
 
 /**
- * The number of filter comparisons that cost as much as one more delivery, whose cost is mostly
- * Postgres time.
+ * Filter comparisons that cost as much as one more delivery, whose cost is mostly Postgres time.
  */
 const WORK_PER_DELIVERY = 1_000;
 /**
- * The maximum number of characters of a body parsed without yielding. Parsing takes a few
- * milliseconds, during which other events wait.
+ * Characters of a body parsed without yielding. Parsing takes a few milliseconds, during which
+ * other events wait.
  */
 export const BODY_AT_ONCE_MAX = 64 * 1024;
-/** Thrown for a body that is too large to be parsed without yielding. */
 const LARGE_BODY = new Error('the body is too large to be parsed at once');
 const refuse = (): never => {
   throw LARGE_BODY;
 };
 
-/** Whether the event depends on a filter that this process cannot read. */
+/** The event depends on a filter that this process cannot read. */
 const isUnreadable = (project: Project, event: RoutableEvent) =>
   project.unreadableFilter !== undefined && needsMatching(event);
 
-/** Finds the endpoints of events, using the in-memory configuration. */
+/** Uses the in-memory configuration. */
 export class Matcher {
   /** @param pace counts the filter comparisons and deliveries of each project */
   constructor(private readonly pace: ProjectPace) {}
@@ -34,8 +32,8 @@ export class Matcher {
   }
 
   /**
-   * Finds the endpoints of an event. Undefined leaves it pending: its project is over its share, or
-   * a filter cannot be read or needs a body too large to be parsed without yielding.
+   * Undefined leaves the event pending: its project is over its share, or a filter cannot be read
+   * or needs a body too large to be parsed without yielding.
    */
   route(project: Project | undefined, event: RoutableEvent): EventRoute<Endpoint> | undefined {
     if (!project) return route(project, event);
@@ -57,7 +55,7 @@ export class Matcher {
     }
   }
 
-  /** Like `route`, but parses a large body in steps. */
+  /** Parses a large body in steps. */
   *routeInSteps(
     project: Project | undefined,
     event: RoutableEvent,

@@ -13,8 +13,8 @@ interface UnclaimedRouterOptions {
 }
 
 /**
- * Returns a router for a process that sends no deliveries itself. Events are routed in the
- * transaction that stores them, and agents then claim their deliveries.
+ * For a process that sends no deliveries itself. Events are routed in the transaction that stores
+ * them, and agents then claim their deliveries.
  */
 export function unclaimedRouter({
   configCache,

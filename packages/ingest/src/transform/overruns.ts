@@ -3,8 +3,8 @@ import type { TransformResult } from '@gateway/sandbox';
 import type { IngestSource } from '../message/ingest-source.js';
 
 /**
- * Whether a call ended its process. Calls that threw do not count, because throwing is cheap, nor
- * do calls that had too little CPU time.
+ * Calls that threw do not count, because throwing is cheap, nor do calls that had too little CPU
+ * time.
  */
 export function isOverrun(result: TransformResult): boolean {
   return (
@@ -14,7 +14,7 @@ export function isOverrun(result: TransformResult): boolean {
   );
 }
 
-/** The minimum share of overruns in a window: a few difficult messages must not pause a source. */
+/** In a window: a few difficult messages must not pause a source. */
 const SHARE = 0.1;
 
 interface Window {
@@ -26,8 +26,8 @@ interface Window {
 }
 
 /**
- * Counts overruns by source. A window starts with an overrun and lasts for the rule's time, or
- * longer if the source was never idle and at least a tenth of its calls overran.
+ * By source. A window starts with an overrun and lasts for the rule's time, or longer if the source
+ * was never idle and at least a tenth of its calls overran.
  */
 export class Overruns {
   readonly #windows = new Map<string, Window>();
@@ -35,9 +35,8 @@ export class Overruns {
   constructor(private readonly rule: ReturnType<typeof overrunRule>) {}
 
   /**
-   * Counts a finished call. If the project has too many overruns, returns a clause that describes
-   * them and the sources to pause, and restarts the counts of these sources. Sources that rarely
-   * overrun are excluded.
+   * If the project has too many overruns, returns a clause that describes them and the sources to
+   * pause, and restarts the counts of these sources. Sources that rarely overrun are excluded.
    */
   count(
     { id, projectId }: Pick<IngestSource, 'id' | 'projectId'>,
@@ -78,7 +77,7 @@ export class Overruns {
     return { happened, sourceIds: found.map(([other]) => other) };
   }
 
-  /** Records that the source has no messages for its function. */
+  /** The source has no messages for its function. */
   idle({ id }: Pick<IngestSource, 'id'>): void {
     const window = this.#windows.get(id);
     if (window) window.hadBreak = true;
@@ -93,8 +92,8 @@ const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolea
   overruns < SHARE * calls;
 
 /**
- * Returns the maximum number of overruns per window, 0 for no limit, and the length of the window:
- * at least twice the time that these overruns take.
+ * The maximum number of overruns per window, 0 for no limit, and the length of the window: at least
+ * twice the time that these overruns take.
  */
 export function overrunRule({ transform }: Pick<Config, 'transform'>) {
   const {

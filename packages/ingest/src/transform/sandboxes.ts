@@ -4,7 +4,7 @@ import { Sandbox, type SandboxLimits } from '@gateway/sandbox';
 
 const IDLE_MS = 60_000;
 
-/** Returns a sandbox whose processes start on the first run and end after `idleMs` without one. */
+/** Processes start on the first run and end after `idleMs` without one. */
 export function idleSandbox(
   limits: SandboxLimits,
   idleMs = IDLE_MS,
@@ -37,7 +37,7 @@ export function idleSandbox(
   };
 }
 
-/** Returns the `transform.*` settings as sandbox limits. */
+/** From `transform.*`. */
 export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
   return {
     deadlineMs: transform.deadline_ms,
@@ -50,7 +50,7 @@ export function sandboxLimits({ transform }: Pick<Config, 'transform'>): Sandbox
 const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
 
 /**
- * Runs a function in a new sandbox, and returns its start time and the protections of its process.
+ * Runs a function in a new sandbox. Returns its start time and the protections of its process.
  *
  * @throws SandboxError if no process can be started
  */

@@ -1,14 +1,12 @@
 import type { TransformResult } from '@gateway/sandbox';
 
-/** The event data made by a subscription's function, or why there is none. */
 type TransformedData =
   | { readonly kind: 'made'; readonly data: string }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
 
 /**
- * Converts the result of a subscription's function. An array fails, because event data is a single
- * object; only source functions may return arrays.
+ * An array fails, because event data is a single object; only source functions may return arrays.
  */
 export function transformedData(result: TransformResult): TransformedData {
   switch (result.kind) {

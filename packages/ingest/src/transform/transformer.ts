@@ -9,7 +9,7 @@ import type { Rejection } from '../message/reject-codes.js';
 import { isOverrun, type Overruns } from './overruns.js';
 
 export type Transformed =
-  /** The results of the function, as JSON texts. */
+  /** JSON texts. */
   | { readonly kind: 'results'; readonly results: readonly string[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
@@ -21,10 +21,7 @@ export type Transformed =
    */
   | { readonly kind: 'changed'; readonly source: IngestSource };
 
-/**
- * Receives the result of a call. Its output counts toward the project's limit until the promise
- * resolves.
- */
+/** The output counts toward the project's limit until the promise resolves. */
 type OnTransformed = (transformed: Transformed) => Promise<void> | void;
 
 interface FunctionCall {
@@ -38,15 +35,15 @@ interface CallQueue {
   readonly source: IngestSource;
   readonly text: string;
   readonly stage: Stage<FunctionCall>;
-  /** The expected output size of the next call, estimated from recent outputs. */
+  /** For the next call, estimated from recent outputs. */
   outputBytes: number;
-  /** Whether calls wait for the decision on pausing the source. */
+  /** Calls wait for the decision on pausing the source. */
   isHeld: boolean;
-  /** Callbacks that resume the batches cancelled in the sandbox while the queue was on hold. */
+  /** Resume the batches cancelled in the sandbox while the queue was on hold. */
   readonly withdrawn: (() => void)[];
   /**
-   * The outcome of every undecided call after the source is paused or its function changes.
-   * Undefined until then.
+   * For every undecided call after the source is paused or its function changes. Undefined until
+   * then.
    */
   ended: Transformed | undefined;
 }
@@ -55,10 +52,10 @@ interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
-  /** Counts overruns. If there are too many, `pause` is called. */
+  /** If there are too many, `pause` is called. */
   readonly overruns?: Overruns;
   /**
-   * Pauses a source whose function overruns. If it resolves with false, messages continue; if true,
+   * For a source whose function overruns. If it resolves with false, messages continue; if true,
    * call `abandon`.
    */
   readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<boolean>;
@@ -67,25 +64,20 @@ interface TransformerOptions {
 const STOPPED: Transformed = { kind: 'stopped' };
 
 const BATCH_MAX = 256;
-/**
- * The maximum number of concurrent batches of a source. One is processed while the results of the
- * other are read.
- */
+/** Concurrent batches per source. One is processed while the results of the other are read. */
 const BATCHES_MAX = 2;
 /**
- * The maximum expected output size of a batch. If a message creates a thousand events, a batch has
- * one or two messages.
+ * Expected output per batch. If a message creates a thousand events, a batch has one or two
+ * messages.
  */
 const BATCH_OUTPUT_BYTES = 1024 * 1024;
-/**
- * The size of a project's uncommitted output above which no call starts: enough for two commits.
- */
+/** No call starts while a project's uncommitted output is larger: enough for two commits. */
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
-/** The estimated size of an event in addition to its JSON text. */
+/** Per event, in addition to its JSON text. */
 const EVENT_BYTES = 500;
 const FIRST_OUTPUT_BYTES = BATCH_OUTPUT_BYTES / 16;
 
-/** Runs the functions of sources in the sandbox, in batches of accumulated messages. */
+/** Functions of sources run on batches of accumulated messages. */
 export class Transformer {
   readonly #queues = new Map<string, CallQueue>();
   readonly #keys = new WeakMap<IngestSource, string>();
@@ -102,25 +94,21 @@ export class Transformer {
     for (const queue of this.#queues.values()) this.#end(queue, STOPPED);
   }
 
-  /** Leaves a paused or stopped source's undecided and later messages with their broker. */
+  /** A paused or stopped source's undecided and later messages stay with their broker. */
   abandon(source: IngestSource): void {
     this.#abandoned.add(source);
     for (const queue of this.#queues.values())
       if (queue.source.id === source.id) this.#end(queue, STOPPED);
   }
 
-  /** Applies a source's new function to messages that are neither decided nor being processed. */
+  /** The new function applies to messages that are neither decided nor being processed. */
   change(before: IngestSource, after: IngestSource): void {
     this.#changed.set(before, after);
     for (const queue of this.#queues.values())
       if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
   }
 
-  /**
-   * Queues a message for its source's function.
-   *
-   * @param payload the text, or the bytes if not UTF-8
-   */
+  /** @param payload the text, or the bytes if not UTF-8 */
   push(source: IngestSource, functionText: string, payload: Payload, done: OnTransformed): void {
     if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
