@@ -13,7 +13,7 @@ create table project_moves (
   switched_at   timestamptz,
   ended_at      timestamptz,
   -- events on the former shard when its history began to be copied; null: not counted
-  events        bigint,
+  events_before bigint,
   events_copied bigint not null default 0,
   -- messages from before this time are still on the former shard
   copied_to     timestamptz,

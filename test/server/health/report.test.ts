@@ -355,7 +355,7 @@ const faults: readonly Fault[] = [
     page: /^\/instance$/,
     inject: ({ id }) =>
       rows(
-        `insert into project_moves (project_id, from_shard, to_shard, phase, events, events_copied, copied_to, error)
+        `insert into project_moves (project_id, from_shard, to_shard, phase, events_before, events_copied, copied_to, error)
          values ($1, 'default', 'other', 'history', 10, 3, '2026-11-20 10:00Z', 'away')`,
         [id],
       ),

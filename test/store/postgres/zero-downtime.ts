@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { declaredLocks, type MigrationLock } from '#store/postgres/migration-locks';
+import { declaredLocks, type MigrationLock } from '#store/postgres/migration-files';
 
 /** Observations of one migration, about the tables that were there before it. */
 export interface Observed {

@@ -84,8 +84,8 @@ export async function listMoves(control: Querier): Promise<Move[]> {
 export async function readMoveStates(control: Querier, projectId?: string): Promise<MoveState[]> {
   const { rows } = await control.query<MoveState>({
     name: 'move-states',
-    text: `select project_id, from_shard as "from", to_shard as "to", phase, begun_at, (events - least(events, events_copied))::float8 as events_left, copied_to,
-             (extract(epoch from now() - switched_at) * (events - least(events, events_copied)) / nullif(events_copied, 0))::float8 as seconds_left, error
+    text: `select project_id, from_shard as "from", to_shard as "to", phase, begun_at, (events_before - least(events_before, events_copied))::float8 as events_left, copied_to,
+             (extract(epoch from now() - switched_at) * (events_before - least(events_before, events_copied)) / nullif(events_copied, 0))::float8 as seconds_left, error
            from project_moves where phase <> 'done' and ($1::uuid is null or project_id = $1) order by number`,
     values: [projectId ?? null],
   });
@@ -104,7 +104,7 @@ export async function beginMove(
   await control.query(
     `insert into project_moves as known (project_id, from_shard, to_shard, phase) select id, shard, $3, 'stopping' from projects where id = $1 and shard = $2
      on conflict (project_id) do update set number = excluded.number, from_shard = excluded.from_shard, to_shard = excluded.to_shard, phase = excluded.phase,
-       begun_at = excluded.begun_at, switched_at = null, ended_at = null, events = null, events_copied = 0, copied_to = null, error = null
+       begun_at = excluded.begun_at, switched_at = null, ended_at = null, events_before = null, events_copied = 0, copied_to = null, error = null
      where known.phase = 'done'`,
     [projectId, from, to],
   );
@@ -271,7 +271,7 @@ async function moveHistory(control: Pool, rows: MovedRows): Promise<'more' | 'wa
     ref,
   );
   const { rows: states } = await control.query<{ isFirst: boolean; switchedAt: Date }>(
-    `select events is null and events_copied = 0 as "isFirst", coalesce(switched_at, begun_at) as "switchedAt" from project_moves where project_id = $1 and number = $2 and phase = 'history'`,
+    `select events_before is null and events_copied = 0 as "isFirst", coalesce(switched_at, begun_at) as "switchedAt" from project_moves where project_id = $1 and number = $2 and phase = 'history'`,
     ref,
   );
   if (!states[0]) return 'done';
@@ -341,7 +341,7 @@ async function countEvents(control: Pool, { from, projectId, number }: MovedRows
   const found = await counting.catch(() => undefined);
   if (found)
     await control.query(
-      'update project_moves set events = $3 where project_id = $1 and number = $2',
+      'update project_moves set events_before = $3 where project_id = $1 and number = $2',
       [projectId, number, found.rows[0]!.n],
     );
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,13 +8,19 @@ import type { Log } from '@gateway/core/logging';
 import { tryTransactionLock } from './advisory-lock.js';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
-import { estimateLocks, type LockEstimate } from './migration-locks.js';
+import {
+  estimateLocks,
+  type LockEstimate,
+  migrationsIn,
+  namesIn,
+  type ReadMigration,
+  statementsOf,
+} from './migration-files.js';
 import { requireSessions } from './pooler.js';
 import { readCollationChange } from './server-facts.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
-const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
 /** Marks a file whose statements cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
@@ -27,29 +33,6 @@ export function migrationsDir(): string {
   return basename(dirname(resolve(packageDir))) === 'packages' && existsSync(inRepository)
     ? inRepository
     : join(packageDir, 'migrations');
-}
-
-function namesIn(dir: string): string[] {
-  const names = readdirSync(dir).flatMap((file) => FILE.exec(file)?.[1] ?? []);
-  return [...new Set(names)].sort();
-}
-
-/** Contains the first migration of a shard: all data-plane tables up to then. */
-const SHARD_DIR = 'shards';
-/** Marks migrations that change tables of the data plane only, and so apply to every shard. */
-const OF_DATA_PLANE = /^-- plane: data$/m;
-
-/** In order. A shard other than the default one has only the tables of the data plane. */
-function foldersOf(dir: string, shard: Migrating['shard']): ReadonlyMap<string, string> {
-  if (shard === undefined) return new Map(namesIn(dir).map((name) => [name, dir]));
-  const base = join(dir, SHARD_DIR);
-  const changes = namesIn(dir).filter((name) =>
-    OF_DATA_PLANE.test(readFileSync(join(dir, `${name}.up.sql`), 'utf8')),
-  );
-  return new Map([
-    ...namesIn(base).map((name) => [name, base] as const),
-    ...changes.map((name) => [name, dir] as const),
-  ]);
 }
 
 export interface Migrating extends Partial<LockWait> {
@@ -140,16 +123,14 @@ async function checkDrops(
   { dir, shard }: Required<Pick<Migrating, 'dir' | 'shard'>>,
   max: number,
 ): Promise<void> {
-  const folders = foldersOf(dir, shard);
+  const files = migrationsIn(dir, shard);
   const applied = (await migrationStates(database, dir, shard))
     .filter(({ state }) => state === 'applied')
     .map(({ name }) => name);
   const undone = applied.reverse().slice(0, max);
   const drops: { name: string; table: string }[] = [];
   for (const name of undone) {
-    for (const table of droppedTables(
-      readFileSync(join(folders.get(name)!, `${name}.down.sql`), 'utf8'),
-    )) {
+    for (const table of droppedTables(files.get(name)!('down'))) {
       if ((await database.pool.query(`select from ${table} limit 1`)).rowCount)
         drops.push({ name, table });
     }
@@ -200,7 +181,7 @@ export async function migrationStates(
   dir = migrationsDir(),
   shard?: Migrating['shard'],
 ): Promise<MigrationState[]> {
-  const known = [...foldersOf(dir, shard).keys()];
+  const known = [...migrationsIn(dir, shard).keys()];
   const { rows: tables } = await database.pool.query<{ there: boolean }>(
     `select to_regclass('${TABLE}') is not null as there`,
   );
@@ -230,8 +211,8 @@ export async function migrationStatus(
 ): Promise<MigrationStatus[]> {
   const states = await migrationStates(database, dir, shard);
   const pending = states.filter(({ state }) => state === 'pending').map(({ name }) => name);
-  const folders = foldersOf(dir, shard);
-  const locks = await estimateLocks(database, (name) => folders.get(name)!, pending);
+  const files = migrationsIn(dir, shard);
+  const locks = await estimateLocks(database, (name) => files.get(name)!('up'), pending);
   return states.map((state) => ({ ...state, locks: locks.get(state.name) ?? null }));
 }
 
@@ -435,36 +416,31 @@ async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> 
 }
 
 function knexConfig(dir: string, shard: Migrating['shard']): Knex.MigratorConfig {
-  const folders = foldersOf(dir, shard);
+  const files = migrationsIn(dir, shard);
   return {
     tableName: TABLE,
     migrationSource: {
-      getMigrations: () => Promise.resolve([...folders.keys()]),
+      getMigrations: () => Promise.resolve([...files.keys()]),
       getMigrationName: (name: string) => name,
-      getMigration: (name: string) => Promise.resolve(migration(folders.get(name)!, name)),
+      getMigration: (name: string) => Promise.resolve(migration(name, files.get(name)!)),
     } satisfies Knex.MigrationSource<string>,
   };
 }
 
 /** Knex reads `config` although its types omit it. */
 function migration(
-  dir: string,
   name: string,
+  read: ReadMigration,
 ): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
-  const [up, down] = [`${name}.up.sql`, `${name}.down.sql`].map((file) => ({
-    file,
-    sql: readFileSync(join(dir, file), 'utf8'),
+  const [up, down] = (['up', 'down'] as const).map((way) => ({
+    file: `${name}.${way}.sql`,
+    sql: read(way),
   }));
   return {
     config: { transaction: ![up!, down!].some(({ sql }) => NO_TRANSACTION.test(sql)) },
     up: (knex) => run(knex, up!),
     down: (knex) => run(knex, down!),
   };
-}
-
-/** Each statement ends with a semicolon at the end of a line, outside of a function body. */
-function statementsOf(sql: string): string[] {
-  return sql.match(/(?:\$\$[^]*?\$\$|[^])+?(?:;[ \t]*$|(?![^]))/gm) ?? [];
 }
 
 /** Limits of the role or database apply behind a pooler. Those of the operator stay. */
