@@ -401,7 +401,7 @@ beside(
           // The first agent returns under a new id, and works.
           postgres.restore();
           await until('it to be back', () =>
-            first.lines.some(({ sentence }) => sentence.includes('taken for dead')),
+            first.lines.some(({ sentence }) => sentence.includes('presumed dead')),
           );
           await until(
             'two agents',

@@ -234,7 +234,7 @@ waiting(
         Array.from({ length: 4 }, () => ['debug', projectId, TRACE]),
       );
       const quarantined = agentLines.filter(
-        (line) => line.message === 'A message was put in quarantine.',
+        (line) => line.message === 'A message was quarantined.',
       );
       assert.equal(quarantined.map(({ code, trace_id }) => [code, trace_id]).sort(), [
         ['database_refused', TRACE],

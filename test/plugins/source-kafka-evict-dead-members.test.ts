@@ -61,7 +61,9 @@ evict(
     const run = reading(plugin, connection, { clientId: `gateway-test-${process.pid}-source` });
     await until('the message', () => run.messages.length === 1);
     console.log(`    read ${Date.now() - began} ms after the start; a session is 6,000 ms`);
-    assert.ok(run.logs.some(({ sentence }) => sentence.includes('was removed from the group')));
+    assert.ok(
+      run.logs.some(({ sentence }) => sentence.includes('removed the member of a killed process')),
+    );
     await run.stop();
   },
 );

@@ -215,7 +215,9 @@ guarded(
     await run.stop();
     assert.is(connections(), 2, 'one looked for dead members before');
     assert.not(
-      run.logs.some(({ sentence }) => sentence.includes('did not let the consumer leave in time')),
+      run.logs.some(({ sentence }) =>
+        sentence.includes('the consumer did not leave the group in time'),
+      ),
     );
 
     const refusing = await server(net.createServer((socket) => socket.destroy()));

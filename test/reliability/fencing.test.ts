@@ -66,7 +66,7 @@ async function overtaken({
 
     answerLate({ status: 500 });
     wake(agent);
-    await agent.process.line('was taken for dead');
+    await agent.process.line('was presumed dead');
     await until(
       'the late answer to be in the log of attempts',
       async () => (await attempts(500)) === 1,

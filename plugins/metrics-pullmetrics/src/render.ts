@@ -38,20 +38,17 @@ interface Snapshot {
   readonly lines: Lines;
   readonly keys: readonly string[];
   readonly labels: readonly Labels[];
-  /** One value per line of each label set. */
+  /** One per line of each label set. */
   readonly values: Float64Array;
 }
 
-/** The time after which rendering yields to the event loop. */
+/** Rendering then yields to the event loop. */
 const SLICE_MS = 1;
-/** The number of label sets rendered between two checks of the clock. */
+/** Label sets rendered between two checks of the clock. */
 const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');
 
-/**
- * Returns a function that renders all metrics. It yields to the event loop, but all values are from
- * the same moment.
- */
+/** Yields to the event loop, but all values are from the same moment. */
 export function renderer(
   metrics: ReadonlyMap<string, Metric>,
   series: Readonly<Record<string, Series>>,
@@ -112,10 +109,7 @@ function snapshot(metric: Metric, lines: Lines): Snapshot {
   return { lines, keys, labels, values };
 }
 
-/**
- * Writes the values of a histogram, one per line. Buckets are cumulative, so the last one, +Inf,
- * equals the count.
- */
+/** One value per line. Buckets are cumulative, so the last one, +Inf, equals the count. */
 function putHistogram(
   values: Float64Array,
   from: number,
@@ -163,7 +157,7 @@ function beginningsOf(
   return made;
 }
 
-/** Drops the lines of removed label sets once they are the majority. */
+/** Only once removed label sets are the majority. */
 function forgetUnused({ lines, keys }: Snapshot): void {
   if (lines.beginnings.size <= 2 * keys.length) return;
   lines.beginnings = new Map(keys.map((key) => [key, lines.beginnings.get(key)!]));
@@ -176,10 +170,7 @@ function escaped(text: string): string {
 const BYTES = 16_384;
 const NEW_LINE = 10;
 const ZERO = 48;
-/**
- * The largest integer written digit by digit. Larger ones are rare and formatted like other
- * numbers.
- */
+/** Larger integers are rare and formatted like other numbers. */
 const INTEGER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES_MAX = 32;
 

@@ -12,16 +12,13 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 const CLOSE_MS = 500;
 
-/**
- * The largest accepted response in bytes: the default `socket.request.max.bytes` of brokers, which
- * no batch exceeds.
- */
+/** Bytes: the default `socket.request.max.bytes` of brokers, which no batch exceeds. */
 const ANSWER_MAX_BYTES = 100 * 1024 * 1024;
 
 export type KafkaClient = ReturnType<typeof openClient>;
 
 /**
- * Opens a kafkajs client, which tries the brokers in turn.
+ * kafkajs tries the brokers in turn.
  * @param options.retries how many times a request is retried before its caller gets the error
  */
 export function openClient(
@@ -82,8 +79,7 @@ export function openClient(
 }
 
 /**
- * Closes the connection if a response exceeds `maxBytes`, because kafkajs would buffer it. Each
- * response begins with its length.
+ * kafkajs would buffer a response that exceeds `maxBytes`. Each response begins with its length.
  */
 function limitAnswers(socket: net.Socket, maxBytes: number): void {
   let head: Buffer = Buffer.alloc(0);
@@ -107,7 +103,7 @@ function limitAnswers(socket: net.Socket, maxBytes: number): void {
   });
 }
 
-/** The log entry fields to keep. Others, such as requests, responses and stacks, are dropped. */
+/** Other fields, such as requests, responses and stacks, are dropped. */
 const FIELDS = [
   'broker',
   'groupId',
@@ -119,8 +115,8 @@ const FIELDS = [
 ] as const;
 
 /**
- * Adapts the kafkajs log. Errors become warnings, because kafkajs retries them or makes `run`
- * reject. Other lines, including warnings about rebalances, are logged at `debug`.
+ * Errors become warnings, because kafkajs retries them or makes `run` reject. Other lines,
+ * including warnings about rebalances, are logged at `debug`.
  * @param wanted whether to log a line, because destroyed connections log errors that mean nothing
  */
 export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
@@ -175,10 +171,7 @@ interface GroupMemberFacts {
   readonly memberAssignment: Buffer;
 }
 
-/**
- * Runs `work` over separate connections until it ends or the signal aborts. Rejects if `work`
- * rejects.
- */
+/** Uses separate connections, until `work` ends or the signal aborts. Rejects if `work` rejects. */
 export async function withCluster(
   connection: Connection,
   { clientId, signal }: { readonly clientId: string; readonly signal: AbortSignal },
@@ -207,10 +200,7 @@ function clusterOf(kafka: Kafka): Cluster {
   return createCluster!({ allowAutoTopicCreation: false });
 }
 
-/**
- * Returns the topic's current id, or undefined if it is unknown or the signal aborts. Never
- * rejects.
- */
+/** Undefined if the id is unknown or the signal aborts. Never rejects. */
 export async function currentTopicId(
   connection: Connection,
   groupId: string,
@@ -226,12 +216,12 @@ export async function currentTopicId(
     id = await topicId(await cluster.findGroupCoordinator({ groupId }), connection.topic_name);
   };
   await withCluster(connection, { clientId: `${clientId}-topic`, signal }, ask).catch(
-    (error: unknown) => log.debug({ error }, 'the id of the topic could not be read'),
+    (error: unknown) => log.debug({ error }, 'could not read the topic id'),
   );
   return id;
 }
 
-/** Returns the committed offset of each partition, or -1 if it has none. */
+/** By partition; -1 if there is none. */
 export async function committedOffsets(
   cluster: Cluster,
   topic: string,
@@ -262,20 +252,17 @@ interface RequestQueue {
   scheduleRequestTimeoutCheck(): void;
 }
 
-/**
- * The timeout check interval. The kafkajs default of 100 ms is not needed for timeouts of at least
- * ten seconds.
- */
+/** The kafkajs default of 100 ms is not needed for timeouts of at least ten seconds. */
 const TIMEOUT_CHECK_MS = 1000;
 
 /**
- * The maximum number of brokers, and of partitions of a topic; real clusters have fewer. Needed
- * because kafkajs connects to every partition leader, and compares all partitions of two responses.
+ * Brokers, and partitions of a topic; real clusters have fewer. kafkajs connects to every partition
+ * leader, and compares all partitions of two responses.
  */
 const BROKERS_MAX = 500;
 const PARTITIONS_MAX = 4_000;
 
-/** Thrown for a response too large to process without blocking the event loop. */
+/** Processing so large a response would block the event loop. */
 export class CrowdedClusterError extends Error {
   override readonly name = 'CrowdedClusterError';
 }
@@ -288,10 +275,7 @@ interface Metadata {
   readonly topicMetadata: readonly { readonly partitionMetadata: readonly unknown[] }[];
 }
 
-/**
- * Functions that count the brokers and partitions in a response, by the kafkajs method that
- * requests it.
- */
+/** Count the brokers and partitions in a response, by the kafkajs method that requests it. */
 const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> =
   {
     metadata: ({ brokers, topicMetadata }: Metadata) => ({
@@ -326,9 +310,9 @@ function patchKafkajs(): void {
 }
 
 /**
- * Makes kafkajs re-authenticate at most half a session before its end (KIP-368). With the default
- * of ten seconds, it would re-authenticate before every request of a shorter session, and brokers
- * reject a second login within a second (ILLEGAL_SASL_STATE).
+ * kafkajs would re-authenticate ten seconds before a session ends (KIP-368), so before every
+ * request of a shorter session, and brokers reject a second login within a second
+ * (ILLEGAL_SASL_STATE). With this, it is half a session at most.
  */
 function keepShortSessions(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connection') as {
@@ -368,10 +352,9 @@ function limitNamed(): void {
 }
 
 /**
- * Patches the kafkajs timers. After every response, even if nothing is pending, kafkajs sets a
- * timer with a negative delay, which wakes the process every millisecond per connection. The patch
- * reduces an idle consumer from 2.9 % to 0.25 % of a core:
- * https://github.com/tulios/kafkajs/issues/1751
+ * After every response, even if nothing is pending, kafkajs sets a timer with a negative delay,
+ * which wakes the process every millisecond per connection. The patch reduces an idle consumer from
+ * 2.9 % to 0.25 % of a core: https://github.com/tulios/kafkajs/issues/1751
  */
 function patchRequestQueue(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {

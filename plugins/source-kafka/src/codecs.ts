@@ -5,7 +5,7 @@ import kafkajs from 'kafkajs';
 import { decompressLz4 } from './lz4.js';
 import { currentFetch, SOURCE_MAX_BYTES } from './memory.js';
 
-/** Thrown for a batch that exceeds `SOURCE_MAX_BYTES` when decompressed. */
+/** The batch exceeds `SOURCE_MAX_BYTES` when decompressed. */
 export class BatchTooLargeError extends Error {
   override readonly name = 'BatchTooLargeError';
 
@@ -14,7 +14,7 @@ export class BatchTooLargeError extends Error {
   }
 }
 
-/** Decompresses a batch. Fails if the result exceeds `maxOutputLength` bytes. */
+/** Fails if the result exceeds `maxOutputLength` bytes. */
 type Decompress = (
   batch: Buffer,
   options: { readonly maxOutputLength: number },
@@ -28,7 +28,7 @@ const { zstdDecompress } = zlib as { zstdDecompress?: typeof zlib.unzip };
 
 type Compression = Exclude<keyof typeof kafkajs.CompressionTypes, 'None'>;
 
-/** The decompressors. kafkajs itself supports only gzip, without a size limit. */
+/** kafkajs itself supports only gzip, without a size limit. */
 const codecs: Readonly<Record<Compression, Decompress>> = {
   GZIP: promisify(zlib.unzip),
   Snappy: decompressSnappy,
@@ -36,7 +36,7 @@ const codecs: Readonly<Record<Compression, Decompress>> = {
   ZSTD: zstdDecompress ? promisify(zstdDecompress) : decompressZstdHere,
 };
 
-/** Errors for a result that is too large: a Node.js error code and a `snappyjs` message. */
+/** A Node.js error code and a `snappyjs` message. */
 const TOO_LARGE = /ERR_BUFFER_TOO_LARGE|is too big, expect at most/;
 
 const FULL_MS = 100;
@@ -81,16 +81,13 @@ async function decompressZstdHere(
 }
 
 /**
- * The start of a frame of Snappy blocks from the Java client (SnappyCodec):
+ * A frame of Snappy blocks from the Java client (SnappyCodec):
  * https://github.com/xerial/snappy-java
  */
 const FRAME_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
 const FRAME_HEADER_BYTES = 16;
 
-/**
- * Decompresses a Snappy batch. The Java client writes a frame of length-prefixed blocks, others a
- * single block.
- */
+/** The Java client writes a frame of length-prefixed blocks, others a single block. */
 async function decompressSnappy(
   batch: Buffer,
   { maxOutputLength }: { readonly maxOutputLength: number },

@@ -5,7 +5,7 @@ import type { Mechanism, SASLOptions } from 'kafkajs';
 import type { MskIam } from './msk-iam.js';
 import { clientCredentials, oauthBearer, renewed, type ClientCredentials } from './oauth-bearer.js';
 
-/** The connection of a source. `connection.json` documents its fields. */
+/** `connection.json` documents the fields. */
 export interface Connection {
   readonly brokers: readonly string[];
   readonly topic_name: string;
@@ -25,12 +25,12 @@ export interface Auth extends Partial<ClientCredentials & MskIam> {
   readonly extensions?: Readonly<Record<string, string>>;
 }
 
-/** The settings of the plugin, documented in `settings.json`. */
+/** Documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
 /**
- * Checks that a source using AWS IAM has an access key or may use the credentials of the process.
- * @throws PluginError if neither is the case
+ * With AWS IAM, a source needs an access key or permission to use the credentials of the process.
+ * @throws PluginError
  */
 export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
   if (
@@ -46,17 +46,14 @@ export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
 }
 
 /**
- * Returns the consumer group of a source. By default, it is the same in every agent but different
- * for two sources of a topic, so that each source gets every message.
+ * By default, the group is the same in every agent but different for two sources of a topic, so
+ * that each source gets every message.
  */
 export function groupOf(connection: Connection, sourceId: string): string {
   return connection.consumer_group_id || `gateway-${sourceId}`;
 }
 
-/**
- * Returns the options of a kafkajs client.
- * @throws PluginError if fields of the connection contradict each other
- */
+/** @throws PluginError if fields of the connection contradict each other */
 export function clusterConfig({ brokers, auth = {} }: Connection) {
   const sasl = saslOf(auth, brokers);
   const { ca, client_cert: cert, client_key: key, tls } = auth;
@@ -72,9 +69,8 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
 }
 
 /**
- * Checks that `auth.ca` can be used. Node.js accepts a broken certificate and then trusts no
- * server.
- * @throws PluginError if it cannot be used
+ * Node.js accepts a broken certificate authority and then trusts no server.
+ * @throws PluginError
  */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
@@ -94,9 +90,9 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
 }
 
 /**
- * Checks that the client certificate and its key can be used. Node.js would report this only when
- * connecting, without naming the field.
- * @throws PluginError if they cannot be used
+ * Node.js would report an unusable certificate or key only when connecting, without naming the
+ * field.
+ * @throws PluginError
  */
 function checkIdentity(
   { client_cert: cert = '', client_key: key = '', tls }: Auth,
@@ -157,10 +153,7 @@ function checkIdentity(
   }
 }
 
-/**
- * Captures the region in an MSK broker address, such as
- * `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098`.
- */
+/** Captures the region, as in `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098`. */
 const MSK_BROKER = /\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$/;
 
 function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): MskIam {
@@ -230,7 +223,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     : { mechanism: 'scram-sha-512', ...login };
 }
 
-/** Returns Kafka's name for the SASL mechanism, or undefined without one. */
+/** Kafka's name; undefined without a mechanism. */
 export function mechanismOf({ type, hash }: Auth): string | undefined {
   if (type === 'plain') return 'PLAIN';
   if (type === 'oauthbearer' || type === 'aws_msk_iam') return 'OAUTHBEARER';

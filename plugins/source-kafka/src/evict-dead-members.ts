@@ -31,7 +31,7 @@ export async function evictDeadMembers(
   await withCluster(connection, place, look).catch((error: unknown) =>
     context.log.debug(
       { error },
-      'dead members could not be removed from the group, or its offsets not be read',
+      'could not remove dead members from the group, or read its offsets',
     ),
   );
   return committed;
@@ -46,15 +46,14 @@ async function evict(cluster: Cluster, groupId: string, context: SourceContext):
     await coordinator.leaveGroup({ groupId, memberId });
     context.log.info(
       { group: groupId, member: memberId },
-      'a member of a killed process was removed from the group',
+      'removed the member of a killed process from the group',
     );
   }
 }
 
 /**
- * Returns whether a client id belongs to a process that has ended: an earlier one with this pid (as
- * in containers), or one whose pid no process has. Client ids of this machine differ only in pid
- * and worker number.
+ * The client id belongs to an earlier process with this pid (as in containers), or to one whose pid
+ * no process has. Client ids of this machine differ only in pid and worker number.
  */
 export function isDead(
   clientId: string,

@@ -15,10 +15,7 @@ const NETWORK_FIXES = {
   silent: 'Check brokers, and that a firewall lets this machine reach them.',
 };
 
-/**
- * Converts a kafkajs error to a `PluginError` that states what failed, where, and which field to
- * change.
- */
+/** States what failed, where, and which field to change. */
 export function explain(
   error: unknown,
   connection: Connection,
@@ -161,7 +158,7 @@ export function explain(
   });
 }
 
-/** Returns advice if a source has more workers than its topic has partitions. */
+/** For a source with more workers than its topic has partitions. */
 export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
   if (workers === 1 || workers <= partitions) return undefined;
   const [has, idle] = [
@@ -174,7 +171,7 @@ export function idleMembers(topic: string, partitions: number, workers = 1): Adv
   };
 }
 
-/** Returns a phrase for the identity with which the source logs in. */
+/** A phrase for the identity with which the source logs in. */
 export function userOf({
   type,
   username,
@@ -191,10 +188,7 @@ export function userOf({
   return cert === undefined ? 'the anonymous user' : 'the owner of the client certificate';
 }
 
-/**
- * Returns the fix for a connection that a broker closed. A broker that closes it without an error
- * usually expects TLS or a login.
- */
+/** A broker that closes a connection without an error usually expects TLS or a login. */
 function closedFix({ tls, type }: Auth): string {
   if (!tls && !type)
     return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
@@ -203,12 +197,12 @@ function closedFix({ tls, type }: Auth): string {
   return 'Check the log of the broker.';
 }
 
-/** The maximum length of a broker address in a message. An advertised address may be any string. */
+/** An advertised broker address may be any string. */
 const HOST_MAX = 260;
 
 /**
- * Returns the broker named by the innermost error, marked as advertised by the cluster unless it is
- * configured. If no error names one, returns all configured brokers.
+ * The broker named by the innermost error, marked as advertised by the cluster unless it is
+ * configured. If no error names one, all configured brokers.
  */
 function brokerOf({ errors }: ErrorChain, { brokers }: Connection): string {
   const broker = errors

@@ -17,14 +17,14 @@ import { idToCommit } from './topic-ids.js';
 import { oldestOffset } from './watch.js';
 
 /**
- * The session timeout, after which other members get the partitions of a killed agent: the shortest
- * that brokers allow by default (`group.min.session.timeout.ms`). Heartbeats are sent with every
- * poll and, while a window is full, every tick, however fast messages settle.
+ * After it, other members get the partitions of a killed agent: the shortest that brokers allow by
+ * default (`group.min.session.timeout.ms`). Heartbeats are sent with every poll and, while a window
+ * is full, every tick, however fast messages settle.
  */
 const SESSION_MS = 6_000;
 /**
- * The heartbeat interval, which determines the pause on a restart: the response to a heartbeat
- * announces a rebalance, and members read nothing until all have rejoined.
+ * Determines the pause on a restart: the response to a heartbeat announces a rebalance, and members
+ * read nothing until all have rejoined.
  */
 const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
@@ -33,16 +33,13 @@ const REBALANCE_MS = 10_000;
  * for it.
  */
 const POLL_MS = 300;
-/**
- * The interval at which new partitions of a topic are detected. The kafkajs default is five
- * minutes.
- */
+/** New partitions of a topic are detected at this interval. The kafkajs default is five minutes. */
 const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
 /**
- * The maximum number of messages in flight across all partitions, or one window if that is larger.
- * `IN_FLIGHT_BYTES` limits their bytes.
+ * Messages in flight across all partitions, or one window if that is larger. `IN_FLIGHT_BYTES`
+ * limits their bytes.
  */
 const IN_FLIGHT_MAX = 4_000;
 
@@ -54,14 +51,14 @@ const COMMIT_MS = 200;
  */
 const STALL_MS = 30_000;
 /**
- * The delay after a `later` before the member fails. `later` means that the agent is draining,
- * which ends the run. If the run did not end, the partition would be blocked forever.
+ * After a `later`, which means that the agent is draining and the run ends. If the run did not end,
+ * the partition would be blocked forever, so the member fails.
  */
 const REJECTION_MS = 5_000;
 const FINAL_COMMIT_MS = 2_000;
 const DISCONNECT_MS = 3_000;
 
-/** Errors from a commit for an earlier generation of the group. */
+/** From a commit for an earlier generation of the group. */
 const STALE = [
   'REBALANCE_IN_PROGRESS',
   'ILLEGAL_GENERATION',
@@ -69,7 +66,7 @@ const STALE = [
   'NOT_COORDINATOR_FOR_GROUP',
 ];
 
-/** State shared by the members of a run. */
+/** Shared by the members of a run. */
 export interface SharedByMembers {
   readonly memory: SourceMemory;
   readonly committed: Map<number, bigint>;
@@ -78,8 +75,8 @@ export interface SharedByMembers {
 }
 
 /**
- * A member of the consumer group. Call `start`, then `drain` unless `failed` has rejected, then
- * `close`. To remove a member while others remain, call `leave` instead of `drain` and `close`.
+ * Call `start`, then `drain` unless `failed` has rejected, then `close`. To remove a member while
+ * others remain, call `leave` instead of `drain` and `close`.
  */
 export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
@@ -100,11 +97,11 @@ export class GroupMember implements ReaderContext {
   readonly #connection: Connection;
   readonly #fetches = new Map<number, FetchMemory>();
 
-  /** The readers of the latest assignment, by partition. */
+  /** From the latest assignment, by partition. */
   #readers = new Map<number, PartitionReader>();
-  /** Messages in flight, including those of earlier assignments. */
+  /** Includes messages of earlier assignments. */
   readonly #inFlight: InFlight;
-  /** Whether a reader had to wait because the member was full. */
+  /** A reader had to wait because the member was full. */
   #wasFull = false;
   #isDraining = false;
   #closing: Promise<void> | undefined;
@@ -115,7 +112,7 @@ export class GroupMember implements ReaderContext {
   /** Readers whose settled prefix has grown. One request commits for all. */
   readonly #commits = new Batches<PartitionReader>(() => this.#commit(), { afterMs: COMMIT_MS });
   /**
-   * Commits for the current assignment only. The consumer's `commitOffsets` retries after a lost
+   * For the current assignment only. The consumer's `commitOffsets` retries after a lost
    * connection, possibly in a later assignment without these partitions.
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
@@ -166,7 +163,7 @@ export class GroupMember implements ReaderContext {
     this.#listen();
   }
 
-  /** Connects and joins the group. Resolves when this member has its partitions. */
+  /** Resolves when this member has its partitions. */
   async start(): Promise<void> {
     await this.#consumer.connect();
     if (this.#isClosed) return;
@@ -181,10 +178,7 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /**
-   * Stops reading, waits until all messages in flight have settled, and commits their offsets.
-   * Never rejects.
-   */
+  /** Waits until all messages in flight have settled, and commits their offsets. Never rejects. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#wakeReaders();
@@ -206,7 +200,7 @@ export class GroupMember implements ReaderContext {
     await this.close();
   }
 
-  /** Leaves the group and disconnects. Never rejects. */
+  /** Never rejects. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -225,7 +219,7 @@ export class GroupMember implements ReaderContext {
     )
       this.#context.log.warn(
         { group: this.#group },
-        'the brokers did not let the consumer leave in time; its connections are cut',
+        'the consumer did not leave the group in time; closing its connections',
       );
     // Connections that kafkajs is still opening outlive its `disconnect`, so destroy the client
     // again.
@@ -234,10 +228,7 @@ export class GroupMember implements ReaderContext {
     this.#fetches.clear();
   }
 
-  /**
-   * Hands over the records of a fetch as the window permits. The partition's next fetch waits until
-   * it is done.
-   */
+  /** As the window permits. The partition's next fetch waits until it is done. */
   async #readBatch({
     batch,
     resolveOffset,
@@ -310,7 +301,7 @@ export class GroupMember implements ReaderContext {
   }
 
   /**
-   * Reports records deleted before they were read: reading continues at a `next` after the expected
+   * Records were deleted before they were read if reading continues at a `next` after the expected
    * offset, and the oldest record is after it too.
    */
   #lookForLost(reader: PartitionReader, next: bigint): void {
@@ -327,7 +318,7 @@ export class GroupMember implements ReaderContext {
         if (this.#context.signal.aborted) return;
         this.#context.log.warn(
           { error, partition },
-          'the oldest offset of a partition could not be read: all that was skipped counts as deleted',
+          'could not read the oldest offset of a partition: all skipped records count as deleted',
         );
         this.#context.lost?.(String(partition), Number(next - due));
       },
@@ -377,7 +368,7 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /** Commits the settled prefixes of all readers. Never rejects. */
+  /** Never rejects. */
   async #commit(): Promise<void> {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
@@ -404,9 +395,9 @@ export class GroupMember implements ReaderContext {
       if (new ErrorChain(error).has(...STALE))
         log.debug(
           fields,
-          'offsets of an earlier assignment were not committed; their messages are read again',
+          'could not commit offsets of an earlier assignment; their messages will be redelivered',
         );
-      else log.warn(fields, 'offsets were not committed; trying again');
+      else log.warn(fields, 'could not commit offsets; retrying');
       // Retry the commit: between a rebalance and the assignment, brokers accept no offsets. A
       // draining member retries sooner.
       for (const { reader } of due)

@@ -32,12 +32,10 @@ const plugin: SourcePlugin<Connection, Settings> = {
 
 export default plugin;
 
-/**
- * The time limit for the checks: ten seconds by contract, less the time for closing connections.
- */
+/** Ten seconds by contract, less the time for closing connections. */
 const CHECK_MS = 8_500;
 const CHECK_CLOSE_MS = 1_000;
-/** How long a check is repeated whose error is normal while a cluster or topic is new. */
+/** A check is repeated for this long if its error is normal while a cluster or topic is new. */
 const STARTING_MS = 3_000;
 const STARTING_EVERY_MS = 250;
 const STARTING: readonly (string | RegExp)[] = [
@@ -50,21 +48,19 @@ const STARTING: readonly (string | RegExp)[] = [
   'KafkaJSGroupCoordinatorNotFound',
   /^There is no topic/m,
 ];
-/**
- * The largest response that `check` accepts. The metadata of a large cluster takes a few megabytes.
- */
+/** For `check`. The metadata of a large cluster takes a few megabytes. */
 const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * The time for a leaving member to settle its messages, as in a rebalance. The rest are redelivered
- * and deduplicated.
+ * For a leaving member to settle its messages, as in a rebalance. The rest are redelivered and
+ * deduplicated.
  */
 const LEAVE_MS = 5_000;
 const JOIN_AT_ONCE = 16;
 
 /**
- * Looks up the topic and the configured consumer group, for a few seconds if the cluster or the topic
- * may be new. Resolves with advice if members would be idle.
+ * Looks up the topic and the configured consumer group, for a few seconds if the cluster or the
+ * topic may be new. Resolves with advice if members would be idle.
  * @throws PluginError if the topic cannot be read
  */
 async function check(
@@ -135,10 +131,7 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   return partitions.length;
 }
 
-/**
- * Reads with `context.workers` group members until the signal aborts. Rejects with a `PluginError`
- * if a member fails.
- */
+/** With `context.workers` group members. Rejects with a `PluginError` if a member fails. */
 async function run(
   connection: Connection,
   handle: Handle,

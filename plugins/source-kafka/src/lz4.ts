@@ -6,25 +6,23 @@ const FRAME_MAGIC = 0x184d2204;
 /** The first of the 16 magic numbers of a skippable frame. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
 const VERSION = 0b01;
-/** The flag in a block's size that marks an uncompressed block. */
+/** Marks an uncompressed block in its size. */
 const IS_STORED = 0x8000_0000;
-/** The maximum distance of a match into earlier blocks. */
+/** How far a match may reach into earlier blocks. */
 const HISTORY_BYTES = 64 * 1024;
 const MIN_MATCH_BYTES = 4;
 /** Below this many bytes, a copy loop is faster than a function call. */
 const FEW = 24;
 
 /**
- * Decodes consecutive frames.
+ * Consecutive frames.
  * @throws RangeError if the frames are invalid, or with the code `ERR_BUFFER_TOO_LARGE`, as in
  *   `node:zlib`, if the result exceeds `maxBytes`
  */
 export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
   let content = Buffer.allocUnsafe(4 * frames.length);
   let [at, length] = [0, 0];
-  /**
-   * Skips a number of bytes and returns the previous position. Throws if the frame is truncated.
-   */
+  /** Returns the previous position. Throws if the frame is truncated. */
   const skip = (bytes: number): number => {
     if (at + bytes > frames.length) throw truncated();
     at += bytes;
@@ -76,14 +74,14 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
 }
 
 /**
- * Decodes a block into `to` from `at`, and returns the position of its end, at most `most`. Matches
- * start at `from` or later.
+ * Into `to` from `at`. Returns the position of the end, at most `most`. Matches start at `from` or
+ * later.
  */
 function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: number): number {
   let next = 0;
   /**
-   * Returns a length: the four bits of the token and, if all are set, the sum of those and the
-   * following bytes, up to and including the first that is not 255.
+   * The four bits of the token and, if all are set, the sum of those and the following bytes, up to
+   * and including the first that is not 255.
    */
   const length = (bits: number): number => {
     if (bits < 15) return bits;

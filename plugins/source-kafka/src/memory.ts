@@ -2,24 +2,18 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 const MEGABYTE = 1024 * 1024;
 /**
- * The maximum number of decompressed bytes of a source, and therefore of a batch. Far above real
- * batches, but a few compressed kilobytes may expand to gigabytes.
+ * Decompressed, per source and therefore per batch. Far above real batches, but a few compressed
+ * kilobytes may expand to gigabytes.
  */
 export const SOURCE_MAX_BYTES = 64 * MEGABYTE;
-/** The maximum number of decompressed bytes of all sources in the process. */
+/** Decompressed, of all sources in the process. */
 const AGENT_MAX_BYTES = 256 * MEGABYTE;
-/**
- * The number of bytes always available to a source, even if stalled sources exhaust the limit of
- * the process.
- */
+/** Always available to a source, even if stalled sources exhaust the limit of the process. */
 const SOURCE_MIN_BYTES = 4 * MEGABYTE;
 
 let ofAgent = 0;
 
-/**
- * Counts the decompressed bytes of a source. Those of a fetch count until the member's next fetch
- * from the same broker.
- */
+/** Decompressed bytes of a fetch count until the member's next fetch from the same broker. */
 export class SourceMemory {
   #bytes = 0;
 
@@ -28,7 +22,7 @@ export class SourceMemory {
     return Math.max(0, Math.min(SOURCE_MAX_BYTES - this.#bytes, inAgent));
   }
 
-  /** Counts bytes. A negative number releases them. */
+  /** A negative number releases bytes. */
   add(bytes: number): void {
     this.#bytes += bytes;
     ofAgent += bytes;

@@ -2,7 +2,6 @@ import { createHash, createHmac } from 'node:crypto';
 import { asProcess, ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Token } from './oauth-bearer.js';
 
-/** The connection fields for logging in to MSK. */
 export interface MskIam {
   readonly region: string;
   readonly access_key_id?: string | undefined;
@@ -22,9 +21,8 @@ const SERVICE = 'kafka-cluster';
 const EXPIRES_IN_SECONDS = 900;
 
 /**
- * Creates an MSK IAM token: the base64url of a presigned connect request
- * (https://github.com/aws/aws-msk-iam-sasl-signer-js). Rejects with a `PluginError` if there are no
- * credentials.
+ * The base64url of a presigned connect request (https://github.com/aws/aws-msk-iam-sasl-signer-js).
+ * Rejects with a `PluginError` if there are no credentials.
  */
 export async function mskToken(iam: MskIam): Promise<Token> {
   const credentials = await credentialsOf(iam).catch((error: unknown) => {
@@ -40,7 +38,7 @@ export async function mskToken(iam: MskIam): Promise<Token> {
 }
 
 /**
- * Presigns `GET https://<host>/?Action=kafka-cluster:Connect`:
+ * `GET https://<host>/?Action=kafka-cluster:Connect`:
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 function presigned(
@@ -76,9 +74,8 @@ const hmac = (key: string | Buffer, text: string) =>
   createHmac('sha256', key).update(text).digest();
 
 /**
- * Returns the credentials of the connection or, without any, of the process: from the environment,
- * a profile, a web identity, the container or the instance. With a role, uses them to assume it,
- * and returns the role's credentials.
+ * From the connection or, without any, from the process: environment, profile, web identity,
+ * container or instance. With a role, they are used to assume it.
  */
 async function credentialsOf({
   region,
@@ -112,7 +109,7 @@ async function credentialsOf({
   })();
 }
 
-/** Converts an error to a `PluginError` that explains why there are no credentials. */
+/** Explains why there are no credentials. */
 function explained(
   error: unknown,
   { region, access_key_id: key, role_arn: role }: MskIam,

@@ -9,13 +9,13 @@ import type { Mechanism } from 'kafkajs';
 
 const SEPARATOR = '\u0001';
 const REQUEST_MS = 5_000;
-/** The share of a token's lifetime after which it is renewed. */
+/** A token is renewed after this share of its lifetime. */
 const RENEW_AT = 0.8;
-/** The maximum size of a decompressed response. */
+/** Decompressed. */
 const ANSWER_MAX_BYTES = 256 * 1024;
 /**
- * Error codes to show (https://www.rfc-editor.org/rfc/rfc6749#section-5.2). Other parts of a
- * response are not shown, because the endpoint may be any server.
+ * These error codes are shown (https://www.rfc-editor.org/rfc/rfc6749#section-5.2). Other parts of
+ * a response are not, because the endpoint may be any server.
  */
 const REFUSALS = [
   'invalid_request',
@@ -25,20 +25,17 @@ const REFUSALS = [
   'unsupported_grant_type',
   'invalid_scope',
 ];
-/** A token's lifetime if the response states none. */
+/** If the response states no lifetime. */
 const EXPIRES_IN_SECONDS = 300;
 
-/** The connection fields for requesting a token. */
 export interface ClientCredentials extends Omit<TokenClient, 'audience'> {
   readonly token_endpoint: string;
 }
 
 /**
- * Returns the SASL/OAUTHBEARER mechanism with a token per login (RFC 7628). kafkajs's own mechanism
- * ignores the response: it treats a rejection as success, and the next request fails for no
- * apparent reason.
- * @param extensions extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared
- *   address
+ * A token per login (RFC 7628). kafkajs's own mechanism ignores the response: it treats a rejection
+ * as success, and the next request fails for no apparent reason.
+ * @param extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
  */
 export function oauthBearer(
   tokenOf: () => Promise<string>,
@@ -59,7 +56,7 @@ export function oauthBearer(
   };
 }
 
-/** Encodes a message with Kafka's length prefix. */
+/** With Kafka's length prefix. */
 function framed(message: string) {
   const bytes = Buffer.from(message);
   const length = Buffer.alloc(4);
@@ -72,24 +69,21 @@ const text = {
   parse: (bytes: Buffer) => bytes.toString(),
 };
 
-/**
- * Returns a function that gets tokens with the client credentials grant (RFC 6749, 4.4) and rejects
- * with a `PluginError`.
- */
+/** The client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
 export function clientCredentials(client: ClientCredentials): () => Promise<string> {
   return renewed(() => askForToken(client));
 }
 
 export interface Token {
   readonly value: string;
-  /** When the token was requested, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly endsAt: number;
 }
 
 /**
- * Returns a function that caches a token until near its expiry. Concurrent callers share one
- * request. Rejects if `ask` does.
+ * Caches a token until near its expiry. Concurrent callers share one request. Rejects if `ask`
+ * does.
  */
 export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   let token: Token | undefined;
@@ -149,7 +143,7 @@ async function askForToken(client: ClientCredentials): Promise<Token> {
   });
 }
 
-/** Returns the object in a JSON response, or an empty object if it is invalid or too long. */
+/** Empty if the response is not a JSON object or too long. */
 async function jsonOf(
   response: Response,
 ): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {

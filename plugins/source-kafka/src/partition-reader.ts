@@ -4,23 +4,22 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
 
-/** The member that owns a reader. */
 export interface ReaderContext {
   readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
-  /** Returns false while the messages in flight of all the member's partitions reach its limit. */
+  /** False while the messages in flight of all the member's partitions reach its limit. */
   hasRoom(): boolean;
-  /** Counts a message as in flight. Call the returned function when it settles. */
+  /** The message is in flight until the returned function is called. */
   opened(message: Message): () => void;
-  /** Called when offsets without a record have settled. */
+  /** Offsets without a record have settled. */
   skipped(reader: PartitionReader): void;
   settled(reader: PartitionReader, isAcknowledged: boolean): void;
 }
 
 /**
- * Reads a partition for one assignment. A new assignment starts at the committed offset with a new
- * reader, and the old reader's messages in flight no longer count toward commits.
+ * For one assignment. A new assignment starts at the committed offset with a new reader, and the
+ * old reader's messages in flight no longer count toward commits.
  */
 export class PartitionReader {
   readonly partition: number;
@@ -46,7 +45,7 @@ export class PartitionReader {
     );
   }
 
-  /** The offset after the last record handed over or skipped. Undefined before the first. */
+  /** After the last record handed over or skipped. Undefined before the first. */
   get next(): bigint | undefined {
     return this.#last === undefined ? undefined : BigInt(this.#last) + 1n;
   }
@@ -62,8 +61,8 @@ export class PartitionReader {
   }
 
   /**
-   * Skips offsets without records, due to transaction markers or compaction. They are committed,
-   * because otherwise they would count as lag.
+   * Transaction markers and compaction leave offsets without records. They are committed, because
+   * otherwise they would count as lag.
    */
   skipTo(offset: string): void {
     if (BigInt(offset) <= BigInt(this.#last ?? -1)) return;
@@ -103,7 +102,7 @@ export class PartitionReader {
   }
 }
 
-/** Converts a record to a message. A tombstone, whose value is null, has an empty body. */
+/** A tombstone, whose value is null, has an empty body. */
 function toMessage(topic: string, partition: number, record: KafkaMessage): Message {
   const timestamp = Number(record.timestamp);
   return {
@@ -116,7 +115,7 @@ function toMessage(topic: string, partition: number, record: KafkaMessage): Mess
   };
 }
 
-/** Returns the headers that are UTF-8 text. If a header is repeated, its last value wins. */
+/** Only UTF-8 text. If a header is repeated, its last value wins. */
 function toHeaders(headers: IHeaders | undefined): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const name in headers) {

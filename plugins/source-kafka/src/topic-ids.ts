@@ -70,14 +70,14 @@ const NO_OFFSET = '-1';
 
 const load = createRequire(import.meta.url);
 
-/** Returns the metadata to commit with an offset, or undefined if the topic id is unknown. */
+/** Metadata to commit with an offset. Undefined if the topic id is unknown. */
 export function idToCommit(id: string | undefined): string | undefined {
   return id === undefined ? undefined : PREFIX + id;
 }
 
 /**
- * Returns a topic's id in the format of Kafka's tools, or undefined if the broker predates Kafka
- * 2.8 or the user may not see the topic.
+ * In the format of Kafka's tools. Undefined if the broker predates Kafka 2.8 or the user may not
+ * see the topic.
  */
 export async function topicId(
   { versions, connectionPool }: Broker,
@@ -89,9 +89,8 @@ export async function topicId(
 }
 
 /**
- * Returns a request for metadata version 10
- * (https://kafka.apache.org/protocol#The_Messages_Metadata). The response is read only up to the
- * id.
+ * Metadata version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata). The response is
+ * read only up to the id.
  */
 function asking(topic: string): MetadataRequest {
   const encode = () => {
@@ -137,8 +136,8 @@ function asking(topic: string): MetadataRequest {
 }
 
 /**
- * Patches kafkajs to ignore offsets of an earlier topic with the same name, so that a member begins
- * with the first record.
+ * Offsets of an earlier topic with the same name are ignored, so that a member begins with the
+ * first record.
  */
 export function forgetOffsetsOfEarlierTopics(): void {
   const { prototype } = load('kafkajs/src/broker') as { prototype: Broker };

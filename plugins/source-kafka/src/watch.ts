@@ -14,21 +14,18 @@ const LAG_EVERY_MS = 5_000;
 const OFFSETS_EVERY_MS = 2_000;
 
 interface FoundLags {
-  /**
-   * The number of messages after the committed offset, and the range of offsets to read, by
-   * partition.
-   */
+  /** Messages after the committed offset, and the range of offsets to read, by partition. */
   readonly lags: ReadonlyMap<
     number,
     { readonly messages: number; readonly offsets: PartitionOffsets }
   >;
-  /** Partitions assigned to no member. */
+  /** Assigned to no member. */
   readonly unread: readonly number[];
 }
 
 /**
- * Reports the lag of each partition, from its high watermark and committed offset, over a separate
- * connection. Advises if a partition has no reader or members are idle. Rejects with a
+ * The lag of each partition is computed from its high watermark and committed offset, over a
+ * separate connection. Advises if a partition has no reader or members are idle. Rejects with a
  * `PluginError` if the brokers cannot be queried.
  */
 export async function watch(connection: Connection, context: WatchContext): Promise<void> {
@@ -98,7 +95,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   return { lags, unread: unread.sort((a, b) => a - b) };
 }
 
-/** Returns the topic's partitions in a member's assignment. A joining member has no assignment. */
+/** A joining member has no assignment. */
 function partitionsOf(assignment: Buffer, topic: string): readonly number[] {
   return assignment.length === 0
     ? []
@@ -110,7 +107,7 @@ function unreadSentence(topic: string, partitions: readonly number[], group: str
   return `No member of the consumer group "${group}" reads partition ${named} of the topic "${topic}". If this lasts, check that only this source uses the group, and the log of the agents.`;
 }
 
-/** Returns the offset of the oldest record, or undefined if the signal aborts. */
+/** Undefined if the signal aborts. */
 export async function oldestOffset(
   connection: Connection,
   { clientId, signal }: Pick<SourceContext, 'clientId' | 'signal'>,
@@ -164,7 +161,7 @@ export async function offsetsReset(
     while (!signal.aborted) {
       const reset = await look(cluster).catch((error: unknown) => {
         // Log only at `debug`, because the members report the same errors.
-        context.log.debug({ error }, 'the committed offsets could not be fetched');
+        context.log.debug({ error }, 'could not fetch the committed offsets');
         return undefined;
       });
       if (signal.aborted) return;

@@ -7,15 +7,15 @@ import { Decompress } from 'fzstd';
 const FRAME_MAGIC = 0xfd2fb528;
 /** The first of the 16 magic numbers of a skippable frame. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
-/** The bits read from the frame header descriptor. */
+/** Bits of the frame header descriptor. */
 const [IS_SINGLE_SEGMENT, HAS_CHECKSUM] = [0x20, 0x04];
 const CHECKSUM_BYTES = 4;
 const BLOCK_HEADER_BYTES = 3;
-/** The type of a block that repeats one byte. */
+/** A block that repeats one byte. */
 const RLE = 1;
 
 /**
- * Decodes consecutive frames.
+ * Consecutive frames.
  * @throws Error if the frames are invalid, or with the code `ERR_BUFFER_TOO_LARGE`, as in
  *   `node:zlib`, if the result exceeds `maxBytes`
  */
@@ -37,7 +37,7 @@ export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Returns the offset of the frame's end and the window size, which is 0 for a skippable frame. */
+/** The window size is 0 for a skippable frame. */
 function readFrame(
   frames: Buffer,
   start: number,

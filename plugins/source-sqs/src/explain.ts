@@ -1,10 +1,7 @@
 import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Connection } from './queue.js';
 
-/**
- * Converts an SDK error to a `PluginError` that states what failed, at which queue, and which field
- * to change.
- */
+/** States what failed, at which queue, and which field to change. */
 export function explain(error: unknown, connection: Connection): PluginError {
   if (error instanceof PluginError) return error;
   const {
@@ -103,6 +100,6 @@ export function explain(error: unknown, connection: Connection): PluginError {
   return new PluginError(message, { fix, cause: error, said: chain.messages.split('\n')[0] });
 }
 
-/** Returns the name of the service as users know it. */
+/** As users know the service. */
 export const placeOf = ({ endpoint, default_region }: Connection) =>
   endpoint ?? `SQS in ${default_region}`;

@@ -25,20 +25,16 @@ const plugin: SourcePlugin<Connection, Settings> = { check, run };
 
 export default plugin;
 
-/** The time limit for the check. The contract allows ten seconds. */
+/** The contract allows ten seconds. */
 const CHECK_DEADLINE_MS = 9_000;
 const ATTEMPTS = 3;
-/** The grace period for messages in flight after a failure. */
+/** For messages in flight after a failure. */
 const GRACE_MS = 2_000;
-/**
- * The grace period for the requests that delete or release messages, after the last message has
- * settled.
- */
+/** For the requests that delete or release messages, after the last message has settled. */
 const SETTLEMENT_MS = 5_000;
 
 /**
- * Looks up the queue. Resolves with advice if it moves messages to its dead-letter queue after a
- * single receipt.
+ * Resolves with advice if the queue moves messages to its dead-letter queue after a single receipt.
  * @throws PluginError if the queue cannot be read
  */
 async function check(given: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
@@ -62,10 +58,7 @@ async function check(given: Connection, context: CheckContext<Settings>): Promis
   }
 }
 
-/**
- * Reads with `context.workers` pollers until the signal aborts. Rejects with a `PluginError` if a
- * poller fails.
- */
+/** With `context.workers` pollers. Rejects with a `PluginError` if a poller fails. */
 async function run(
   given: Connection,
   handle: Handle,
@@ -101,8 +94,8 @@ async function run(
 }
 
 /**
- * Reads until the signal aborts, then waits until every message has settled and was deleted from
- * the queue or released.
+ * After the abort, waits until every message has settled and was deleted from the queue or
+ * released.
  */
 async function read(
   queue: Queue,

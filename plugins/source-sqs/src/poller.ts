@@ -17,33 +17,30 @@ import type { Settlement } from './settlement.js';
 const SHORT_POLL_MS = 500;
 const PAUSE_MS = 500;
 /**
- * The time limit of the last poll after the abort: messages in the response of an aborted poll stay
- * hidden until their visibility timeout expires. On a busy queue, the poll returns and its messages
- * are released; on an idle one, it is aborted.
+ * For the last poll after the abort: messages in the response of an aborted poll stay hidden until
+ * their visibility timeout expires. On a busy queue, the poll returns and its messages are
+ * released; on an idle one, it is aborted.
  */
 const LAST_POLL_MS = 500;
 /**
- * The pause after a `later`, which means that the agent is draining. If the run does not end, it
+ * After a `later`, which means that the agent is draining. If the run does not end, the pause
  * prevents a busy loop of released messages.
  */
 const REJECTED_PAUSE_MS = 1_000;
 
-/**
- * Polls the queue and hands messages over as the window permits, without waiting for earlier ones
- * to settle.
- */
+/** Hands messages over as the window permits, without waiting for earlier ones to settle. */
 export class Poller {
   readonly #queue: Queue;
   readonly #settlement: Settlement;
   readonly #handle: Handle;
   readonly #window: number;
   /**
-   * The number of free slots in the window required for a poll. Polling for single messages would
-   * take ten times as many requests.
+   * Free slots in the window required for a poll. Polling for single messages would take ten times
+   * as many requests.
    */
   readonly #minRoom: number;
   readonly #inFlight: InFlight;
-  /** Unsettled messages by receipt handle, oldest first. */
+  /** By receipt handle, oldest first. */
   readonly #unsettled = new Map<string, { readonly close: () => void; extendAt: number }>();
   #onSettled: (() => void) | undefined;
   #hasRejected = false;
@@ -58,7 +55,7 @@ export class Poller {
     this.#minRoom = Math.max(1, Math.min(BATCH_SIZE, Math.floor(window / 2)));
   }
 
-  /** Polls until the signal aborts. Rejects if a poll fails. */
+  /** Rejects if a poll fails. */
   async poll(signal: AbortSignal): Promise<void> {
     const wake = () => this.#onSettled?.();
     signal.addEventListener('abort', wake);
@@ -78,7 +75,7 @@ export class Poller {
     return this.#inFlight.idle();
   }
 
-  /** Extends the visibility of messages that have used half of their visibility timeout. */
+  /** For messages that have used half of their visibility timeout. */
   extend(): void {
     const now = performance.now();
     for (const [receiptHandle, message] of this.#unsettled) {
@@ -88,10 +85,7 @@ export class Poller {
     }
   }
 
-  /**
-   * Stops tracking unsettled messages. If they settle later, they are neither deleted from the
-   * queue nor released.
-   */
+  /** Messages that settle later are neither deleted from the queue nor released. */
   close(): void {
     this.#isClosed = true;
     for (const { close } of this.#unsettled.values()) close();
@@ -149,7 +143,7 @@ export class Poller {
   }
 }
 
-/** Converts a received message. Attributes become headers, binary ones as base64. */
+/** Attributes become headers, binary ones as base64. */
 function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Received): Message {
   const headers: Record<string, string> = {};
   for (const [name, { StringValue, BinaryValue }] of Object.entries(MessageAttributes ?? {})) {
@@ -166,17 +160,11 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
   };
 }
 
-/**
- * The interval between reports. The queue updates its count no more often, and every request is
- * billed.
- */
+/** The queue updates its count no more often, and every request is billed. */
 const REPORT_EVERY_MS = 10_000;
 const QUEUE = '';
 
-/**
- * Reports the number of waiting messages periodically if the context has `lag`. Returns a function
- * that stops the reports and reports null.
- */
+/** Periodic if the context has `lag`. The returned function stops the reports and reports null. */
 export function reportLag(
   queue: Pick<Queue, 'waiting'>,
   { lag, log }: Pick<SourceContext, 'lag' | 'log'>,
@@ -190,7 +178,7 @@ export function reportLag(
         const waiting = await untilAborted(signal, (request) => queue.waiting(request));
         if (waiting !== undefined && !signal.aborted) lag(QUEUE, waiting);
       } catch (error) {
-        log.debug({ error }, 'the number of waiting messages could not be fetched');
+        log.debug({ error }, 'could not fetch the number of waiting messages');
         lag(QUEUE, null);
       }
       await pause(REPORT_EVERY_MS, signal);
@@ -204,7 +192,7 @@ export function reportLag(
 }
 
 /**
- * Runs a request with its own signal, which aborts `graceMs` after the given one, so that the
+ * The request has its own signal, which aborts `graceMs` after the given one, so that the
  * long-lived signal does not accumulate listeners. Resolves with undefined if the request fails
  * after the abort.
  */
@@ -228,7 +216,7 @@ async function untilAborted<T>(
   }
 }
 
-/** Waits for `ms`, or until the signal aborts. Never rejects. */
+/** Also ends on abort. Never rejects. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -11,7 +11,7 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import { asProcess, PluginError, type Advice } from '@gateway/plugin';
 
-/** The connection of a source. `connection.json` documents its fields. */
+/** `connection.json` documents the fields. */
 export interface Connection {
   readonly access_key_id?: string;
   readonly secret_key?: string;
@@ -23,7 +23,7 @@ export interface Connection {
 }
 
 /**
- * The maximum number of messages per request:
+ * Per request:
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
 export const BATCH_SIZE = 10;
@@ -34,27 +34,25 @@ const REQUEST_TIMEOUT_MS = 8_000;
 const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
 
 /**
- * The longest time that a dead agent's messages stay hidden. A live agent extends its messages'
- * timeout.
+ * How long a dead agent's messages stay hidden at most. A live agent extends its messages' timeout.
  */
 const VISIBILITY_MAX_SECONDS = 30;
 
-/** A queue that was looked up. Its functions reject with SDK errors. */
+/** Its functions reject with SDK errors. */
 export type Queue = Awaited<ReturnType<typeof openQueue>>;
 
 export interface Failed {
   readonly index: number;
   readonly code: string;
-  /** Whether a retry is useless. */
+  /** A retry is useless. */
   readonly isFinal: boolean;
 }
 
-/** The settings of the plugin, documented in `settings.json`. */
+/** Documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
 /**
- * Creates an SDK client that logs nothing. `attempts` is the number of attempts per request,
- * including the first.
+ * Logs nothing. `attempts` are those per request, including the first.
  * @throws PluginError if there is no access key and the settings forbid using the credentials of
  *   the process
  */
@@ -90,9 +88,8 @@ export function openClient(
 }
 
 /**
- * Returns the credentials of the connection or, without any, of the process: from the environment,
- * a profile, a web identity, the container or the instance. With a role, they are used to assume
- * it.
+ * From the connection or, without any, from the process: environment, profile, web identity,
+ * container or instance. With a role, they are used to assume it.
  * @throws PluginError if there is no access key and the settings forbid using the credentials of
  *   the process
  */
@@ -169,7 +166,7 @@ export function named(connection: Connection): Connection & { readonly owner?: s
   };
 }
 
-/** Looks up a queue, and reads its visibility timeout and redrive policy. */
+/** Reads the visibility timeout and redrive policy. */
 export async function openQueue(
   client: SQSClient,
   { queue_name: name, owner }: ReturnType<typeof named>,
@@ -193,9 +190,9 @@ export async function openQueue(
   );
   return {
     advice: redriveAdvice(name, Attributes?.['RedrivePolicy']),
-    /** The time for which a received message is hidden unless extended. */
+    /** A received message is hidden for this time unless extended. */
     visibilitySeconds,
-    /** Returns the approximate number of waiting messages, excluding delayed and received ones. */
+    /** Approximate, excluding delayed and received messages. */
     async waiting(signal: AbortSignal): Promise<number> {
       const command = new GetQueueAttributesCommand({
         QueueUrl,
@@ -204,7 +201,7 @@ export async function openQueue(
       const { Attributes: counted } = await client.send(command, { abortSignal: signal });
       return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
     },
-    /** Receives up to `most` messages, at most ten. Waits up to 20 seconds for the first. */
+    /** At most ten. Waits up to 20 seconds for the first. */
     async receive(most: number, signal: AbortSignal): Promise<Received[]> {
       const command = new ReceiveMessageCommand({
         QueueUrl,
@@ -220,7 +217,7 @@ export async function openQueue(
       });
       return Messages;
     },
-    /** Deletes up to ten messages. Returns the failures. */
+    /** Up to ten. Returns the failures. */
     async delete(receiptHandles: readonly string[]): Promise<Failed[]> {
       const entries = receiptHandles.map((ReceiptHandle, index) => ({
         Id: String(index),
@@ -231,7 +228,7 @@ export async function openQueue(
       );
     },
     /**
-     * Hides up to ten messages for a number of seconds from now; 0 releases a message. Returns the
+     * Up to ten messages, for a number of seconds from now; 0 releases a message. Returns the
      * failures.
      */
     async hide(
@@ -251,7 +248,7 @@ export async function openQueue(
 }
 
 /**
- * Returns advice if the queue moves messages to its dead-letter queue after a single receipt:
+ * If the queue moves messages to its dead-letter queue after a single receipt:
  * docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */
 function redriveAdvice(queue: string, policy: string | undefined): Advice | undefined {

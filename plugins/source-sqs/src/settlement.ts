@@ -9,8 +9,8 @@ const RETRY_MS = 250;
 export type Settlement = ReturnType<typeof openSettlement>;
 
 /**
- * Returns functions that settle messages in batches. They never throw or reject. Failures are
- * logged, and their messages are redelivered as duplicates.
+ * In batches. Never throws or rejects. Failures are logged, and their messages are redelivered as
+ * duplicates.
  */
 export function openSettlement(queue: Queue, log: PluginLog) {
   const batching = { most: BATCH_SIZE, atOnce: BATCHES_AT_ONCE };
@@ -19,7 +19,7 @@ export function openSettlement(queue: Queue, log: PluginLog) {
     if (lost)
       log.warn(
         { messages: lost },
-        'settled messages were not deleted from the queue and will come again as duplicates',
+        'could not delete settled messages from the queue; they will be redelivered as duplicates',
       );
   }, batching);
   const visibilities = new Batches<{ receiptHandle: string; seconds: number }>(async (entries) => {
@@ -27,15 +27,14 @@ export function openSettlement(queue: Queue, log: PluginLog) {
     if (lost)
       log.warn(
         { messages: lost },
-        'the visibility of messages was not changed; they come again when it has expired',
+        'could not change the visibility of messages; they will be redelivered when it expires',
       );
   }, batching);
   return {
-    /** Deletes a settled message from the queue. */
     delete: (receiptHandle: string) => deletes.add(receiptHandle),
-    /** Releases a message at once, so that another reader can receive it. */
+    /** Another reader can then receive the message. */
     release: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: 0 }),
-    /** Hides an unsettled message for the full visibility timeout from now. */
+    /** For the full visibility timeout from now. */
     extend: (receiptHandle: string) =>
       visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
     /** Resolves when all requests made so far are done. */
@@ -44,8 +43,8 @@ export function openSettlement(queue: Queue, log: PluginLog) {
 }
 
 /**
- * Sends entries in one request. Retries temporary failures, and drops entries with permanent ones,
- * such as an expired handle or a message that another reader received.
+ * One request. Retries temporary failures, and drops entries with permanent ones, such as an
+ * expired handle or a message that another reader received.
  * @returns the number of dropped entries by error code, or undefined if there are none
  */
 async function sendAll<Entry>(

@@ -21,12 +21,11 @@ interface Settings {
 const RESPONSE = 'http.client.response.finish';
 const CLOSE_MS = 4_000;
 /**
- * The maximum number of queued spans, which arrive in bursts when batches of deliveries end. A full
- * queue drops spans and never blocks.
+ * Spans arrive in bursts when batches of deliveries end. A full queue drops spans and never blocks.
  */
 const QUEUE_MAX = 16_384;
 
-/** A tracer that sends spans through the APM agent's OpenTelemetry bridge. */
+/** Uses the APM agent's OpenTelemetry bridge. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -82,7 +81,7 @@ function serverOf(agentUrl: string): URL {
   );
 }
 
-/** Removes the command line that the agent would send, because flags may be secrets. */
+/** The agent would send the command line, whose flags may be secrets. */
 function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unknown } }): object {
   delete metadata.process?.argv;
   delete metadata.process?.title;
@@ -90,8 +89,8 @@ function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unkn
 }
 
 /**
- * Returns a logger that logs only warnings and errors. Connection errors go to `failed`, so that
- * they are logged once per outage.
+ * Only warnings and errors. Connection errors go to `failed`, so that they are logged once per
+ * outage.
  */
 function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) {
   const ignore = () => {};
@@ -106,9 +105,8 @@ function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) 
 let isPatched = false;
 
 /**
- * Patches the bridge's `setStatus`, which mistakes the status object for its code, so that failed
- * spans would have an unknown outcome:
- * https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
+ * The bridge's `setStatus` mistakes the status object for its code, so that failed spans would have
+ * an unknown outcome: https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
  */
 function patchSpanStatus(): void {
   if (isPatched) return;
@@ -125,7 +123,7 @@ function patchSpanStatus(): void {
 }
 
 /**
- * Watches for the next request that the server accepts, because the agent reports only failures.
+ * The agent reports only failures, so this watches for the next request that the server accepts.
  * Costs nothing until `watch` is called.
  */
 function serverRecovery(server: URL, recovered: () => void): { watch(): void; stop(): void } {

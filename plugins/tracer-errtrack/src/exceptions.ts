@@ -1,14 +1,14 @@
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { captureException } from '@sentry/node';
 
-/** Attributes shared by all errors of a kind. */
+/** Shared by all errors of a kind. */
 const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
-// The format of a tag key: https://docs.sentry.io/platforms/javascript/enriching-events/tags/
+// https://docs.sentry.io/platforms/javascript/enriching-events/tags/
 const TAG = /^[\w.:-]{1,32}$/;
 const TAG_VALUE_MAX = 200;
 
 /**
- * A span processor that reports exceptions on spans:
+ * Reports exceptions on spans:
  * https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/
  */
 export const exceptions = {
@@ -38,8 +38,8 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
 }
 
 /**
- * Returns a fingerprint that groups errors into one issue per kind. The message, in which hosts and
- * ids vary, is used only without a kind and a stack.
+ * Groups errors into one issue per kind. The message, in which hosts and ids vary, is used only
+ * without a kind and a stack.
  */
 function fingerprintOf(
   { name, attributes }: ReadableSpan,
@@ -50,7 +50,7 @@ function fingerprintOf(
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
 }
 
-/** Returns the attributes that fit in tags, so that issues can be searched by them. */
+/** Issues can be searched by tags. */
 function tagsOf(span: ReadableSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {

@@ -27,17 +27,14 @@ interface Settings {
   readonly debug: boolean;
 }
 
-// The format that Sentry's parser accepts. Checked here, because that parser prints an invalid DSN:
+// Checked here, because Sentry's parser prints an invalid DSN:
 // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
-/**
- * The maximum number of requests waiting for a response or connection. Requests beyond it are
- * dropped without blocking.
- */
+/** Waiting for a response or connection. Requests beyond it are dropped without blocking. */
 const REQUESTS_MAX = 4_096;
 
-/** A tracer that sends spans as transactions, and their exceptions as errors. */
+/** Sends spans as transactions, and their exceptions as errors. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -111,9 +108,9 @@ function reportOutages(client: Sentry.NodeClient, { log }: TracerContext): void 
 }
 
 /**
- * Returns a sampler that keeps the sender's decision, and otherwise samples by trace id, so that
- * processes with the same rate keep the same traces. Sentry's sampler ignores a negative decision,
- * drops every HTTP request without a parent in its process, and adds to the outgoing `tracestate`.
+ * Keeps the sender's decision, and otherwise samples by trace id, so that processes with the same
+ * rate keep the same traces. Sentry's sampler ignores a negative decision, drops every HTTP request
+ * without a parent in its process, and adds to the outgoing `tracestate`.
  */
 function samplerOf(rate: number): Sampler {
   const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(rate) });
@@ -130,8 +127,7 @@ function samplerOf(rate: number): Sampler {
 }
 
 /**
- * Redirects Sentry's debug output from standard output to the log. Returns a function that undoes
- * this.
+ * Sentry prints its debug output to standard output. The returned function ends the redirection.
  */
 function debugInto(log: PluginLog | undefined): () => void {
   if (!log) return () => undefined;
@@ -150,8 +146,7 @@ function debugInto(log: PluginLog | undefined): () => void {
 }
 
 /**
- * Formats a part of the debug output. Of an error, keeps only the message, because other fields may
- * contain the request with the key.
+ * For an error, keeps only the message, because other fields may contain the request with the key.
  */
 function textOf(word: unknown): string {
   if (typeof word === 'string') return word;

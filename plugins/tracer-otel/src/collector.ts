@@ -16,10 +16,7 @@ export type OtlpCollector = ReturnType<typeof collectorOf>;
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 
-/**
- * Returns the collector's address and the connection options.
- * @throws PluginError if a setting is invalid, naming the setting
- */
+/** @throws PluginError if a setting is invalid, naming the setting */
 export function collectorOf(settings: Settings) {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {

@@ -1,7 +1,7 @@
 const NOT_GRPC =
   'The server there does not speak gRPC; it may be the port of a collector for OTLP over HTTP, 4318. Give the gRPC port, by default 4317';
 
-/** Likely causes by the library's message, the most certain first. */
+/** By the library's message, the most certain first. */
 const CAUSES: readonly (readonly [sign: RegExp, cause: string])[] = [
   [
     /Protocol error|no application protocol|Received HTTP status code (?!401|403|407|429|5)/i,
@@ -49,7 +49,7 @@ const CAUSES: readonly (readonly [sign: RegExp, cause: string])[] = [
   ],
 ];
 
-/** Returns the likely cause of a failure, with the setting to change, and the library's message. */
+/** With the setting to change, and the library's message. */
 export function explainFailure(said: string, collectorUrl: string): string {
   const text = said.replace(/\s*Resolution note:\s*$/, '').trim();
   const [, cause] = CAUSES.find(([sign]) => sign.test(text)) ?? [];

@@ -26,16 +26,12 @@ import { explainFailure } from './failure.js';
 // Does not use `NodeSDK`, which would also send metrics and logs to localhost unless the
 // environment forbids it.
 
-/** The retry period of an export. Closing waits for the last export. */
+/** Closing waits for the last export. */
 const EXPORT_TIMEOUT_MS = 4_000;
-/**
- * The time limit for a batch, longer than that of an export, so that the exporter reports the
- * result.
- */
+/** For a batch, longer than for an export, so that the exporter reports the result. */
 const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
 /**
- * The maximum number of queued spans, which arrive in bursts when batches of deliveries end. A full
- * queue drops spans and never blocks.
+ * Spans arrive in bursts when batches of deliveries end. A full queue drops spans and never blocks.
  */
 const QUEUE_MAX = 16_384;
 const EXPORT_MAX = 1_024;
@@ -46,9 +42,7 @@ const ENVIRONMENT = 'deployment.environment.name';
 /** The attribute's name until 2024, which many backends still read. */
 const OLD_ENVIRONMENT = 'deployment.environment';
 
-/**
- * A tracer that sends spans by OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc
- */
+/** OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -109,8 +103,8 @@ function exporterTo(
 }
 
 /**
- * Returns the resource of the process (https://opentelemetry.io/docs/specs/semconv/resource/).
- * OTEL_RESOURCE_ATTRIBUTES may override the environment attribute.
+ * https://opentelemetry.io/docs/specs/semconv/resource/ OTEL_RESOURCE_ATTRIBUTES may override the
+ * environment attribute.
  */
 function resourceOf({
   serviceName,
@@ -131,8 +125,8 @@ function resourceOf({
 }
 
 /**
- * Logs the SDK's warnings at most once a minute. Ignores failed batches, which the exporter
- * reports, and adds dropped spans to the outage.
+ * At most once a minute. Ignores failed batches, which the exporter reports, and adds dropped spans
+ * to the outage.
  */
 function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
   let warnedAt = -Infinity;
@@ -150,10 +144,9 @@ function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
 }
 
 /**
- * Returns a context manager that keeps the active span across awaits. Only contexts with a span
- * enter the storage: on Node.js 20, its first use slows down every promise in the process from then
- * on, which costs an agent an eighth of its throughput. The SDK uses a context without a span for
- * each export.
+ * Keeps the active span across awaits. Only contexts with a span enter the storage: on Node.js 20,
+ * its first use slows down every promise in the process from then on, which costs an agent an
+ * eighth of its throughput. The SDK uses a context without a span for each export.
  */
 export function activeContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();

@@ -103,7 +103,7 @@ backlogPacing('a hastening that fails is told, and tried again', async () => {
   of.addPostponed('e', 20_000, 10, 0);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);
   await new Promise((resolve) => setImmediate(resolve));
-  assert.match(lines[0]?.sentence ?? '', 'could not be hastened; they come when they are due.');
+  assert.match(lines[0]?.sentence ?? '', 'Could not expedite deliveries of a recovered endpoint');
   of.answeredWell({ id: 'e', projectId: 'p' }, 5_000);
   await new Promise((resolve) => setImmediate(resolve));
   assert.is(lines.length, 2);

@@ -272,7 +272,7 @@ beside(
       assert.is(at.requests.length, 1);
       assert.ok(
         running.lines.some(
-          ({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead'),
+          ({ level, sentence }) => level === 'warn' && sentence.includes('presumed dead'),
         ),
       );
       assert.equal(await agents(db), [other, lease.agentId]);

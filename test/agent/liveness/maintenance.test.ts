@@ -129,7 +129,11 @@ maintenance('a retention that fails is counted, and told with its reason', async
   await until('it to have failed', () => kept.value('gateway_retention_failures_total', {}) === 1);
   await stop();
   await db.rows('alter table away rename to quarantined_messages');
-  assert.ok(lines.some(({ sentence }) => sentence.includes('Old events could not be deleted')));
+  assert.ok(
+    lines.some(({ sentence }) =>
+      sentence.includes('Could not delete events older than retention.days'),
+    ),
+  );
 });
 
 maintenance(

@@ -114,7 +114,7 @@ queues('while Postgres is away signals wait, and are worked on when it is back',
     postgres.cut();
     running.wiring.start();
     await until('a failure', () =>
-      running.lines.some(({ sentence }) => sentence.includes('A queue cannot be worked on')),
+      running.lines.some(({ sentence }) => sentence.includes('Could not process a queue')),
     );
     assert.not.ok(await bothEmpty(running));
     postgres.restore();

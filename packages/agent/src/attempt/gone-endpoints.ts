@@ -29,7 +29,7 @@ export class GoneEndpoints {
     const { projectId, id } = endpoint;
     log.warn(
       { endpoint_id: id, project_id: projectId },
-      'An endpoint answered 410 Gone and is deactivated.',
+      'Deactivated an endpoint that responded 410 Gone.',
     );
     const facts = {
       since: new Date().toISOString(),
@@ -43,7 +43,7 @@ export class GoneEndpoints {
         this.#gone.delete(endpoint);
         log.warn(
           { error, project_id: projectId, endpoint_id: id },
-          'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
+          'Could not deactivate an endpoint that responded 410 Gone; will retry on its next 410.',
         );
       },
     );

@@ -158,7 +158,7 @@ export class SubscriptionFunctions {
     this.#warnedAtMs = nowMs;
     this.options.log.warn(
       { error, project_id: fn?.project },
-      'Functions of subscriptions did not run, since one overran or there is no process for them; their deliveries wait.',
+      'Could not run subscription functions because one overran or no process is available; their deliveries wait.',
     );
   }
 }

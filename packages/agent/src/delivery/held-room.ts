@@ -74,7 +74,7 @@ export class HeldRoom {
   }
 
   /**
-   * What the project may still add: nothing if `bytes` is 0 or less. A single delivery may exceed
+   * The amount that the project may still add: nothing if `bytes` is 0 or less. A single delivery may exceed
    * it.
    */
   ofProject(

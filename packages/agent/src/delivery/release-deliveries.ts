@@ -36,7 +36,7 @@ export class DeliveryReleaser {
       failed: (error, [group]) =>
         log.warn(
           { error, deliveries: group!.deliveries.length },
-          'Deliveries could not be given back; trying again.',
+          'Could not release deliveries; retrying.',
         ),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
@@ -45,7 +45,7 @@ export class DeliveryReleaser {
       replace: ({ deliveries }, error) =>
         void log.error(
           { error, deliveries: deliveries.length },
-          'Postgres refuses deliveries that are given back; they will be due again.',
+          'Postgres rejected released deliveries; they will be due again.',
         ),
       ended: ([group]) => this.#underWay.delete(group!),
     });

@@ -67,7 +67,7 @@ export class BacklogPacing {
       (error: unknown) =>
         this.options.log.warn(
           { error, endpoint_id: endpoint.id },
-          'Deliveries of an endpoint that answers again could not be hastened; they come when they are due.',
+          'Could not expedite deliveries of a recovered endpoint; they stay scheduled.',
         ),
     );
   }

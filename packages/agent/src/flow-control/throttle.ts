@@ -26,7 +26,10 @@ export class Throttle {
     const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;
     const warn = (error: unknown) =>
-      log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
+      log.warn(
+        { error },
+        'KV is unavailable: this agent limits itself to its share of instance_ingest_rate.',
+      );
     while (!signal.aborted) {
       const { granted, waitMs } = await this.#buckets.take(
         'ingest',

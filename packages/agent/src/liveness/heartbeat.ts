@@ -110,7 +110,7 @@ export class AgentHeartbeat {
       nextInMs = (await this.#renew()) - (performance.now() - startedAtMs);
       this.failing = null;
     } catch (error) {
-      if (!this.failing) this.options.log.warn({ error }, 'The heartbeat failed; trying again.');
+      if (!this.failing) this.options.log.warn({ error }, 'The heartbeat failed; retrying.');
       this.failing = failAgain(this.failing, error);
       nextInMs = backoffMs(1, { baseMs: 500 });
     }
@@ -132,7 +132,7 @@ export class AgentHeartbeat {
       await this.#register();
       log.warn(
         { agent_id: lease.agentId },
-        'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.',
+        'Missed heartbeats: this agent was presumed dead and continues under a new id.',
       );
       // Waiting deliveries were claimed under the former id, so they are returned to Postgres.
       inFlight.releaseWaiting();
@@ -196,7 +196,7 @@ export class AgentHeartbeat {
       events = await readStalePending(database.pool, age, FORGOTTEN_BATCH, router.postponed);
       if (events.length === 0) return;
       await router.route(events);
-      log.info({ events: events.length }, 'Events whose signal was lost were routed.');
+      log.info({ events: events.length }, 'Routed events whose signal was lost.');
       measure?.reconciled(events.length);
     } while (events.length === FORGOTTEN_BATCH && !this.#stopped);
   }

@@ -21,7 +21,7 @@ export function startControlUpkeep(
     failed: (error) =>
       log.warn(
         { error },
-        'Old sessions, issues and audit entries could not be deleted; the next try is in an hour.',
+        'Could not delete old sessions, issues and audit entries; will retry in an hour.',
       ),
   });
 }
@@ -120,7 +120,7 @@ export async function startMaintenance(
       meter.add('gateway_retention_failures_total', {});
       log.warn(
         { error },
-        'Old events could not be deleted as retention.days says; the next try is in an hour.',
+        'Could not delete events older than retention.days; will retry in an hour.',
       );
     }
   };
@@ -135,16 +135,13 @@ export async function startMaintenance(
   };
   const startDisabling = () =>
     disable().catch((error: unknown) =>
-      log.warn(
-        { error },
-        'Endpoints that only fail could not be looked for; the next try is in an hour.',
-      ),
+      log.warn({ error }, 'Could not check for endpoints that only fail; will retry in an hour.'),
     );
   let disabling = startDisabling();
   startRetention();
   const timer = setInterval(() => {
     creating = maintain().catch((error: unknown) =>
-      log.warn({ error }, 'Partitions of the coming days could not be created.'),
+      log.warn({ error }, 'Could not create partitions for the coming days.'),
     );
     disabling = startDisabling();
     // Deleting may take hours, so it never delays new partitions, and deletions do not overlap.

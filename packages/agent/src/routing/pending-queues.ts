@@ -128,7 +128,7 @@ async function pullFrom(
       if (failures++ === 0)
         log.warn(
           { error, queue: name },
-          'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.',
+          'Could not process a queue; retrying. Events wait in Postgres.',
         );
       await new Promise((resolve) =>
         setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref(),
@@ -151,7 +151,7 @@ class LargeEvents {
     const failed = (error: unknown) =>
       this.log.warn(
         { error, project_id: projectId, event_id: id },
-        'A large event cannot be routed now; it is tried again in ten seconds.',
+        'Could not route a large event; will retry in ten seconds.',
       );
     void this.#turns
       .run(projectId, route)

@@ -38,7 +38,7 @@ export function publishLags(
       for (const { sourceId, partitions } of lags.known())
         await writeSourceLag(kv, { sourceId, agentId }, partitions);
     } catch (error) {
-      log.debug({ error }, 'KV is away: the management API does not know the lag of sources.');
+      log.debug({ error }, 'KV is unavailable: the management API cannot show the lag of sources.');
     } finally {
       isWriting = false;
     }

@@ -126,7 +126,7 @@ export class RunningSource {
     else if (nowMs - this.#next.sinceMs >= STEADY_MS) {
       this.#log.info(
         { workers, before: this.#workers },
-        'The agents that share this source have changed, and with them the readers of this one.',
+        'The agents sharing this source changed; adjusted the number of readers here.',
       );
       this.#workers = workers;
       if (this.#onWorkers) this.#onWorkers(workers);
@@ -141,7 +141,7 @@ export class RunningSource {
   /** For the operator, in health, while the source is being read. */
   advise(advice: string | null): void {
     if (advice !== null && advice !== this.#advice)
-      this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
+      this.#log.warn({ advice }, 'The source is being read, with a warning.');
     this.#advice = advice;
     if (this.#isReading) this.#reportReading();
   }
@@ -173,7 +173,7 @@ export class RunningSource {
     this.options.notifier?.lost(this.record, partition, messages);
     this.#log.error(
       { partition, messages },
-      'The broker has deleted messages before they were read: they are lost to the gateway.',
+      'The broker deleted messages before they were read; they are lost to the gateway.',
     );
     if (this.#isReading) this.#reportReading();
   }
@@ -227,7 +227,7 @@ export class RunningSource {
         this.#tell('failing', told);
         this.#log.warn(
           { reason, wait_ms: waitMs, failures },
-          'The source cannot be read; trying again.',
+          'Could not read the source; retrying.',
         );
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }

@@ -54,10 +54,7 @@ export class SourceWatch {
       try {
         if (!(await this.#watch())) return;
       } catch (error) {
-        log.debug(
-          { error, source_id: this.record.id },
-          'A source cannot be watched; trying again.',
-        );
+        log.debug({ error, source_id: this.record.id }, 'Could not watch a source; retrying.');
       }
       if (signal.aborted) return;
       lags?.forgetLag(this.record.id);

@@ -22,7 +22,7 @@ export function debugLog(log: Log) {
       );
     },
     quarantined: (message: QuarantinedMessage) =>
-      log.debug(quarantineFields(message), 'A message was put in quarantine.'),
+      log.debug(quarantineFields(message), 'A message was quarantined.'),
   };
 }
 

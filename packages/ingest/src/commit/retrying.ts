@@ -25,7 +25,7 @@ export function retrying<Item extends { readonly message: ReadyMessage }>(
       const fields = quarantineFields(message.quarantined);
       log.error(
         { error, ...fields },
-        'A message can be neither accepted nor quarantined; it stays unacknowledged.',
+        'Could neither accept nor quarantine a message; it stays unacknowledged.',
       );
       message.settle('later');
       return undefined;

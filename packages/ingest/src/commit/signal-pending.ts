@@ -21,7 +21,7 @@ export async function signalPending(
   } catch (error) {
     log.warn(
       { error, events: events.length },
-      'KV is away: agents find pending events in Postgres, a few seconds later.',
+      'KV is unavailable: agents will find pending events in Postgres within seconds.',
     );
   }
 }

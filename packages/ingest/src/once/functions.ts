@@ -84,7 +84,7 @@ export function openFunctions({
       });
       log.warn(
         { source_id: id, project_id: source.projectId, reason: pause.reason },
-        'A source is paused, because its function overruns.',
+        'Paused a source whose function keeps overrunning.',
       );
     }
   }
@@ -140,7 +140,7 @@ export function openFunctions({
         maxMessageBytes: largestBytes + ENVELOPE_BYTES,
       });
       await count(source, called).catch((error: unknown) =>
-        log.warn({ error }, 'A source that overruns could not be paused.'),
+        log.warn({ error }, 'Could not pause a source whose function keeps overrunning.'),
       );
       return ready;
     },

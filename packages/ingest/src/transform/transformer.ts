@@ -135,7 +135,7 @@ export class Transformer {
         if (!queue.ended)
           this.options.log.warn(
             { error, messages: undecided(calls).length },
-            'Transform functions cannot be run now; their messages wait.',
+            'Cannot run transform functions; their messages wait.',
           );
       },
       backoffMs,
@@ -243,7 +243,7 @@ export class Transformer {
     const isPaused = await pause?.(projectId, sourceId, reason).catch((error: unknown) => {
       log.warn(
         { error, source_id: sourceId },
-        'A source that overruns could not be paused; its function goes on.',
+        'Could not pause a source whose function keeps overrunning; it continues.',
       );
       return false;
     });

@@ -155,7 +155,7 @@ export class Shards {
       retryMs: FOLLOW_MS,
       failed(error, isFirst) {
         if (isFirst)
-          log.warn({ error }, 'The shards could not be read; the known ones stay in use.');
+          log.warn({ error }, 'Could not read the shards; continuing with the known ones.');
       },
     });
   }
@@ -182,7 +182,7 @@ export class Shards {
         if (UNUSABLE.some((code) => isGatewayError(error, code))) throw error;
         log.warn(
           { shard: name, error },
-          'A shard is away; requests for its projects fail until then.',
+          'A shard is unavailable; requests for its projects fail until it recovers.',
         );
       }
     });

@@ -130,7 +130,10 @@ replay(
       config,
     });
     assert.is(code, 0);
-    assert.match(stderr, /KV is away: agents find pending events in Postgres, a few seconds later/);
+    assert.match(
+      stderr,
+      /KV is unavailable: agents will find pending events in Postgres within seconds/,
+    );
     assert.is((await events(projectId))[0]?.status, 'pending');
   },
 );
