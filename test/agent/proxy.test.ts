@@ -9,7 +9,7 @@ import {
   RequestSender,
   type RequestResult,
   type RequestSenderOptions,
-} from '#agent/request/sender';
+} from '#agent/destinations/http/sender';
 import { isGatewayError } from '#core/errors/errors';
 import { proxyProcess } from '#core/http/process-proxy';
 import { proxyExceptions } from '#core/http/proxy-exceptions';
@@ -426,7 +426,7 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     try {
       const url = `https://localhost:${secure.port}/`;
       const answer = await within(
-        new Promise<RequestResult>((done) => running.wiring.sender.send({ ...REQUEST, url }, done)),
+        running.wiring.destination.post({ ...REQUEST, url }),
         15_000,
         'the answer',
       );

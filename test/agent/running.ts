@@ -168,7 +168,7 @@ export async function runAgent(options: {
     lines,
     close: async () => {
       await within(wiring.drain(), 40_000, 'the drain');
-      await wiring.sender.close();
+      await wiring.destination.close();
       hide?.();
       await sandbox.close();
       await wiring.heartbeat.leave();

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GatewayApiError } from '@gateway/client';
-import { failureOf } from '#agent/request/failure';
+import { failureOf } from '#agent/destinations/http/failure';
 import { GatewayError } from '#core/errors/errors';
 import { LookupError } from '#core/http/names';
 import { ProxyError } from '#core/http/proxy';

@@ -61,7 +61,7 @@ const TESTED: Record<string, readonly string[]> = {
   ],
   'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.no_proxy', 'delivery.ca_file'],
   'test/core/process/loop-shares.test.ts': ['limits.event_loop_ms'],
-  'test/agent/request/sender.test.ts': ['limits.response_bytes_per_second'],
+  'test/agent/destinations/http/sender.test.ts': ['limits.response_bytes_per_second'],
   'test/agent/routing/pending-queues.test.ts': ['limits.routing_work'],
   'test/agent/settings.test.ts': [
     'circuit_breaker.failure_threshold',

@@ -197,17 +197,17 @@ async function useAll(db: Database): Promise<void> {
     {
       ...second!,
       status: 'retry',
-      httpStatus: 500,
+      code: 500,
       errorClass: 'status',
-      error: 'The endpoint answered 500.',
+      detail: 'The endpoint answered 500.',
       dueInMs: 60_000,
     },
     {
       ...third!,
       status: 'failure',
-      httpStatus: null,
+      code: null,
       errorClass: 'timeout',
-      error: 'No answer.',
+      detail: 'No answer.',
       reason: 'No retry is left.',
     },
   ]);

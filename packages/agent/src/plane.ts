@@ -63,7 +63,7 @@ export async function openPlane(
       await wiring.heartbeat.leave();
     };
     stopAtWrongKey({ ...parts, configCache, stop });
-    lifecycle.add('sender', () => wiring.sender.close());
+    lifecycle.add('destination', () => wiring.destination.close());
     lifecycle.add('health', reportHealth(wiring, { ...parts, configCache }));
     const { sessions } = shard.database;
     lifecycle.add(

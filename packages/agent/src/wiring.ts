@@ -112,7 +112,7 @@ export function wirePlane({
     observers: [{ recorded }, successStreak, issues, notifier, ...(measure ? [measure] : [])],
   });
   const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
-  const { attemptWriter, releaser, sender, consumers } = delivery;
+  const { attemptWriter, releaser, destination, consumers } = delivery;
 
   const planner = new DeliveryPlanner({
     inFlight,
@@ -146,7 +146,15 @@ export function wirePlane({
     database,
     dataOf: () => Promise.resolve(data.pool),
   });
-  const channelOutbox = new ChannelOutbox({ config, database, shard, log, open, sender, events });
+  const channelOutbox = new ChannelOutbox({
+    config,
+    database,
+    shard,
+    log,
+    open,
+    http: destination,
+    events,
+  });
   configCache.on('gateway_notifications', () => {
     notifier.hurry();
     channelOutbox.hurry();
@@ -228,7 +236,7 @@ export function wirePlane({
     scheduler,
     attemptWriter,
     releaser,
-    sender,
+    destination,
     consumers,
     transformer,
     eventWriter,

@@ -1,20 +1,14 @@
-import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RequestBuilder } from '#agent/attempt/build-request';
-import { classifyResponse } from '#agent/attempt/classify-response';
-import { nextAttemptInMs, retryAfterSeconds } from '#agent/attempt/retry-schedule';
-import { plainSignature, signingKey, standardSignature } from '#agent/attempt/signature';
-import type { Strategy } from '#store/config/projects';
-import fc from 'fast-check';
-import { Webhook } from 'standardwebhooks';
-import { sealer } from '#core/crypto/sealing';
-import { newId } from '#core/events/ids';
-import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
+import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
+import { nextAttemptInMs } from '#agent/attempt/retry-schedule';
+import { AttemptRunner, type Unsent } from '#agent/attempt/run-attempt';
 import type { HeldDelivery } from '#agent/model/delivery';
-import type { Endpoint } from '#ingest/routing/project';
-import { seed } from '../../support/seed.js';
-import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
+import type { Destination, Sent, SendResult } from '#agent/model/destination';
+import { silentLog } from '#core/logging/log';
+import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
+import type { Strategy } from '#store/config/projects';
+import { cachedEndpoint } from '../records.js';
 
 const schedule = suite('agent/attempt/attempt');
 
@@ -116,29 +110,6 @@ schedule('what the endpoint asks for prolongs a wait, never shortens it, and end
   assert.is(nextAttemptInMs(strategy, 4, 90), null);
 });
 
-schedule('an answer that was cut is recorded by its status, with a remark', () => {
-  const remark = 'example.com closed the connection in the middle of its answer.';
-  const classify = (status: number) => {
-    const attempt = {
-      endpoint: cachedEndpoint({}),
-      delivery: delivery(),
-      trace: undefined,
-      transformedData: undefined,
-    };
-    const answer = { status, headers: {}, body: 'hal', failure: null, remark };
-    const record = classifyResponse(attempt, answer, Date.now(), 5);
-    return [record.status, record.httpStatus, record.errorClass, record.error, record.responseBody];
-  };
-  assert.equal(classify(200), ['success', 200, null, remark, 'hal']);
-  assert.equal(classify(503), [
-    'retry',
-    503,
-    'status',
-    `The endpoint answered 503. ${remark}`,
-    'hal',
-  ]);
-});
-
 schedule(
   'deliveries that were asked to wait together return at different times, none early',
   () => {
@@ -157,452 +128,110 @@ schedule(
   },
 );
 
-schedule('Retry-After is seconds or a date', () => {
-  const nowMs = Date.UTC(2026, 10, 21, 12, 0, 0);
-  assert.is(retryAfterSeconds('120', nowMs), 120);
-  assert.is(retryAfterSeconds(' 0 ', nowMs), 0);
-  assert.is(retryAfterSeconds('Sat, 21 Nov 2026 12:02:00 GMT', nowMs), 120);
-  assert.is(retryAfterSeconds('Sat, 21 Nov 2026 11:00:00 GMT', nowMs), 0);
-  assert.is(retryAfterSeconds('99999999999', nowMs), 99_999_999_999);
-});
+const SENT: Sent = {
+  outcome: 'delivered',
+  afterSeconds: null,
+  mayRetryAtOnce: false,
+  target: 'topic orders',
+  code: null,
+  failure: null,
+  detail: null,
+  headers: null,
+  body: '',
+  isUp: true,
+  sentAtMs: 1_000_000,
+  durationMs: 4.6,
+};
 
-schedule('a date of Retry-After is UTC in each form of HTTP, wherever the agent runs', () => {
-  const nowMs = Date.UTC(2026, 10, 1, 12, 0, 0);
-  const { TZ } = process.env;
-  try {
-    for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
-      process.env['TZ'] = zone;
-      for (const date of [
-        'Sun, 01 Nov 2026 12:02:00 GMT',
-        'Sunday, 01-Nov-26 12:02:00 GMT',
-        'Sun Nov  1 12:02:00 2026',
-        'Sun Nov 01 12:02:00 2026',
-        'Sun, 01 Nov 2026 12:02:00',
-        'Sun, 01 Nov 2026 12:02:00 UTC',
-        'Sun, 01 Nov 2026 13:02:00 +0100',
-      ])
-        assert.is(retryAfterSeconds(date, nowMs), 120, `${date} in ${zone}`);
-    }
-  } finally {
-    if (TZ === undefined) delete process.env['TZ'];
-    else process.env['TZ'] = TZ;
-  }
-});
-
-schedule('a Retry-After that makes no sense is none', () => {
-  const nowMs = Date.UTC(2026, 10, 21);
-  for (const value of [
-    undefined,
-    '',
-    ' ',
-    'soon',
-    'after 2030',
-    '120s',
-    '1,2',
-    '-1',
-    '1.5',
-    '-120',
-    '1e3',
-    'NaN',
-    '0x10',
-    'Sat, soon',
-    '2026-11-22T00:00:00Z',
-  ]) {
-    assert.is(retryAfterSeconds(value, nowMs), null, value);
-  }
-});
-
-const { open } = sealer(ENCRYPTION_KEY);
-const SECRET = makeSecret();
-const data = '{ "id":9007199254740993, "price":1.10 }';
-
-const endpoint = (fields: Partial<Endpoint> = {}) =>
-  cachedEndpoint({ secrets: [secretRecord(SECRET)], ...fields });
-
-function delivery(headers: Record<string, string> = {}): HeldDelivery {
-  return {
-    projectId: '0190c0de-0000-7000-8000-000000000001',
-    id: '0190c0de-0000-8000-8000-000000000003',
-    occurredAtMs: 0,
-    eventId: '0190c0de-0000-8000-8000-000000000004',
-    endpointId: '0190c0de-0000-7000-8000-000000000002',
-    subscriptionId: null,
-    isTransformed: false,
-    attempts: 0,
-    eventType: 'order.paid',
-    sourceId: null,
-    traceparent: null,
-    headers,
-    body: Buffer.from(data),
-    agentId: 1,
+/** Makes attempt `number` of a delivery to a destination that answers with this result. */
+async function attempt(
+  result: Partial<Sent> | SendResult,
+  number = 1,
+): Promise<{ readonly record: AttemptRecord & Unsent; readonly deactivated: number }> {
+  const lease = { isHeld: true };
+  let deactivated = 0;
+  const destination: Pick<Destination, 'send' | 'attributes'> = {
+    send: (_item, { signal, timeoutMs }) => {
+      assert.equal([signal.aborted, timeoutMs], [false, 7_000]);
+      lease.isHeld = false;
+      assert.ok(signal.aborted, 'it ends with the lease');
+      return Promise.resolve({ ...SENT, ...result } as SendResult);
+    },
+    attributes: () => ({}),
   };
-}
-
-const builder = () => new RequestBuilder({ open, version: '1.2.3' });
-
-/** Returns headers by name; fails on a repeated name. */
-function headersOf(
-  of: Endpoint,
-  headers: Record<string, string> = {},
-  nowMs = Date.now(),
-  by = builder(),
-): Record<string, string> {
-  const { headers: list } = by.build(of, delivery(headers), nowMs);
-  const found: Record<string, string> = {};
-  for (let k = 0; k < list.length; k += 2) {
-    const name = list[k]!.toLowerCase();
-    assert.not.ok(name in found, `${name} comes twice`);
-    found[name] = list[k + 1]!;
-  }
-  return found;
-}
-
-schedule('it carries the exact bytes to the URL of the endpoint, with its deadline', () => {
-  const { url, body, timeoutMs } = builder().build(endpoint(), delivery(), Date.now());
-  assert.is(url, 'https://example.com/hooks?a=1');
-  assert.is(body.toString(), data);
-  assert.is(timeoutMs, 7_000);
-});
-
-schedule('it says what it is, and a library of Standard Webhooks verifies it', () => {
-  const headers = headersOf(endpoint());
-  assert.is(headers['content-type'], 'application/json');
-  assert.is(headers['user-agent'], 'gateway/1.2.3');
-  assert.is(headers['webhook-id'], delivery().id);
-  assert.ok(Math.abs(Number(headers['webhook-timestamp']) * 1000 - Date.now()) < 60_000);
-  assert.not.throws(() => new Webhook(SECRET).verify(data, headers));
-});
-
-schedule(
-  'during a rotation the old and the new secret verify, and the plain signature is of the new one',
-  () => {
-    const newest = makeSecret();
-    const rotating = endpoint({
-      secrets: [secretRecord(newest), secretRecord(SECRET, new Date(Date.now() + 60_000))],
-    });
-    const headers = headersOf(rotating);
-    for (const secret of [newest, SECRET])
-      assert.not.throws(() => new Webhook(secret).verify(data, headers));
-    assert.is(
-      headers['x-gateway-signature'],
-      createHmac('sha256', newest).update(data).digest('hex'),
-    );
-  },
-);
-
-schedule('a secret signs until it expires, although it was opened before', () => {
-  const newest = makeSecret();
-  const nowMs = Date.now();
-  const rotating = endpoint({
-    secrets: [secretRecord(newest), secretRecord(SECRET, new Date(nowMs + 1_000))],
-  });
-  const by = builder();
-  assert.is(headersOf(rotating, {}, nowMs, by)['webhook-signature']?.split(' ').length, 2);
-  const after = headersOf(rotating, {}, nowMs + 1_000, by);
-  assert.is(after['webhook-signature']?.split(' ').length, 1);
-  assert.not.throws(() => new Webhook(newest).verify(data, after));
-  assert.throws(() => new Webhook(SECRET).verify(data, after));
-});
-
-schedule('an endpoint whose secrets have all expired is not sent to unsigned', () => {
-  const expired = endpoint({ secrets: [secretRecord(SECRET, new Date(Date.now() - 1))] });
-  assert.throws(() => builder().build(expired, delivery(), Date.now()), /no valid secret/);
-  assert.throws(
-    () => builder().build(endpoint({ secrets: [] }), delivery(), Date.now()),
-    /no valid secret/,
-  );
-});
-
-schedule('the plain signature has the name, hash and encoding of the project', () => {
-  for (const [hash, encoding] of [
-    ['SHA256', 'hex'],
-    ['SHA256', 'base64'],
-    ['SHA512', 'hex'],
-    ['SHA512', 'base64'],
-  ] as const) {
-    const headers = headersOf(endpoint({ signature: { header: 'X-Shop-Hmac', hash, encoding } }));
-    assert.is(
-      headers['x-shop-hmac'],
-      createHmac(hash.toLowerCase(), SECRET).update(data).digest(encoding),
-    );
-    assert.is(headers['x-gateway-signature'], undefined);
-  }
-});
-
-schedule('headers of the event travel with it', () => {
-  const headers = headersOf(endpoint(), {
-    'x-shop': '7',
-    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-  });
-  assert.is(headers['x-shop'], '7');
-  assert.is(headers['traceparent'], '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
-});
-
-schedule('headers of the event override nothing that the gateway or the endpoint sets', () => {
-  const authentication = {
-    type: 'api_key',
-    api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
-  } as const;
-  const mine = endpoint({
-    authentication,
-    signature: { header: 'X-Shop-Hmac', hash: 'SHA256', encoding: 'hex' },
-  });
-  const forged = Object.fromEntries(
-    ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-shop-hmac', 'x-api-key'].map(
-      (name) => [name, 'forged'],
+  const options = {
+    log: silentLog,
+    lease,
+    clock: { now: () => 0 },
+    destination,
+    functions: { mayChange: () => false, run: () => Promise.reject(new Error('not called')) },
+    goneEndpoints: { deactivate: () => void deactivated++ } as unknown as GoneEndpoints,
+  } as unknown as ConstructorParameters<typeof AttemptRunner>[0];
+  const strategy = { type: 'linear', duration: 60, retry_count: 3 } as const;
+  const delivery = { id: 'd', attempts: number - 1, eventType: 't', headers: {} };
+  const record = await new Promise<AttemptRecord | Unsent>((resolve) =>
+    new AttemptRunner(options).run(
+      cachedEndpoint({ strategy }),
+      delivery as unknown as HeldDelivery,
+      performance.now(),
+      resolve,
     ),
   );
-  const headers = headersOf(mine, forged);
-  assert.not.ok(Object.values(headers).includes('forged'));
-  assert.is(headers['x-api-key'], 'right');
-});
-
-schedule(
-  'an endpoint authenticates with an API key, with basic credentials or with a bearer token',
-  () => {
-    const apiKey = {
-      type: 'api_key',
-      api_key: { header_name: 'X-Api-Key', header_value: sealed('hunter2') },
-    } as const;
-    assert.is(headersOf(endpoint({ authentication: apiKey }))['x-api-key'], 'hunter2');
-    const basic = {
-      type: 'basic',
-      basic: { username: 'shop', password: sealed('häsli:2') },
-    } as const;
-    assert.is(
-      headersOf(endpoint({ authentication: basic }))['authorization'],
-      `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`,
-    );
-    const bearer = { type: 'bearer', bearer: { token: sealed('abc.def') } } as const;
-    assert.is(
-      headersOf(endpoint({ authentication: bearer }), { authorization: 'Bearer forged' })[
-        'authorization'
-      ],
-      'Bearer abc.def',
-    );
-  },
-);
-
-schedule(
-  'a secret that was sealed with another key is refused in a sentence without any of it',
-  () => {
-    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(SECRET, [
-      'endpoints',
-      endpoint().id,
-      'secrets',
-    ]);
-    const wrong = endpoint({ secrets: [{ ...secretRecord(SECRET), value: foreign }] });
-    let message = '';
-    try {
-      builder().build(wrong, delivery(), Date.now());
-    } catch (error) {
-      message = (error as Error).message;
-    }
-    assert.ok(message.length > 10);
-    assert.not.ok(message.includes(foreign.slice(12)) || message.includes(SECRET));
-  },
-);
-
-schedule(
-  'a secret or an authentication that was moved here from another endpoint in the database is not used',
-  () => {
-    const secret = endpoint({ id: newId() });
-    assert.throws(() => builder().build(secret, delivery(), Date.now()), /cannot be decrypted/);
-    const token = {
-      type: 'bearer',
-      bearer: { token: sealed('abc.def', ['endpoints', newId(), 'authentication']) },
-    } as const;
-    assert.throws(
-      () => builder().build(endpoint({ authentication: token }), delivery(), Date.now()),
-      /cannot be decrypted/,
-    );
-  },
-);
-
-schedule('secrets are opened once per endpoint, and again when the endpoint has changed', () => {
-  let opened = 0;
-  const by = new RequestBuilder({ open: (...sealed) => (opened++, open(...sealed)), version: '1' });
-  const one = endpoint();
-  for (let n = 0; n < 5; n++) by.build(one, delivery(), Date.now());
-  assert.is(opened, 1);
-  const newest = makeSecret();
-  const changed = endpoint({ secrets: [secretRecord(newest)] });
-  assert.not.throws(() => new Webhook(newest).verify(data, headersOf(changed, {}, Date.now(), by)));
-  assert.is(opened, 2);
-});
-
-schedule('the content type and user agent of the message replace those of the gateway', () => {
-  const headers = headersOf(endpoint(), {
-    'content-type': 'application/cloudevents+json',
-    'user-agent': 'shop/7',
-  });
-  assert.equal(
-    [headers['content-type'], headers['user-agent']],
-    ['application/cloudevents+json', 'shop/7'],
-  );
-});
-
-schedule(
-  'whatever headers a broker message has, each name stands once in the request, and nothing splits a line or forges what the gateway sets',
-  () => {
-    const own = [
-      'Webhook-Id',
-      'WEBHOOK-SIGNATURE',
-      'webhook-timestamp',
-      'X-Gateway-Signature',
-      'Content-Type',
-      'User-Agent',
-      'X-Api-Key',
-    ];
-    const connection = [
-      'Host',
-      'Connection',
-      'TE',
-      'Transfer-Encoding',
-      'Content-Length',
-      'Upgrade',
-      'Trailer',
-      'Expect',
-      'Keep-Alive',
-    ];
-    const names = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.string(),
-      fc.constantFrom(
-        ...own,
-        ...connection,
-        '__proto__',
-        'constructor',
-        'x-a\r\nx-evil',
-        'X-A',
-        'x-a',
-      ),
-    );
-    const values = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.string(),
-      fc.constantFrom('forged', 'a\r\nx-evil: 1', '\0', '\ud800', 'é', '€'),
-    );
-    const authentication = {
-      type: 'api_key',
-      api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
-    } as const;
-    const mine = endpoint({ authentication });
-    const by = builder();
-    fc.assert(
-      fc.property(fc.array(fc.tuple(names, values)), (pairs) => {
-        // The headers as read back from the database.
-        const travelling = JSON.parse(
-          JSON.stringify(travellingHeaders(Object.fromEntries(pairs), {})),
-        ) as Record<string, string>;
-        const { headers } = by.build(mine, delivery(travelling), Date.now());
-        const seen = new Set<string>();
-        for (let k = 0; k < headers.length; k += 2) {
-          const [name, value] = [headers[k]!, headers[k + 1]!];
-          assert.ok(isHeaderName(name) && isHeaderValue(value), JSON.stringify([name, value]));
-          assert.not.ok(seen.has(name.toLowerCase()), name);
-          seen.add(name.toLowerCase());
-          if (own.some((it) => it.toLowerCase() === name.toLowerCase()))
-            assert.is.not(value, 'forged', name);
-        }
-        for (const name of connection) assert.not.ok(seen.has(name.toLowerCase()), name);
-      }),
-      { seed, numRuns: 1_000 },
-    );
-  },
-);
-
-const ID = '0190c0de-0000-8000-8000-000000000001';
-const body = Buffer.from('{ "id":9007199254740993,"price":1.10,"name":"José 😀" }');
-const now = () => Math.floor(Date.now() / 1000);
-
-/** The headers that the Standard Webhooks library reads. */
-function headers(signature: string, timestamp: number, id = ID): Record<string, string> {
-  return {
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signature,
-  };
+  return { record: record as AttemptRecord & Unsent, deactivated };
 }
 
-schedule('the library of Standard Webhooks verifies what is signed', () => {
-  const secret = makeSecret();
-  const timestamp = now();
-  const signature = standardSignature([signingKey(secret)], ID, timestamp, body);
-  assert.equal(
-    new Webhook(secret).verify(body, headers(signature, timestamp)),
-    JSON.parse(body.toString()),
-  );
-  assert.is(signature, new Webhook(secret).sign(ID, new Date(timestamp * 1000), body.toString()));
-});
-
-schedule('it refuses another body, id, time or secret', () => {
-  const secret = makeSecret();
-  const timestamp = now();
-  const signature = standardSignature([signingKey(secret)], ID, timestamp, body);
-  const webhook = new Webhook(secret);
-  assert.throws(() =>
-    webhook.verify(Buffer.concat([body, Buffer.from(' ')]), headers(signature, timestamp)),
-  );
-  assert.throws(() => webhook.verify(body, headers(signature, timestamp + 1)));
-  assert.throws(() => webhook.verify(body, headers(signature, timestamp, ID.replace('1', '2'))));
-  assert.throws(() => new Webhook(makeSecret()).verify(body, headers(signature, timestamp)));
-});
-
-schedule('with two secrets both verify, newest first', () => {
-  const [newest, oldest] = [makeSecret(), makeSecret()];
-  const timestamp = now();
-  const signature = standardSignature(
-    [signingKey(newest), signingKey(oldest)],
-    ID,
-    timestamp,
-    body,
-  );
-  assert.is(signature.split(' ').length, 2);
-  for (const secret of [newest, oldest])
-    assert.not.throws(() => new Webhook(secret).verify(body, headers(signature, timestamp)));
-  assert.is(signature.split(' ')[0], standardSignature([signingKey(newest)], ID, timestamp, body));
-});
-
 schedule(
-  'a secret that was given as a text signs with its UTF-8 bytes, and the library verifies by them',
-  () => {
-    const timestamp = now();
-    const signature = standardSignature([signingKey('endpoint-sécret')], ID, timestamp, body);
-    const receiver = new Webhook(Buffer.from('endpoint-sécret'), { format: 'raw' });
-    assert.not.throws(() => receiver.verify(body, headers(signature, timestamp)));
-  },
-);
-
-schedule('keys of every length that the standard allows verify', () => {
-  for (let bytes = 24; bytes <= 64; bytes++) {
-    const secret = `whsec_${Buffer.alloc(bytes, bytes).toString('base64')}`;
-    const timestamp = now();
-    assert.not.throws(
-      () =>
-        new Webhook(secret).verify(
-          body,
-          headers(standardSignature([signingKey(secret)], ID, timestamp, body), timestamp),
-        ),
-      `${bytes} bytes`,
-    );
-  }
-});
-
-schedule(
-  'the plain signature is the HMAC of the body alone, keyed with the whole text of the secret',
-  () => {
-    const secret = makeSecret();
-    for (const hash of ['SHA256', 'SHA512'] as const) {
-      for (const encoding of ['hex', 'base64'] as const) {
-        const expected = createHmac(hash.toLowerCase(), secret).update(body).digest(encoding);
-        assert.is(
-          plainSignature(signingKey(secret), body, { header: 'X-Any', hash, encoding }),
-          expected,
-        );
-      }
+  'what a destination answers is recorded, and decides whether there is a retry',
+  async () => {
+    const cases: readonly [
+      Partial<Sent>,
+      number,
+      status: string,
+      dueInMs: number | null,
+      RegExp,
+    ][] = [
+      [{}, 1, 'success', null, /^null$/],
+      [{ outcome: 'retry', detail: 'Busy.' }, 1, 'retry', 60_000, /^null$/],
+      [{ outcome: 'retry', mayRetryAtOnce: true }, 1, 'retry', 0, /^null$/],
+      [{ outcome: 'retry', mayRetryAtOnce: true }, 2, 'retry', 60_000, /^null$/],
+      [
+        { outcome: 'retry', detail: 'Busy.' },
+        4,
+        'failure',
+        null,
+        /^No retry is left after attempt 4\. Busy\.$/,
+      ],
+      [
+        { outcome: 'failed', detail: 'Too large.' },
+        1,
+        'failure',
+        null,
+        /never take it\. Too large\.$/,
+      ],
+      [{ outcome: 'gone' }, 1, 'failure', null, /Gone and was deactivated/],
+    ];
+    for (const [sent, number, status, dueInMs, reason] of cases) {
+      const { record, deactivated } = await attempt(sent, number);
+      assert.equal([record.status, record.dueInMs, record.number], [status, dueInMs, number]);
+      assert.match(String(record.reason), reason);
+      assert.equal(
+        [record.target, record.requestedAtMs, record.durationMs, record.detail],
+        ['topic orders', 1_000_000, 5, sent.detail ?? null],
+      );
+      assert.equal([deactivated, record.isGone], sent.outcome === 'gone' ? [1, true] : [0, false]);
     }
+    const { record } = await attempt({ outcome: 'retry', afterSeconds: 3_600 });
+    assert.ok(record.dueInMs! >= 3_600_000, 'not before the destination asks for it');
   },
 );
+
+schedule('what was not sent is no attempt', async () => {
+  const unsent = async (reason: 'lookup' | 'shortage' | 'unreadable' | 'aborted') =>
+    (await attempt({ outcome: 'unsent', reason, detail: 'why' })).record;
+  assert.is(((await unsent('lookup')).unsent as { reason: string }).reason, 'lookup');
+  assert.is(((await unsent('shortage')).unsent as { reason: string }).reason, 'shortage');
+  assert.equal(await unsent('unreadable'), { unsent: 'unreadable', reason: 'why' });
+  assert.equal(await unsent('aborted'), { unsent: 'lapsed' });
+});
 
 schedule.run();

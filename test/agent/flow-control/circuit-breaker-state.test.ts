@@ -1,6 +1,5 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { verdictOf } from '#agent/flow-control/backpressure';
 import type { BreakerPolicy } from '#agent/config/breaker-policy';
 import {
   closeBreaker,
@@ -113,21 +112,5 @@ breaker('a record is kept while it counts or remembers a trip', () => {
     [false, true],
   );
 });
-
-breaker(
-  'failures of the endpoint count, answers of one that is there do not, and what never reached it tells nothing',
-  () => {
-    const status = (httpStatus: number) =>
-      verdictOf({ errorClass: httpStatus < 300 ? null : 'status', httpStatus });
-    assert.equal([200, 204, 301, 400, 401, 404, 410, 422].map(status), Array(8).fill('good'));
-    assert.equal([408, 429, 500, 502, 503, 504].map(status), Array(6).fill('bad'));
-    const failing = (errorClass: string) => verdictOf({ errorClass, httpStatus: null });
-    assert.equal(
-      ['dns', 'connect', 'tls', 'timeout', 'reset', 'protocol'].map(failing),
-      Array(6).fill('bad'),
-    );
-    assert.equal(['refused_address', 'unsendable', 'proxy'].map(failing), [null, null, null]);
-  },
-);
 
 breaker.run();

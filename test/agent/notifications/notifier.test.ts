@@ -381,8 +381,8 @@ function attempt(
     projectId: 'p',
     endpointId,
     errorClass: error && 'status',
-    error,
-    httpStatus: 500,
+    detail: error,
+    code: 500,
     requestedAtMs: 1,
     ...fields,
   } as AttemptRecord;
@@ -428,7 +428,7 @@ notify('a success restarts the count, and a 410 does not count', () => {
     attempt('a', 'e'),
     attempt('a'),
     attempt('a', 'e'),
-    attempt('a', 'gone', { httpStatus: 410 }),
+    attempt('a', 'gone', { isGone: true }),
   ]);
   assert.equal(logged(), []);
   it.recorded([attempt('a', 'e')]);

@@ -17,11 +17,11 @@ const issueCounter = (database: { pool: typeof db.pool } = db) =>
 const startMs = Date.now() - 60_000;
 const attempt = (fields: object = {}) => ({
   ...{ projectId: PROJECT, id: newId(), endpointId: ENDPOINT, requestedAtMs: startMs },
-  ...{ httpStatus: 503 as number | null, errorClass: 'status' as string | null, error: 'busy' },
+  ...{ code: 503 as number | null, errorClass: 'status' as string | null, detail: 'busy' },
   ...fields,
 });
 const success = (requestedAtMs: number, endpointId = ENDPOINT) =>
-  attempt({ requestedAtMs, endpointId, httpStatus: 200, errorClass: null, error: null });
+  attempt({ requestedAtMs, endpointId, code: 200, errorClass: null, detail: null });
 
 let PROJECT = newId();
 let ENDPOINT = newId();
@@ -40,9 +40,9 @@ counter('a batch of failures is one row for each endpoint and kind of error', as
   const it = issueCounter();
   it.recorded([
     attempt(),
-    attempt({ requestedAtMs: startMs + 2, error: 'newest' }),
+    attempt({ requestedAtMs: startMs + 2, detail: 'newest' }),
     attempt({ requestedAtMs: startMs + 1 }),
-    attempt({ httpStatus: null, errorClass: 'timeout', error: null }),
+    attempt({ code: null, errorClass: 'timeout', detail: null }),
   ]);
   it.recorded([attempt({ requestedAtMs: startMs - 5 })]);
   await it.flush();
@@ -70,7 +70,7 @@ counter('a success resolves the issues of its endpoint, also those of another ag
 
 counter('an endpoint with endless errors has a bounded number of issues', async () => {
   const it = issueCounter();
-  it.recorded(Array.from({ length: 500 }, (_, n) => attempt({ httpStatus: 400 + n })));
+  it.recorded(Array.from({ length: 500 }, (_, n) => attempt({ code: 400 + n })));
   await it.flush();
   const made = await rows();
   assert.is(made.length, KINDS_MAX + 1);

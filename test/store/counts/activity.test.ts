@@ -35,7 +35,7 @@ async function work(projectId = PROJECT): Promise<string> {
     newDelivery(event, { projectId, ...(n % 3 === 0 ? { endpointId: OTHER } : {}) }),
   );
   await acceptEvents(db.pool, batch(events, { deliveries }));
-  const failed = { status: 'failure', httpStatus: 500, errorClass: 'status' } as const;
+  const failed = { status: 'failure', code: 500, errorClass: 'status' } as const;
   await recordAttempts(
     db.pool,
     deliveries.map((delivery, n) => attempt(delivery, n < 4 ? {} : failed)),

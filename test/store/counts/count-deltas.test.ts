@@ -46,8 +46,8 @@ counts.before.each(async () => {
 });
 
 const OTHER = newId();
-const failed = { status: 'failure', httpStatus: 500, errorClass: 'status' } as const;
-const again = { status: 'retry', httpStatus: null, errorClass: 'timeout', dueInMs: 0 } as const;
+const failed = { status: 'failure', code: 500, errorClass: 'status' } as const;
+const again = { status: 'retry', code: null, errorClass: 'timeout', dueInMs: 0 } as const;
 
 /** Deliveries of new events, by default held by agent 1. */
 async function make(

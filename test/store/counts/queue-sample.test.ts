@@ -95,7 +95,7 @@ samples(
         attempt(delivery, {
           status: 'retry',
           dueInMs: 60_000,
-          httpStatus: null,
+          code: null,
           errorClass: 'dns',
         }),
       ),
@@ -158,9 +158,7 @@ samples(
             made.map((delivery, n) =>
               attempt(
                 delivery,
-                n % 3 === 0
-                  ? { status: 'retry', dueInMs: 0, httpStatus: 500, errorClass: 'status' }
-                  : {},
+                n % 3 === 0 ? { status: 'retry', dueInMs: 0, code: 500, errorClass: 'status' } : {},
               ),
             ),
           );

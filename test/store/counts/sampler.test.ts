@@ -128,7 +128,7 @@ sampler('the queue series of Postgres have their labels and values', async () =>
   await acceptEvents(db.pool, batch(events, { deliveries: made }));
   await recordAttempts(db.pool, [
     attempt(made[0]!),
-    attempt(made[1]!, { status: 'failure', httpStatus: null, errorClass: 'dns' }),
+    attempt(made[1]!, { status: 'failure', code: null, errorClass: 'dns' }),
   ]);
   await beside({}, async ({ values }) => {
     await until(

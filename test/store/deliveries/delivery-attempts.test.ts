@@ -51,10 +51,10 @@ attempts('an attempt is stored as it was, and its delivery has the new status', 
     number: 3,
     requestedAtMs: 1_763_700_000_123,
     durationMs: 4567,
-    url: `https://example.com/hooks?q="it's"`,
-    httpStatus: 503,
+    target: `https://example.com/hooks?q="it's"`,
+    code: 503,
     errorClass: 'status',
-    error: `The endpoint answered 503: it's "down" \\ 😀.`,
+    detail: `The endpoint answered 503: it's "down" \\ 😀.`,
     responseHeaders: '{"x-a":"\\u0000\\u001e"}',
     responseBody: 'line\nbreak\t{"a":1} é',
     status: 'failure',
@@ -73,8 +73,8 @@ attempts('an attempt is stored as it was, and its delivery has the new status', 
       number: 3,
       http_status: 503,
       error_class: 'status',
-      error: made.error,
-      url: made.url,
+      error: made.detail,
+      url: made.target,
       response_headers: made.responseHeaders,
       response_body: made.responseBody,
     },
@@ -95,9 +95,9 @@ attempts('each of a batch has its own end', async () => {
     attempt(later!, {
       status: 'retry',
       dueInMs: 60_000,
-      httpStatus: 500,
+      code: 500,
       errorClass: 'status',
-      error: 'x',
+      detail: 'x',
     }),
     attempt(soon!, { status: 'retry', dueInMs: 0, number: 2 }),
     attempt(waiting!, { status: 'retry', dueInMs: Infinity }),
@@ -105,9 +105,9 @@ attempts('each of a batch has its own end', async () => {
     attempt(unanswered!, {
       status: 'discarded',
       reason: 'gone',
-      httpStatus: null,
+      code: null,
       errorClass: 'timeout',
-      error: 'slow',
+      detail: 'slow',
       responseHeaders: null,
       responseBody: null,
     }),
@@ -136,7 +136,7 @@ attempts(
   'what a function made is stored with the attempt that sends it, and is what later claims get',
   async () => {
     const [made, plain] = await held(2);
-    const retried = { status: 'retry', dueInMs: 0, httpStatus: 503, errorClass: 'status' } as const;
+    const retried = { status: 'retry', dueInMs: 0, code: 503, errorClass: 'status' } as const;
     const data = '{"text":"\\u001e é","n":1.50}';
     await recordAttempts(db.pool, [
       attempt(made!, { ...retried, transformedData: data }),
@@ -180,7 +180,7 @@ attempts(
     const retried = {
       status: 'retry',
       dueInMs: 0,
-      httpStatus: 503,
+      code: 503,
       errorClass: 'status',
       traceparent,
     } as const;
@@ -295,8 +295,8 @@ attempts(
     await recordAttempts(db.pool, [
       attempt(bad!, {
         responseBody: dirty,
-        error: dirty,
-        url: `https://example.com/${dirty}`,
+        detail: dirty,
+        target: `https://example.com/${dirty}`,
         status: 'failure',
         reason: dirty,
       }),

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { tlsRemark } from '#agent/request/failure';
+import { tlsRemark } from '#agent/destinations/http/failure';
 import { CONNECTION_REASONS, networkReason } from '#core/errors/connection-errors';
 import { inactiveReason } from '#ingest/routing/first-delivery';
 import type { Endpoint } from '#ingest/routing/project';

@@ -1,17 +1,11 @@
 import type { Strategy } from '@gateway/store/config';
-import type { RequestResult } from '../request/sender.js';
 
 /**
- * Whether to retry immediately because the request was lost on an idle connection. Other idle
- * connections may be lost too, so this applies only to a first attempt with more than one retry
- * left.
+ * Whether a delivery that may be retried at once is: after a first attempt, if more than one retry
+ * is left.
  */
-export function retriesAtOnce(
-  { isIdleLoss }: RequestResult,
-  { retry_count }: Strategy,
-  attempt: number,
-): boolean {
-  return isIdleLoss === true && attempt === 1 && retry_count > 1;
+export function retriesAtOnce({ retry_count }: Strategy, attempt: number): boolean {
+  return attempt === 1 && retry_count > 1;
 }
 
 const EXPONENTIAL_CAP_SECONDS = 7200;
@@ -48,18 +42,4 @@ export function nextAttemptInMs(
     seconds = Math.max(seconds, asked + jitter);
   }
   return Math.ceil(seconds * 1000);
-}
-
-/** Parses a `Retry-After` header (RFC 9110 10.2.3). Returns null if it is missing or invalid. */
-export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
-  if (value === undefined) return null;
-  const text = value.trim();
-  if (/^\d+$/.test(text)) return Number(text);
-  // HTTP dates begin with a weekday. Other text is rejected, because `Date.parse` accepts nearly
-  // any string that contains a number.
-  const isDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text);
-  // A date in asctime format has no time zone and is in UTC:
-  // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
-  const dateMs = isDate ? Date.parse(/([a-z]|[+-]\d{4})$/i.test(text) ? text : `${text} GMT`) : NaN;
-  return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }

@@ -1,15 +1,12 @@
-import type { ProjectPace } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import { FUNCTION_WAIT, UNSENT_WAITS } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { AccessTokens } from '../request/access-tokens.js';
-import { type RequestResult, type RequestSender, unsendable } from '../request/sender.js';
+import type { Destination, NotSent, SendLimits, Sent } from '../model/destination.js';
 import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
-import { endAttempt } from '../telemetry/tracing.js';
-import { type RequestBuilder, Unreadable } from './build-request.js';
-import { type Attempt, classifyResponse } from './classify-response.js';
+import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
+import { type Attempt, attemptRecord } from './attempt-record.js';
 import type { GoneEndpoints } from './gone-endpoints.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
 
@@ -17,12 +14,9 @@ interface AttemptRunnerOptions extends Pick<
   AgentContext,
   'log' | 'clock' | 'lease' | 'measure' | 'tracing'
 > {
-  readonly sender: RequestSender;
-  readonly requests: RequestBuilder;
-  readonly accessTokens: AccessTokens;
+  readonly destination: Pick<Destination, 'send' | 'attributes'>;
   readonly goneEndpoints: GoneEndpoints;
   readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run'>;
-  readonly responsePace: ProjectPace;
 }
 
 /**
@@ -34,22 +28,28 @@ export type Unsent =
   | { readonly unsent: 'lapsed' };
 
 interface RunningAttempt extends Attempt {
+  readonly trace: AttemptTrace | undefined;
   readonly startedAtMs: number;
   readonly done: (outcome: AttemptRecord | Unsent) => void;
 }
 
-/**
- * Makes a delivery attempt: runs the subscription's function, builds and sends the request, and
- * classifies the response.
- */
+/** Makes a delivery attempt: runs the subscription's function and sends what it returned. */
 export class AttemptRunner {
   readonly #debugLog: AttemptLog;
+  /** Nothing may be sent after the lease has ended, nor while the time to sign with is unknown. */
+  readonly #signal: SendLimits['signal'];
 
   constructor(private readonly options: AttemptRunnerOptions) {
+    const { lease } = options;
+    this.#signal = {
+      get aborted() {
+        return !lease.isHeld;
+      },
+    };
     this.#debugLog = attemptLog(options.log);
   }
 
-  /** Attempts the delivery. Calls `done` exactly once, possibly before returning. */
+  /** Attempts the delivery. Calls `done` exactly once. */
   run(
     endpoint: Endpoint,
     delivery: HeldDelivery,
@@ -105,65 +105,55 @@ export class AttemptRunner {
         return done({ unsent: FUNCTION_WAIT });
       case 'failed': {
         const attempt = begin(delivery);
-        const failed: RequestResult = {
-          status: null,
-          headers: {},
+        return this.#end(attempt, {
+          outcome: 'retry',
+          afterSeconds: null,
+          mayRetryAtOnce: false,
+          target: endpoint.url,
+          code: null,
+          failure: 'function',
+          detail: outcome.reason,
+          headers: null,
           body: '',
-          failure: { class: 'function', message: outcome.reason },
-        };
-        return this.#end(
-          attempt,
-          classifyResponse(attempt, failed, requestedAtMs, outcome.durationMs),
-        );
+          isUp: null,
+          sentAtMs: requestedAtMs,
+          durationMs: outcome.durationMs,
+        });
       }
     }
   }
 
   #send(attempt: RunningAttempt): void {
-    const { endpoint, delivery, trace } = attempt;
-    // The monotonic clock is read first, so that the recorded end of the attempt is never before
-    // the response.
-    let startedAtMs = performance.now();
-    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } =
-      this.options;
-    let requestedAtMs = clock.now();
-    const answered = (answer: RequestResult) => {
-      if (answer.unsent) return attempt.done({ unsent: UNSENT_WAITS[answer.unsent] });
-      if (answer.isUnreadable)
-        return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
-      const durationMs = performance.now() - startedAtMs;
-      if (answer.status === 410) goneEndpoints.deactivate(endpoint, delivery);
-      if (answer.status === 401) accessTokens.forget(endpoint);
-      this.#end(attempt, classifyResponse(attempt, answer, requestedAtMs, durationMs));
-    };
-    accessTokens.of(endpoint, (token, failure) => {
-      if (failure) return answered(failure);
-      // The lease may have ended while waiting for the token. It also ends when the clock is set,
-      // because the time to sign with is then unknown.
-      if (!lease.isHeld) return attempt.done({ unsent: 'lapsed' });
-      // Read again to exclude the wait for the token: the recorded time must be the signed time.
-      startedAtMs = performance.now();
-      requestedAtMs = clock.now();
-      let request;
-      try {
-        request = requests.build(endpoint, delivery, requestedAtMs, { trace, token });
-      } catch (error) {
-        return answered({
-          ...unsendable((error as Error).message),
-          isUnreadable: error instanceof Unreadable,
-        });
-      }
-      sender.send(request, answered, responsePace);
+    const { destination, goneEndpoints } = this.options;
+    const { endpoint, delivery, done } = attempt;
+    const limits = { signal: this.#signal, timeoutMs: endpoint.timeoutMs };
+    void destination.send(attempt, limits).then((result) => {
+      if (result.outcome === 'unsent') return done(unsent(result));
+      if (result.outcome === 'gone') goneEndpoints.deactivate(endpoint, delivery);
+      this.#end(attempt, result);
     });
   }
 
-  #end(
-    { endpoint, delivery, startedAtMs, trace, done }: RunningAttempt,
-    record: AttemptRecord,
-  ): void {
-    this.options.measure?.step('request', startedAtMs);
-    if (trace?.span) endAttempt(trace.span, { endpoint, delivery, attempt: record });
+  #end(attempt: RunningAttempt, sent: Sent): void {
+    const { measure, destination } = this.options;
+    const { endpoint, delivery, startedAtMs, trace, done } = attempt;
+    const record = attemptRecord(attempt, sent);
+    measure?.step('request', startedAtMs);
+    if (trace?.span)
+      endAttempt(trace.span, delivery, record, destination.attributes(endpoint, record.code));
     this.#debugLog?.attempted(delivery, record);
     done(record);
+  }
+}
+
+function unsent({ reason, detail }: NotSent): Unsent {
+  switch (reason) {
+    case 'lookup':
+    case 'shortage':
+      return { unsent: UNSENT_WAITS[reason] };
+    case 'unreadable':
+      return { unsent: 'unreadable', reason: detail };
+    case 'aborted':
+      return { unsent: 'lapsed' };
   }
 }

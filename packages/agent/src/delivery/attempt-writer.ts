@@ -139,7 +139,7 @@ function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
   return {
     ...attempt,
     number: Math.min(attempt.number, ATTEMPT_NUMBER_MAX),
-    error: null,
+    detail: null,
     responseHeaders: null,
     responseBody: null,
     transformedData: undefined,

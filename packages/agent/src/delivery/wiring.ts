@@ -1,19 +1,17 @@
 import { newId } from '@gateway/core/events';
-import { ProjectPace, VERSION } from '@gateway/core/process';
+import { ProjectPace } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
-import { RequestBuilder } from '../attempt/build-request.js';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
 import { SubscriptionFunctions } from '../attempt/subscription-functions.js';
 import type { AgentContext } from '../config/agent-context.js';
 import { policyOf } from '../config/breaker-policy.js';
+import { HttpDestination } from '../destinations/http/http-destination.js';
 import { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import { Backpressure } from '../flow-control/backpressure.js';
 import { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import { RateLimits } from '../flow-control/rate-limits.js';
 import type { Notifier } from '../notifications/notifier.js';
-import { AccessTokens } from '../request/access-tokens.js';
-import { RequestSender } from '../request/sender.js';
 import { type AttemptObserver, AttemptWriter } from './attempt-writer.js';
 import { Claimer } from './claimer.js';
 import { DueTimes } from './due-times.js';
@@ -101,7 +99,10 @@ export function wireDelivery(
     releaser,
   });
   const functions = new SubscriptionFunctions({ configCache, database, log, sandbox });
-  const sender = new RequestSender({
+  const destination = new HttpDestination({
+    open,
+    clock,
+    responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
     lookupsPerProject: delivery.lookups_per_project,
@@ -116,10 +117,7 @@ export function wireDelivery(
     measure,
     tracing,
     functions,
-    sender,
-    requests: new RequestBuilder({ open, version: VERSION }),
-    accessTokens: new AccessTokens({ sender, open }),
-    responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
+    destination,
     goneEndpoints: new GoneEndpoints({ database, log, notifier }),
   });
   const attemptWriter = new AttemptWriter({
@@ -163,7 +161,7 @@ export function wireDelivery(
     circuitBreakers,
     backpressure,
     claimer,
-    sender,
+    destination,
     attemptWriter,
     consumers,
     scheduler,

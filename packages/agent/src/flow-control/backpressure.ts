@@ -1,7 +1,7 @@
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint, Limit } from '@gateway/ingest/routing/project';
-import type { EndpointQueues, FailureClass, QueueState } from '../model/delivery.js';
+import type { EndpointQueues, QueueState } from '../model/delivery.js';
 import type { BacklogPacing } from './backlog-pacing.js';
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
@@ -89,19 +89,18 @@ export class Backpressure {
     { isPrompt, isProbe }: { readonly isPrompt: boolean; readonly isProbe: boolean },
   ): void {
     const { circuitBreakers, backlogPacing } = this.options;
-    const verdict = verdictOf(attempt);
-    const isGood = verdict === 'good';
+    const { isUp, isOperational } = attempt;
+    const error = attempt.detail ?? '';
     if (isProbe) {
       // Closing the circuit breaker expedites the backlog as well.
-      void circuitBreakers.recordProbe(endpoint, isGood, attempt.error ?? '');
+      void circuitBreakers.recordProbe(endpoint, isUp === true, error);
       return;
     }
-    if (isGood && isPrompt && backlogPacing.has(endpoint.id)) {
+    if (isUp && isPrompt && backlogPacing.has(endpoint.id)) {
       const nowMs = performance.now();
       if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
     }
-    if (verdict !== null)
-      circuitBreakers.countRequest(endpoint, isGood, attempt.error ?? '', attempt.isOperational);
+    if (isUp !== null) circuitBreakers.countRequest(endpoint, isUp, error, isOperational);
   }
 
   /**
@@ -225,30 +224,4 @@ function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
     spreadMs: Math.round(openMs / 2),
     paceMs: 0,
   };
-}
-
-/**
- * Rates an attempt for the circuit breaker. Returns null if the request did not reach the endpoint
- * for reasons unrelated to it.
- */
-export function verdictOf({
-  errorClass,
-  httpStatus,
-}: Pick<AttemptRecord, 'errorClass' | 'httpStatus'>): 'good' | 'bad' | null {
-  switch (errorClass as FailureClass | null) {
-    case 'refused_address':
-    case 'unsendable':
-    case 'function':
-    case 'proxy':
-      return null;
-    case null:
-      return 'good';
-    // A 4xx status shows that the endpoint is up, except for 408 and 429.
-    case 'status':
-      return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408)
-        ? 'bad'
-        : 'good';
-    default:
-      return 'bad';
-  }
 }

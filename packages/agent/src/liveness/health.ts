@@ -5,7 +5,7 @@ import { probeDatabase } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
 import { failingStages, type RepeatingStages } from '../model/stages.js';
-import type { RequestSender } from '../request/sender.js';
+import type { Destination } from '../model/destination.js';
 import type { AgentHeartbeat } from './heartbeat.js';
 import type { SuccessStreak } from './success-streak.js';
 
@@ -54,7 +54,7 @@ type Dependency = keyof typeof SENTENCES;
 type WatchedParts = RepeatingStages & {
   readonly heartbeat: AgentHeartbeat;
   readonly successStreak: SuccessStreak;
-  readonly sender: Pick<RequestSender, 'shortage'>;
+  readonly destination: Pick<Destination, 'shortage'>;
   readonly clock: Clock;
 };
 
@@ -63,7 +63,7 @@ type WatchedParts = RepeatingStages & {
  * stops the checks.
  */
 export function reportHealth(
-  { heartbeat, successStreak, sender, clock, ...parts }: WatchedParts,
+  { heartbeat, successStreak, destination, clock, ...parts }: WatchedParts,
   {
     config,
     configCache,
@@ -169,7 +169,7 @@ export function reportHealth(
   const checkEndpoints = () => {
     const outage = successStreak.outage(Date.now());
     reportDegraded('endpoints', outage?.reason, outage?.since);
-    const { shortage } = sender;
+    const { shortage } = destination;
     reportDegraded(
       'resources',
       shortage && `Requests could not be sent: ${shortage.reason}. Deliveries wait meanwhile.`,

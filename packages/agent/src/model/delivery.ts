@@ -10,19 +10,6 @@ export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> 
   heldAtMs?: number;
 }
 
-export type FailureClass =
-  | 'dns'
-  | 'connect'
-  | 'refused_address'
-  | 'proxy'
-  | 'tls'
-  | 'timeout'
-  | 'reset'
-  | 'protocol'
-  | 'status'
-  | 'unsendable'
-  | 'function';
-
 export interface Trip {
   readonly projectId: string;
   readonly endpointId: string;

@@ -15,13 +15,14 @@ import {
   type ChannelRow,
 } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
-import { unsendable, type RequestResult, type RequestSender } from '../request/sender.js';
+import type { HttpDestination } from '../destinations/http/http-destination.js';
+import { unsendable, type RequestResult } from '../destinations/http/sender.js';
 import { channelRequest, type RequestType } from './channel-requests.js';
 import { operationalEvent } from './operational-events.js';
 
 interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'shard' | 'log'> {
   readonly open: Open;
-  readonly sender: Pick<RequestSender, 'send'>;
+  readonly http: Pick<HttpDestination, 'post'>;
   readonly events: Pick<EventCreator, 'create'>;
 }
 
@@ -159,7 +160,7 @@ export class ChannelOutbox {
   async #createEvent(notification: ChannelNotification): Promise<ChannelOutcome> {
     const { id, projectId, isRecovery, queuedAt } = notification;
     const event = {
-      projectId: projectId!,
+      projectId: projectId,
       messageType: 'single',
       endpointId: null,
       ownerId: null,
@@ -181,7 +182,7 @@ export class ChannelOutbox {
     type: RequestType,
     notifications: readonly ChannelNotification[],
   ): Promise<ChannelOutcome & { readonly count: number }> {
-    const { config, sender } = this.options;
+    const { config, http } = this.options;
     let settings;
     try {
       settings = this.#settingsOf(channel);
@@ -196,18 +197,13 @@ export class ChannelOutbox {
       'user-agent': `gateway/${VERSION}`,
       ...request.headers?.(body),
     };
-    const result = await new Promise<RequestResult>((resolve) =>
-      sender.send(
-        {
-          projectId: channel.project_id,
-          url: request.url,
-          headers: Object.entries(headers).flat(),
-          body,
-          timeoutMs: TIMEOUT_MS,
-        },
-        resolve,
-      ),
-    );
+    const result = await http.post({
+      projectId: channel.project_id,
+      url: request.url,
+      headers: Object.entries(headers).flat(),
+      body,
+      timeoutMs: TIMEOUT_MS,
+    });
     return { ...outcomeOf(result), count };
   }
 

@@ -1,7 +1,7 @@
 import { clip } from '@gateway/core/json';
 import type { Config } from '@gateway/core/config';
 import type { ChannelNotification, ChannelRow, ChannelType } from '@gateway/store/config';
-import { signingKey, standardSignature } from '../attempt/signature.js';
+import { signingKey, standardSignature } from '../destinations/http/signature.js';
 import { notificationParts, oneLine, type Fact } from './notification-text.js';
 
 /** A message for a channel about notifications of one kind, or about the end of their cause. */

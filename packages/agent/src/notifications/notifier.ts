@@ -95,11 +95,11 @@ export class Notifier {
     isOurs: (attempt: AttemptRecord) => boolean = () => true,
   ): void {
     for (const attempt of attempts) {
-      const { projectId, endpointId, errorClass, httpStatus, isOperational } = attempt;
+      const { projectId, endpointId, errorClass, isGone, isOperational } = attempt;
       if (errorClass === null) this.#endpoints.recover(endpointId);
-      // A 410 disables the endpoint, which has its own notification.
-      if (errorClass === null || httpStatus === 410) continue;
-      const error = attempt.error ?? errorClass;
+      // Its deactivation has its own notification.
+      if (errorClass === null || isGone) continue;
+      const error = attempt.detail ?? errorClass;
       const failure = this.#endpoints.fail(projectId, endpointId, error, {
         sinceMs: attempt.requestedAtMs,
         isOperational,

@@ -20,7 +20,7 @@ export function attemptLog(log: Log) {
           ),
           attempt: attempt.number,
           status: attempt.status,
-          http_status: attempt.httpStatus,
+          http_status: attempt.code,
           duration_ms: Math.round(attempt.durationMs),
         },
         'A delivery attempt was made.',

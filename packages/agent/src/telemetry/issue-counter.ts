@@ -31,7 +31,7 @@ interface IssueCounterOptions {
 
 type Counted = Pick<
   AttemptRecord,
-  'projectId' | 'id' | 'endpointId' | 'requestedAtMs' | 'httpStatus' | 'errorClass' | 'error'
+  'projectId' | 'id' | 'endpointId' | 'requestedAtMs' | 'code' | 'errorClass' | 'detail'
 >;
 
 /**
@@ -110,8 +110,8 @@ export class IssueCounter {
     await this.flush().catch(() => undefined);
   }
 
-  #fail({ projectId, id, endpointId, requestedAtMs, httpStatus, errorClass, error }: Counted) {
-    const kind = errorClass === 'status' ? `http_${httpStatus}` : errorClass!;
+  #fail({ projectId, id, endpointId, requestedAtMs, code, errorClass, detail }: Counted) {
+    const kind = errorClass === 'status' ? `http_${code}` : errorClass!;
     const known = this.#endpoints.get(endpointId)?.get(kind);
     if (known && known.lastAtMs >= requestedAtMs) {
       known.failures++;
@@ -127,8 +127,8 @@ export class IssueCounter {
       firstAtMs: requestedAtMs,
       lastAtMs: requestedAtMs,
       deliveryId: id,
-      httpStatus,
-      error: clip(error ?? '', ERROR_CHARACTERS_MAX, ''),
+      httpStatus: code,
+      error: clip(detail ?? '', ERROR_CHARACTERS_MAX, ''),
     });
   }
 

@@ -4,6 +4,7 @@ import {
   formatTraceparent,
   isSampled,
   type OpenSpan,
+  type SpanAttributes,
   openSpanTracer,
   parseTraceparent,
   type SpanError,
@@ -12,7 +13,8 @@ import {
 } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { FailureClass, HeldDelivery } from '../model/delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
+import type { FailureClass } from '../model/destination.js';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { routingTrace } from './trace-routing.js';
 import { MessageTrace } from '@gateway/ingest/message/telemetry';
@@ -82,29 +84,18 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
 /** Ends the span of an attempt now, with the attributes of the request and any error. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
-  made: {
-    readonly endpoint: { readonly url: string };
-    readonly delivery: HeldDelivery;
-    readonly attempt: AttemptRecord;
-  },
+  delivery: HeldDelivery,
+  attempt: AttemptRecord,
+  ofTarget: SpanAttributes<'meta_event_delivery'>,
 ): void {
   endSpan(span, {
-    attributes: attributesOf(made),
+    attributes: { ...attributesOf(delivery, attempt), ...ofTarget },
     endedAtMs: Date.now(),
-    error: attemptError(made.attempt),
+    error: attemptError(attempt),
   });
 }
 
-function attributesOf({
-  endpoint,
-  delivery,
-  attempt,
-}: {
-  endpoint: { url: string };
-  delivery: HeldDelivery;
-  attempt: AttemptRecord;
-}) {
-  const url = URL.canParse(endpoint.url) ? new URL(endpoint.url) : undefined;
+function attributesOf(delivery: HeldDelivery, attempt: AttemptRecord) {
   return {
     'gateway.project': delivery.projectId,
     'gateway.event': delivery.eventId,
@@ -113,14 +104,6 @@ function attributesOf({
     'gateway.endpoint': delivery.endpointId,
     'gateway.attempt': attempt.number,
     'gateway.outcome': attempt.status,
-    'http.request.method': 'POST',
-    ...(attempt.httpStatus === null ? {} : { 'http.response.status_code': attempt.httpStatus }),
-    ...(url
-      ? {
-          'server.address': url.hostname,
-          'server.port': Number(url.port) || (url.protocol === 'http:' ? 80 : 443),
-        }
-      : {}),
   };
 }
 
@@ -141,10 +124,10 @@ const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
   function: 'The function of the subscription failed.',
 };
 
-function attemptError({ errorClass, httpStatus }: AttemptRecord): SpanError | undefined {
+function attemptError({ errorClass, code }: AttemptRecord): SpanError | undefined {
   if (errorClass === null) return undefined;
   if (errorClass === 'status')
-    return { type: String(httpStatus), sentence: `The endpoint answered ${httpStatus}.` };
+    return { type: String(code), sentence: `The endpoint answered ${code}.` };
   return {
     type: errorClass,
     sentence: SENTENCES[errorClass as keyof typeof SENTENCES] ?? 'The attempt failed.',

@@ -6,6 +6,7 @@ export {
   type SpanTracer,
   creationErrorSpan,
   creationSpan,
+  type SpanAttributes,
   type SpanName,
 } from './spans.js';
 export {

@@ -92,7 +92,7 @@ export const spans = {
 
 export type SpanName = keyof typeof spans;
 
-type SpanAttributes<Name extends SpanName> = Partial<
+export type SpanAttributes<Name extends SpanName> = Partial<
   Record<(typeof spans)[Name]['attributes'][number], string | number>
 >;
 

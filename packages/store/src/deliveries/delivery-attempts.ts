@@ -10,10 +10,12 @@ export interface AttemptRecord extends EventRef {
   readonly number: number;
   readonly requestedAtMs: number;
   readonly durationMs: number;
-  readonly url: string;
-  readonly httpStatus: number | null;
+  /** The URL of the endpoint. */
+  readonly target: string;
+  /** The number that its answer begins with, of HTTP the status. */
+  readonly code: number | null;
   readonly errorClass: string | null;
-  readonly error: string | null;
+  readonly detail: string | null;
   readonly responseHeaders: string | null;
   readonly responseBody: string | null;
   readonly status: 'success' | 'retry' | 'failure' | 'discarded';
@@ -25,6 +27,10 @@ export interface AttemptRecord extends EventRef {
   readonly traceparent: string | null;
   /** JSON output of the subscription's function. Set only for the first attempt that sends it. */
   readonly transformedData?: string | undefined;
+  /** Whether the target works. Null if it was not reached for other reasons. Not stored. */
+  readonly isUp: boolean | null;
+  /** The target takes no deliveries any more. Not stored. */
+  readonly isGone: boolean;
   /** The delivery is that of an operational event. Not stored. */
   readonly isOperational: boolean;
 }
@@ -33,7 +39,7 @@ export interface AttemptRecord extends EventRef {
 export const ATTEMPT_NUMBER_MAX = 32_767;
 
 const ATTEMPT = membersOf<AttemptRecord>(
-  'projectId id attemptId occurredAtMs requestedAtMs endpointId number durationMs httpStatus errorClass error url responseHeaders responseBody status dueInMs reason agentId traceparent',
+  'projectId id attemptId occurredAtMs requestedAtMs endpointId number durationMs code errorClass detail target responseHeaders responseBody status dueInMs reason agentId traceparent',
 );
 
 /*
@@ -47,7 +53,7 @@ const record = (members: readonly string[], { transformed }: { readonly transfor
   with u as materialized (
     select projectId::uuid as project, id::uuid as delivery, attemptId::uuid as attempt, ${OCCURRED_AT} as occurred_at,
            ${timeAt('requestedAtMs::bigint')} as requested_at, endpointId::uuid as endpoint, number::smallint as number,
-           durationMs::int as duration, httpStatus::smallint as http_status, errorClass as class, error, url, responseHeaders as response_headers,
+           durationMs::int as duration, code::smallint as http_status, errorClass as class, detail as error, target as url, responseHeaders as response_headers,
            responseBody as response_body, status, ${DUE_AT} as due_at, reason, agentId::int as agent, traceparent${transformed ? ', transformedData as transformed_data' : ''}
     from ${batchRows(members, 1, { status: 'event_delivery_status' })}
   ),

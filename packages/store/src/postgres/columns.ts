@@ -10,10 +10,11 @@ const NULL = '\x1f';
 /** External text is cleaned. */
 const EXTERNAL: ReadonlySet<unknown> = new Set([
   'coordinates',
+  'detail',
   'error',
   'reason',
   'responseBody',
-  'url',
+  'target',
 ]);
 
 /** Empty strings become null, because Postgres splits an empty string into no values. */

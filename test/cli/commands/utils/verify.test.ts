@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { plainSignature, signingKey, standardSignature } from '#agent/attempt/signature';
+import { plainSignature, signingKey, standardSignature } from '#agent/destinations/http/signature';
 import { runGateway } from '../../../support/gateway.js';
 
 const verify = suite('cli/commands/utils/verify');

@@ -1,7 +1,7 @@
 import { clip } from '@gateway/core/json';
 import { networkReason, tlsReason } from '@gateway/core/errors';
 import { LookupError, ProxyError, RefusedAddressError } from '@gateway/core/http';
-import type { FailureClass } from '../model/delivery.js';
+import type { FailureClass } from '../../model/destination.js';
 
 export interface RequestFailure {
   readonly class: FailureClass;

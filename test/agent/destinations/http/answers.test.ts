@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RequestSender, type RequestResult } from '#agent/request/sender';
+import { RequestSender, type RequestResult } from '#agent/destinations/http/sender';
 import { isPlainHead, mendedHead, readHead } from '#core/http/response-head';
-import { loopback } from '../../support/ports.js';
+import { loopback } from '../../../support/ports.js';
 
-const answers = suite('agent/request/answers');
+const answers = suite('agent/destinations/http/answers');
 
 const OK = 'HTTP/1.1 200 OK\r\n';
 const SIZED = 'content-length: 2\r\n\r\nok';

@@ -40,14 +40,14 @@ export class AccessTokens {
    * Calls `done` once with the endpoint's token or a failure, possibly before returning. Both are
    * null if the endpoint needs no token.
    */
-  of(endpoint: Endpoint, done: OnToken): void {
+  of(endpoint: Endpoint, timeoutMs: number, done: OnToken): void {
     if (endpoint.authentication?.type !== 'oauth2') return done(null, null);
     let held = this.#held.get(endpoint);
     if (!held) this.#held.set(endpoint, (held = { token: null, untilMs: 0, waiting: undefined }));
     if (held.token !== null && performance.now() < held.untilMs) return done(held.token, null);
     if (held.waiting) return void held.waiting.push(done);
     held.waiting = [done];
-    this.#request(endpoint, held);
+    this.#request(endpoint, timeoutMs, held);
   }
 
   /** Discards a token that the endpoint rejected, because it may have been revoked. */
@@ -56,7 +56,7 @@ export class AccessTokens {
     if (held) held.untilMs = 0;
   }
 
-  #request(endpoint: Endpoint, held: Held): void {
+  #request(endpoint: Endpoint, timeoutMs: number, held: Held): void {
     const settle = (token: string | null, failure: RequestResult | null) => {
       const waiting = held.waiting ?? [];
       held.waiting = undefined;
@@ -74,14 +74,13 @@ export class AccessTokens {
         'authentication',
       ]);
     } catch (error) {
-      return settle(null, { ...unsendable(whyNotOpened(error)), isUnreadable: true });
+      return settle(null, { ...unsendable(whyNotOpened(error)), unsent: 'unreadable' });
     }
     const { url } = oauth2;
     const { headers, body } = tokenRequest({ ...oauth2, client_secret: secret });
-    const { projectId, timeoutMs } = endpoint;
     this.options.sender.send(
       {
-        projectId,
+        projectId: endpoint.projectId,
         url,
         headers: ['user-agent', `gateway/${VERSION}`, ...Object.entries(headers).flat()],
         body: Buffer.from(body),

@@ -17,6 +17,7 @@ import {
 import type { ProjectPace } from '@gateway/core/process';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
+import type { NotSent, Shortage } from '../../model/destination.js';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
 import {
@@ -41,16 +42,8 @@ export interface RequestResult {
   readonly remark?: string | undefined;
   /** Whether a reused connection, probably closed while idle, ended before any response byte. */
   readonly isIdleLoss?: boolean;
-  /**
-   * Why nothing was sent, if not for a fault of the endpoint: the project has too many DNS lookups
-   * running, or this agent has run short of something.
-   */
-  readonly unsent?: 'lookup' | 'shortage';
-  /**
-   * Whether nothing was sent because this agent cannot read the endpoint's configuration. Another
-   * agent may be able to.
-   */
-  readonly isUnreadable?: boolean;
+  /** Why nothing was sent, if not for a fault of the endpoint. */
+  readonly unsent?: Exclude<NotSent['reason'], 'aborted'>;
 }
 
 export interface EndpointRequest {
@@ -100,7 +93,7 @@ export class RequestSender {
   /** Returns the proxy whose answers look like those of the endpoint. */
   readonly #proxyOf: (url: URL) => string | undefined;
   readonly #targets = new Map<string, RequestTarget>();
-  #shortage: { readonly reason: string; readonly since: Date; untilMs: number } | undefined;
+  #shortage: (Shortage & { untilMs: number }) | undefined;
 
   /**
    * Creates the connection pools. Connections are opened on demand.
@@ -148,8 +141,7 @@ export class RequestSender {
     });
   }
 
-  /** The shortage of this agent that prevented requests lately, with its fix. */
-  get shortage(): { readonly reason: string; readonly since: Date } | undefined {
+  get shortage(): Shortage | undefined {
     return this.#shortage && performance.now() < this.#shortage.untilMs
       ? this.#shortage
       : undefined;

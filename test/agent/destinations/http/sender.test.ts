@@ -7,15 +7,15 @@ import {
   type RequestResult,
   type EndpointRequest,
   type RequestSenderOptions,
-} from '#agent/request/sender';
+} from '#agent/destinations/http/sender';
 import { ProjectPace } from '#core/process/project-pace';
-import { withoutDescriptors } from '../../support/descriptors.js';
-import { endpoint, type Endpoint } from '../../support/endpoint.js';
-import { askingServers, nameServer, type NameServer } from '../../support/name-server.js';
-import { freePort } from '../../support/ports.js';
-import { until, within } from '../../support/until.js';
+import { withoutDescriptors } from '../../../support/descriptors.js';
+import { endpoint, type Endpoint } from '../../../support/endpoint.js';
+import { askingServers, nameServer, type NameServer } from '../../../support/name-server.js';
+import { freePort } from '../../../support/ports.js';
+import { until, within } from '../../../support/until.js';
 
-const send = suite('agent/request/sender');
+const send = suite('agent/destinations/http/sender');
 
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 const CAP = 1000;

@@ -7,12 +7,12 @@ import path from 'node:path';
 import tls from 'node:tls';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { wantOf } from '#agent/request/failure';
-import { RequestSender, type RequestResult } from '#agent/request/sender';
-import { authority, type Authority, type Issued } from '../../support/authority.js';
-import { loopback } from '../../support/ports.js';
+import { wantOf } from '#agent/destinations/http/failure';
+import { RequestSender, type RequestResult } from '#agent/destinations/http/sender';
+import { authority, type Authority, type Issued } from '../../../support/authority.js';
+import { loopback } from '../../../support/ports.js';
 
-const secure = suite('agent/request/tls');
+const secure = suite('agent/destinations/http/tls');
 
 let ca: Authority;
 let own: Issued;

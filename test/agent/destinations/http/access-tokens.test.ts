@@ -1,32 +1,30 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RequestBuilder } from '#agent/attempt/build-request';
-import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
-import { AttemptRunner } from '#agent/attempt/run-attempt';
-import type { Endpoint } from '#ingest/routing/project';
+import { HttpDestination } from '#agent/destinations/http/http-destination';
 import type { HeldDelivery } from '#agent/model/delivery';
-import { AccessTokens } from '#agent/request/access-tokens';
-import { RequestSender } from '#agent/request/sender';
+import type { NotSent, SendResult, Sent } from '#agent/model/destination';
+import type { Endpoint } from '#ingest/routing/project';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
-import { silentLog } from '#core/logging/log';
 import { ProjectPace } from '#core/process/project-pace';
-import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import {
   endpoint as receiverOf,
   type Endpoint as Receiver,
   type Script,
-} from '../../support/endpoint.js';
-import { within } from '../../support/until.js';
-import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
+} from '../../../support/endpoint.js';
+import { within } from '../../../support/until.js';
+import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../../records.js';
 
-const tokens = suite('agent/request/access-tokens');
+const tokens = suite('agent/destinations/http/access-tokens');
+
+/** A result with the fields of both kinds. */
+type Result = Omit<Sent, 'outcome'> & Omit<NotSent, 'outcome'> & Pick<SendResult, 'outcome'>;
 
 interface Scene {
   readonly receiver: Receiver;
   readonly server: Receiver;
   endpoint(oauth2?: object): Endpoint;
-  attempt(of: Endpoint): Promise<AttemptRecord>;
+  attempt(of: Endpoint, signal?: { readonly aborted: boolean }): Promise<Result>;
 }
 
 /** Runs a test with an endpoint that requires a token, and a token server with this script. */
@@ -35,24 +33,15 @@ async function withTokens(
   test: (scene: Scene) => Promise<void>,
   allowedNetworks = ['127.0.0.0/8'],
 ): Promise<void> {
-  const sender = new RequestSender({
+  const destination = new HttpDestination({
     allowedNetworks,
     maxResponseBytes: 50_000,
     lookupsPerProject: 32,
+    open: sealer(ENCRYPTION_KEY).open,
+    clock: { now: () => Date.now() },
+    responsePace: new ProjectPace(0),
   });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];
-  const { open } = sealer(ENCRYPTION_KEY);
-  const runner = new AttemptRunner({
-    log: silentLog,
-    lease: { isHeld: true } as ConstructorParameters<typeof AttemptRunner>[0]['lease'],
-    clock: { now: () => Date.now() } as ConstructorParameters<typeof AttemptRunner>[0]['clock'],
-    sender,
-    requests: new RequestBuilder({ open, version: '1' }),
-    accessTokens: new AccessTokens({ sender, open }),
-    responsePace: new ProjectPace(0),
-    functions: { mayChange: () => false, run: () => Promise.reject(new Error('not called')) },
-    goneEndpoints: { deactivate: () => undefined } as unknown as GoneEndpoints,
-  });
   try {
     await test({
       receiver,
@@ -70,17 +59,14 @@ async function withTokens(
           authentication: { type: 'oauth2', oauth2: client },
         });
       },
-      attempt: (of) => {
-        const recorded = new Promise<AttemptRecord>((resolve) =>
-          runner.run(of, delivery(), performance.now(), (record) =>
-            resolve(record as AttemptRecord),
-          ),
-        );
-        return within(recorded, 20_000, 'the attempt to end');
+      attempt: async (endpoint, signal = { aborted: false }) => {
+        const item = { endpoint, delivery: delivery(), trace: undefined };
+        const sent = destination.send(item, { signal, timeoutMs: endpoint.timeoutMs });
+        return (await within(sent, 20_000, 'the attempt to end')) as Result;
       },
     });
   } finally {
-    await Promise.all([sender.close(), receiver.close(), server.close()]);
+    await Promise.all([destination.close(), receiver.close(), server.close()]);
   }
 }
 
@@ -114,7 +100,7 @@ tokens(
       token('abc', { expires_in: 3600 }),
       async ({ receiver, server, endpoint, attempt }) => {
         const one = endpoint({ scope: 'hooks.write', audience: 'https://shop' });
-        assert.is((await attempt(one)).status, 'success');
+        assert.is((await attempt(one)).outcome, 'delivered');
         await Promise.all([attempt(one), attempt(one)]);
         assert.is(server.requests.length, 1);
         const { method, url, headers, body } = server.requests[0]!;
@@ -145,8 +131,8 @@ tokens('a token server that reads the form alone gets the client id and secret t
         ? token('abc')
         : { status: 401, body: '{"error":"invalid_client"}' },
     async ({ server, endpoint, attempt }) => {
-      assert.match((await attempt(endpoint())).error!, /401 invalid_client\. .*client_auth/);
-      assert.is((await attempt(endpoint({ client_auth: 'post' }))).status, 'success');
+      assert.match((await attempt(endpoint())).detail, /401 invalid_client\. .*client_auth/);
+      assert.is((await attempt(endpoint({ client_auth: 'post' }))).outcome, 'delivered');
       assert.is(
         server.requests[1]!.body.toString(),
         'grant_type=client_credentials&client_id=shop+%26+co&client_secret=s3%3Acret',
@@ -159,7 +145,7 @@ tokens('attempts that begin together share one request', () =>
   withTokens({ delayMs: 100, ...token('abc') }, async ({ server, endpoint, attempt }) => {
     const one = endpoint();
     const records = await Promise.all([attempt(one), attempt(one), attempt(one)]);
-    assert.ok(records.every(({ status }) => status === 'success'));
+    assert.ok(records.every(({ outcome }) => outcome === 'delivered'));
     assert.is(server.requests.length, 1);
   }),
 );
@@ -173,7 +159,7 @@ tokens('a token that expires, or that the endpoint rejects, is replaced', () =>
       await new Promise((resolve) => setTimeout(resolve, 250));
       await attempt(one);
       receiver.answer([{ status: 401 }, {}]);
-      assert.is((await attempt(one)).httpStatus, 401);
+      assert.is((await attempt(one)).code, 401);
       await attempt(one);
       assert.equal(
         receiver.requests.map((it) => it.headers['authorization']),
@@ -213,11 +199,11 @@ tokens(
       await withTokens(script, async ({ receiver, server, endpoint, attempt }) => {
         const record = await attempt(endpoint());
         assert.equal(
-          [record.status, record.errorClass, record.httpStatus, record.responseBody],
+          [record.outcome, record.failure, record.code, record.body],
           ['retry', errorClass, null, ''],
         );
-        assert.match(record.error!, sentence);
-        assert.match(record.error!, `No access token from 127.0.0.1:${server.port}: `);
+        assert.match(record.detail, sentence);
+        assert.match(record.detail, `No access token from 127.0.0.1:${server.port}: `);
         assert.is(receiver.requests.length, 0);
       });
   },
@@ -229,7 +215,7 @@ tokens(
     await withTokens(
       token('abc'),
       async ({ server, endpoint, attempt }) => {
-        assert.is((await attempt(endpoint())).errorClass, 'refused_address');
+        assert.is((await attempt(endpoint())).failure, 'refused_address');
         assert.is(server.requests.length, 0);
       },
       [],
@@ -238,12 +224,22 @@ tokens(
       const foreign = endpoint({
         client_secret: sealed('s', ['endpoints', newId(), 'authentication']),
       });
-      const unsent = (await attempt(foreign)) as unknown as { unsent: string; reason: string };
-      assert.is(unsent.unsent, 'unreadable');
-      assert.match(unsent.reason, /cannot be decrypted/);
+      const { reason, detail } = await attempt(foreign);
+      assert.is(reason, 'unreadable');
+      assert.match(detail, /cannot be decrypted/);
       assert.is(server.requests.length, 0);
     });
   },
+);
+
+tokens('nothing is sent if this agent may not send any more when it has the token', () =>
+  withTokens({ delayMs: 100, ...token('abc') }, async ({ receiver, endpoint, attempt }) => {
+    const signal = { aborted: false };
+    const sending = attempt(endpoint(), signal);
+    signal.aborted = true;
+    assert.equal(await sending, { outcome: 'unsent', reason: 'aborted', detail: '' });
+    assert.is(receiver.requests.length, 0);
+  }),
 );
 
 tokens.run();

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
-import type { HeldDelivery } from '../model/delivery.js';
-import type { EndpointRequest } from '../request/sender.js';
-import type { AttemptTrace } from '../telemetry/tracing.js';
+import type { HeldDelivery } from '../../model/delivery.js';
+import type { Outgoing } from '../../model/destination.js';
+import type { EndpointRequest } from './sender.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
 
 /**
@@ -47,10 +47,10 @@ export class RequestBuilder {
       trace,
       token,
     }: {
-      trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined;
+      trace?: Outgoing['trace'];
       token?: string | null;
     } = {},
-  ): EndpointRequest {
+  ): Omit<EndpointRequest, 'timeoutMs'> {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
@@ -90,15 +90,8 @@ export class RequestBuilder {
       headers.push('traceparent', trace.traceparent);
       if (trace.tracestate) headers.push('tracestate', trace.tracestate);
     }
-    const { projectId, url, timeoutMs } = endpoint;
-    return {
-      projectId,
-      url,
-      headers,
-      body: delivery.body,
-      timeoutMs,
-      certificate: opened.certificate,
-    };
+    const { projectId, url } = endpoint;
+    return { projectId, url, headers, body: delivery.body, certificate: opened.certificate };
   }
 
   #openedOf(endpoint: Endpoint): Opened {

@@ -1,18 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CertifiedPools, type IdentifiedCertificate } from '#agent/request/certified-pools';
+import {
+  CertifiedPools,
+  type IdentifiedCertificate,
+} from '#agent/destinations/http/certified-pools';
 import {
   RequestSender,
   type RequestResult,
   type RequestSenderOptions,
-} from '#agent/request/sender';
-import { authority, type Authority } from '../../support/authority.js';
-import { issued, mutualEndpoint, type MutualEndpoint } from '../../support/client-certificates.js';
-import { httpProxy } from '../../support/http-proxy.js';
-import { within } from '../../support/until.js';
+} from '#agent/destinations/http/sender';
+import { authority, type Authority } from '../../../support/authority.js';
+import {
+  issued,
+  mutualEndpoint,
+  type MutualEndpoint,
+} from '../../../support/client-certificates.js';
+import { httpProxy } from '../../../support/http-proxy.js';
+import { within } from '../../../support/until.js';
 
-const pools = suite('agent/request/certified-pools');
+const pools = suite('agent/destinations/http/certified-pools');
 
 let trusted: Authority;
 let at: MutualEndpoint;

@@ -1,0 +1,109 @@
+import type { Open } from '@gateway/core/crypto';
+import { type ProjectPace, VERSION } from '@gateway/core/process';
+import type { Endpoint } from '@gateway/ingest/routing/project';
+import type { Clock } from '../../model/clock.js';
+import type {
+  Destination,
+  Outgoing,
+  SendLimits,
+  SendResult,
+  Shortage,
+} from '../../model/destination.js';
+import { AccessTokens } from './access-tokens.js';
+import { RequestBuilder, Unreadable } from './build-request.js';
+import { resultOf } from './outcome.js';
+import {
+  RequestSender,
+  unsendable,
+  type EndpointRequest,
+  type RequestResult,
+  type RequestSenderOptions,
+} from './sender.js';
+
+interface HttpDestinationOptions extends RequestSenderOptions {
+  readonly open: Open;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The bytes of response bodies that are kept for a project. */
+  readonly responsePace: ProjectPace;
+}
+
+/** Signs deliveries and posts them to the URL of their endpoint. */
+export class HttpDestination implements Destination {
+  readonly #sender: RequestSender;
+  readonly #requests: RequestBuilder;
+  readonly #accessTokens: AccessTokens;
+
+  /** @throws GatewayError `tls_file` if the CA file cannot be used */
+  constructor(private readonly options: HttpDestinationOptions) {
+    const { open } = options;
+    this.#sender = new RequestSender(options);
+    this.#requests = new RequestBuilder({ open, version: VERSION });
+    this.#accessTokens = new AccessTokens({ sender: this.#sender, open });
+  }
+
+  get shortage(): Shortage | undefined {
+    return this.#sender.shortage;
+  }
+
+  send(
+    { endpoint, delivery, trace }: Outgoing,
+    { signal, timeoutMs }: SendLimits,
+  ): Promise<SendResult> {
+    const { clock, responsePace } = this.options;
+    return new Promise((resolve) => {
+      // The monotonic clock is read first, so that the recorded end of the attempt is never before
+      // the response.
+      let startedAtMs = performance.now();
+      let sentAtMs = clock.now();
+      const answered = (answer: RequestResult) => {
+        if (answer.unsent) {
+          const detail = answer.failure?.message ?? '';
+          return resolve({ outcome: 'unsent', reason: answer.unsent, detail });
+        }
+        const durationMs = performance.now() - startedAtMs;
+        // The token may have been revoked.
+        if (answer.status === 401) this.#accessTokens.forget(endpoint);
+        resolve(resultOf(answer, { target: endpoint.url, sentAtMs, durationMs }));
+      };
+      this.#accessTokens.of(endpoint, timeoutMs, (token, failure) => {
+        if (failure) return answered(failure);
+        if (signal.aborted) return resolve({ outcome: 'unsent', reason: 'aborted', detail: '' });
+        // Read again to exclude the wait for the token: the recorded time must be the signed time.
+        startedAtMs = performance.now();
+        sentAtMs = clock.now();
+        let request;
+        try {
+          request = this.#requests.build(endpoint, delivery, sentAtMs, { trace, token });
+        } catch (error) {
+          const failed = unsendable((error as Error).message);
+          return answered(
+            error instanceof Unreadable ? { ...failed, unsent: 'unreadable' } : failed,
+          );
+        }
+        this.#sender.send({ ...request, timeoutMs }, answered, responsePace);
+      });
+    });
+  }
+
+  /** Posts something else than a delivery. Never rejects. */
+  post(request: EndpointRequest): Promise<RequestResult> {
+    return new Promise((resolve) => this.#sender.send(request, resolve));
+  }
+
+  attributes({ url: text }: Endpoint, status: number | null) {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    return {
+      'http.request.method': 'POST',
+      ...(status !== null && { 'http.response.status_code': status }),
+      // The rest of the URL may be a secret.
+      ...(url && {
+        'server.address': url.hostname,
+        'server.port': Number(url.port) || (url.protocol === 'http:' ? 80 : 443),
+      }),
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#sender.close();
+  }
+}

@@ -1,0 +1,91 @@
+import type { SpanAttributes } from '@gateway/core/tracing';
+import type { Endpoint } from '@gateway/ingest/routing/project';
+import type { HeldDelivery } from './delivery.js';
+
+/** Where deliveries go: a kind of target with its protocol, such as HTTP. */
+export interface Destination {
+  /** Sends a delivery once. Never rejects. */
+  send(item: Outgoing, limits: SendLimits): Promise<SendResult>;
+  /** Attributes of the span of an attempt, by the conventions for this kind of target. */
+  attributes(endpoint: Endpoint, code: number | null): SpanAttributes<'meta_event_delivery'>;
+  /** The shortage of this agent that prevented sending lately, with its fix. */
+  readonly shortage: Shortage | undefined;
+  close(): Promise<void>;
+}
+
+export interface Outgoing {
+  readonly endpoint: Endpoint;
+  /** Its body is the output of the subscription's function, if there is one. */
+  readonly delivery: HeldDelivery;
+  /** The trace context to propagate in place of the event's. */
+  readonly trace:
+    { readonly traceparent: string; readonly tracestate: string | undefined } | undefined;
+}
+
+export interface SendLimits {
+  /** Aborted when this agent may not send any more. Read after each preparation, before sending. */
+  readonly signal: Pick<AbortSignal, 'aborted'>;
+  /** From connecting to the last byte of the answer. */
+  readonly timeoutMs: number;
+}
+
+export type SendResult = Sent | NotSent;
+
+/** The result of an attempt, as it is recorded and as the flow control learns from it. */
+export interface Sent {
+  /**
+   * `retry`: the target may take the delivery later. `failed`: it never will. `gone`: it takes no
+   * deliveries any more, and its endpoint is deactivated.
+   */
+  readonly outcome: 'delivered' | 'retry' | 'failed' | 'gone';
+  /** The delay that the target asks for before a retry. */
+  readonly afterSeconds: number | null;
+  /**
+   * Whether a retry at once may succeed, because a connection that had been idle was lost. Others
+   * may be lost too, so this is no reason for a second one.
+   */
+  readonly mayRetryAtOnce: boolean;
+  readonly target: string;
+  /** The answer of the target as a number: of HTTP the status. Null if there was none. */
+  readonly code: number | null;
+  /** Null if the target answered as it should. */
+  readonly failure: FailureClass | null;
+  /** A sentence about the failure, or a remark on an answer that counts. */
+  readonly detail: string | null;
+  /** The answer. Its headers are null if there was none. */
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly body: string;
+  /** Whether the target works. Null if it was not reached for reasons that are not its own. */
+  readonly isUp: boolean | null;
+  readonly sentAtMs: number;
+  readonly durationMs: number;
+}
+
+/** Nothing was sent, for no fault of the target: no attempt is used. */
+export interface NotSent {
+  readonly outcome: 'unsent';
+  /**
+   * `lookup`: the project has too many DNS lookups running. `shortage`: this agent has run short of
+   * something. `unreadable`: it cannot read the endpoint's settings, but another agent may.
+   */
+  readonly reason: 'lookup' | 'shortage' | 'unreadable' | 'aborted';
+  readonly detail: string;
+}
+
+export interface Shortage {
+  readonly reason: string;
+  readonly since: Date;
+}
+
+export type FailureClass =
+  | 'dns'
+  | 'connect'
+  | 'refused_address'
+  | 'proxy'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'status'
+  | 'unsendable'
+  | 'function';
