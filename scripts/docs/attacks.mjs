@@ -65,7 +65,7 @@ export const attacks = {
   'names': { on: 'time', attack: 'names whose server is silent', also: 'no attempt of others is used up',
     tests: ['core/http/names', 'agent/delivery/scheduler'] },
   'hanging endpoints': { on: 'time', attack: 'endpoints that hang, trickle, reset', also: 'endpoints take turns',
-    tests: ['reliability/neighbours', 'agent/flow-control/backpressure'] },
+    tests: ['reliability/neighbours', 'agent/flow-control/gates'] },
   'backlogs': { on: 'time', attack: 'a topic with a backlog, functions that make many events, batches of the API', also: 'projects take turns',
     tests: ['ingest/commit/event-writer', 'server/api/event-pace'] },
   'invalid bodies': { on: 'time', attack: 'invalid bodies', also: 'names are clipped',

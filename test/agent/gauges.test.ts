@@ -22,7 +22,7 @@ gauges(
     const plane = {
       inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
       circuitBreakers: { notClosed: () => breakers },
-      backpressure: { saturatedQueues: () => slow },
+      gates: { saturatedQueues: () => slow },
       lags: { lags: () => lags, ages: () => [] },
       clock: { offsetMs: -1500 },
       configCache: { sources },
@@ -31,7 +31,7 @@ gauges(
     const other = {
       ...plane,
       circuitBreakers: { notClosed: () => [] },
-      backpressure: { saturatedQueues: () => [] },
+      gates: { saturatedQueues: () => [] },
       lags: { lags: () => [], ages: () => [] },
       configCache: { sources: [] },
     };

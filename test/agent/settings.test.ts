@@ -61,16 +61,16 @@ other(
 
         // Three failures of four exceed the threshold, but not the minimum number of requests.
         attempts(plain, 1, 2);
-        assert.is(circuitBreakers.gateOf(endpointId), undefined);
+        assert.is(circuitBreakers.stateOf(endpointId), undefined);
         attempts(plain, 0, 1);
-        assert.is(circuitBreakers.gateOf(endpointId)?.state, 'open');
+        assert.is(circuitBreakers.stateOf(endpointId)?.state, 'open');
         // This endpoint opens only if all requests fail: in this window one in three succeeds.
         attempts(changed, 1, 1);
-        assert.is(circuitBreakers.gateOf(otherId), undefined);
+        assert.is(circuitBreakers.stateOf(otherId), undefined);
         const third = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
         await running.configCache.refresh();
         attempts(running.configCache.endpoint(projectId, third.id)!, 0, 2);
-        assert.is(circuitBreakers.gateOf(third.id)?.state, 'open');
+        assert.is(circuitBreakers.stateOf(third.id)?.state, 'open');
         await until('both to be open for all', async () =>
           (await Promise.all([endpointId, third.id].map(record))).every(
             (it) => it?.state === 'open',
@@ -92,7 +92,7 @@ other(
         await until(
           'the probe',
           async () =>
-            circuitBreakers.gateOf(endpointId)?.state === 'due' &&
+            circuitBreakers.stateOf(endpointId)?.state === 'due' &&
             (await circuitBreakers.requestProbe(plain)),
         );
         await circuitBreakers.recordProbe(plain, false, 'refused');
@@ -119,9 +119,9 @@ other(
         const endpoint = running.configCache.endpoint(projectId, id)!;
         for (const isGood of [false, true, false])
           circuitBreakers.countRequest(endpoint, isGood, 'refused');
-        assert.is(circuitBreakers.gateOf(id), undefined, 'three requests do not decide');
+        assert.is(circuitBreakers.stateOf(id), undefined, 'three requests do not decide');
         circuitBreakers.countRequest(endpoint, false, 'refused');
-        assert.is(circuitBreakers.gateOf(id)?.state, 'open', 'three bad ones of four do');
+        assert.is(circuitBreakers.stateOf(id)?.state, 'open', 'three bad ones of four do');
       },
       { settings: { limits: { failure_threshold: 75, minimum_request_count: 4 } } },
     );

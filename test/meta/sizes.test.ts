@@ -11,7 +11,7 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 386,
+  'packages/agent': 390,
   'packages/cli': 412,
   'packages/client': 15,
   'packages/core': 477,

@@ -124,7 +124,7 @@ export async function startAgent({
         agent_id: lease.agentId,
         port: http.port,
         mode: config.agent.mode,
-        consumers,
+        consumers: consumers.size,
         sources: wiring.configCache.sources.length,
       },
       'The agent is ready.',

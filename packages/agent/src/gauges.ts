@@ -3,14 +3,14 @@ import type { Sandbox } from '@gateway/sandbox';
 import type { PausableSource } from '@gateway/store/config';
 import type { AgentContext } from './config/agent-context.js';
 import type { DeliveriesInFlight } from './delivery/in-flight.js';
-import type { Backpressure } from './flow-control/backpressure.js';
+import type { Gates } from './flow-control/gates.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './sources/source-lags.js';
 
 /** The parts of a data plane that gauges show. */
 export interface ShownPlane {
   readonly inFlight: Pick<DeliveriesInFlight, 'counts'>;
-  readonly backpressure: Pick<Backpressure, 'saturatedQueues'>;
+  readonly gates: Pick<Gates, 'saturatedQueues'>;
   readonly circuitBreakers: Pick<CircuitBreakers, 'notClosed'>;
   readonly lags: Pick<SourceLags, 'lags' | 'ages'>;
   readonly clock: Pick<AgentContext['clock'], 'offsetMs'>;
@@ -49,11 +49,11 @@ export function showGauges(
     meter.set('gateway_deliveries_held', { state: 'recording' }, sum('recording'));
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
     for (const series of REPLACED) meter.clear(series);
-    for (const { circuitBreakers, backpressure, lags, configCache, clock } of shown) {
+    for (const { circuitBreakers, gates, lags, configCache, clock } of shown) {
       meter.set('gateway_clock_offset_seconds', {}, clock.offsetMs / 1000);
       for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
         meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
-      for (const { projectId: project, endpointId: endpoint } of backpressure.saturatedQueues())
+      for (const { projectId: project, endpointId: endpoint } of gates.saturatedQueues())
         meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
       for (const { projectId: project, sourceId: source, partition, messages } of lags.lags())
         meter.set('gateway_source_lag_messages', { project, source, partition }, messages);

@@ -111,12 +111,12 @@ export function wirePlane({
     notifier,
     observers: [{ recorded }, successStreak, issues, notifier, ...(measure ? [measure] : [])],
   });
-  const { claimer, dueTimes, inFlight, backpressure, circuitBreakers, scheduler } = delivery;
+  const { claimer, dueTimes, inFlight, gates, circuitBreakers, scheduler } = delivery;
   const { attemptWriter, releaser, destination, consumers } = delivery;
 
   const planner = new DeliveryPlanner({
     inFlight,
-    backpressure,
+    gates,
     dueTimes,
     routingPace: new ProjectPace(limits.routing_work),
     claimsFirstAttempts: readsSources,
@@ -231,7 +231,7 @@ export function wirePlane({
     dueTimes,
     inFlight,
     circuitBreakers,
-    backpressure,
+    gates,
     claimer,
     scheduler,
     attemptWriter,

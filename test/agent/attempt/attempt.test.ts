@@ -4,7 +4,7 @@ import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
 import { nextAttemptInMs } from '#agent/attempt/retry-schedule';
 import { AttemptRunner, type Unsent } from '#agent/attempt/run-attempt';
 import type { HeldDelivery } from '#agent/model/delivery';
-import type { Destination, Sent, SendResult } from '#agent/model/destination';
+import type { Destination, Attempted, SendResult } from '#agent/model/destination';
 import { silentLog } from '#core/logging/log';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import type { Strategy } from '#store/config/projects';
@@ -128,7 +128,7 @@ schedule(
   },
 );
 
-const SENT: Sent = {
+const SENT: Attempted = {
   outcome: 'delivered',
   afterSeconds: null,
   mayRetryAtOnce: false,
@@ -145,7 +145,7 @@ const SENT: Sent = {
 
 /** Makes attempt `number` of a delivery to a destination that answers with this result. */
 async function attempt(
-  result: Partial<Sent> | SendResult,
+  result: Partial<Attempted> | SendResult,
   number = 1,
 ): Promise<{ readonly record: AttemptRecord & Unsent; readonly deactivated: number }> {
   const lease = { isHeld: true };
@@ -184,7 +184,7 @@ schedule(
   'what a destination answers is recorded, and decides whether there is a retry',
   async () => {
     const cases: readonly [
-      Partial<Sent>,
+      Partial<Attempted>,
       number,
       status: string,
       dueInMs: number | null,

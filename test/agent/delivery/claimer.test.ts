@@ -194,7 +194,7 @@ claim('a slow endpoint that has enough does not keep the claimer from others', (
       await put(400);
       running.wiring.dueTimes.add(running.projectId, 0);
       await until('the slow one to have enough', () =>
-        running.wiring.backpressure.saturatedQueues().some((it) => it.endpointId === endpointId),
+        running.wiring.gates.saturatedQueues().some((it) => it.endpointId === endpointId),
       );
       await put(50, { endpointId: id });
       running.wiring.dueTimes.add(running.projectId, 0);

@@ -256,15 +256,13 @@ deliver(
       for (const { id } of neighbours) await become(running, id, { success: 5 });
       // Fifty are in flight, a hundred wait here.
       await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
-      assert.not.ok(running.wiring.backpressure.admitsDeliveries(hanging.id));
       assert.equal(
-        running.wiring.backpressure
+        running.wiring.gates
           .saturatedQueues()
           .map(({ projectId, endpointId }) => ({ projectId, endpointId })),
         [{ projectId: running.projectId, endpointId: hanging.id }],
       );
       assert.equal(running.wiring.inFlight.counts(), { waiting: 100, sending: 50, recording: 0 });
-      assert.ok(running.wiring.backpressure.admitsDeliveries(neighbours[0]!.id));
       for (const { id } of neighbours) await push(id, 5);
       for (const { id } of neighbours) await become(running, id, { success: 10 });
       hanging.at.answer({});
@@ -350,7 +348,7 @@ deliver(
         );
         const neighbour = await open();
         await push(id, 50);
-        await until('the breaker to open', () => running.wiring.circuitBreakers.gateOf(id));
+        await until('the breaker to open', () => running.wiring.circuitBreakers.stateOf(id));
         const before = at.requests.length;
         assert.ok(before <= 12, `${before} requests`);
         await until('what waits to be given back', async () => {
@@ -362,10 +360,11 @@ deliver(
           [id],
         );
         assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
-        const later = running.wiring.backpressure.postponeNew(
-          running.configCache.endpoint(running.projectId, id)!,
+        const later = running.wiring.gates.ask(
+          'commit',
+          running.configCache.endpoint(running.projectId, id),
         );
-        assert.is(later?.reason, 'breaker', 'new ones wait too');
+        assert.equal([later?.answer, later?.gate], ['postpone', 'breaker'], 'new ones wait too');
         await push(neighbour.id, 3);
         await become(running, neighbour.id, { success: 3 });
         isBad = false;
@@ -375,7 +374,7 @@ deliver(
           before + 50,
           'those that failed were sent twice, all others once',
         );
-        assert.is(running.wiring.circuitBreakers.gateOf(id), undefined);
+        assert.is(running.wiring.circuitBreakers.stateOf(id), undefined);
         const sentences = running.lines
           .filter(({ sentence }) => sentence.startsWith('The circuit breaker'))
           .map(({ level }) => level);
@@ -395,7 +394,7 @@ deliver(
           { answer: { status: 500 } },
         );
         await push(bad.id, 10);
-        await until('the breaker to open', () => running.wiring.circuitBreakers.gateOf(bad.id));
+        await until('the breaker to open', () => running.wiring.circuitBreakers.stateOf(bad.id));
         await until('its deliveries to be put off', async () => {
           const [row] = await db.rows<{ n: number }>(
             `select count(*)::int as n from event_deliveries where endpoint_id = $1 and status = 'retry' and attempts = 1 and reason = $2

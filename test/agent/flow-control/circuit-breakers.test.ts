@@ -69,7 +69,7 @@ function attempts(agent: Agent, good: number, bad: number): void {
   for (let n = 0; n < bad; n++) agent.circuitBreakers.countRequest(endpoint, false, 'refused');
 }
 
-const state = (agent: Agent) => agent.circuitBreakers.gateOf(endpoint.id)?.state;
+const state = (agent: Agent) => agent.circuitBreakers.stateOf(endpoint.id)?.state;
 const states = (...agents: Agent[]) => agents.map(state);
 
 /** Runs a test in memory, and on a real Redis that two agents reach through a proxy. */

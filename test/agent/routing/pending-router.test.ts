@@ -42,10 +42,10 @@ function router(
   agentId = wiring.lease.agentId,
   claimsFirstAttempts = true,
 ) {
-  const { inFlight, backpressure, dueTimes } = wiring;
+  const { inFlight, gates, dueTimes } = wiring;
   const planner = new DeliveryPlanner({
     inFlight,
-    backpressure,
+    gates,
     dueTimes,
     routingPace: new ProjectPace(0),
     claimsFirstAttempts,

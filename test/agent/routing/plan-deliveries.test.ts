@@ -46,11 +46,14 @@ routing(
     const planner = new DeliveryPlanner({
       inFlight: {
         hold: () => undefined,
-        hasRoomFor: ({ endpointId }) => endpointId !== id(4),
         reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
         cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
       },
-      backpressure: { postponeNew: () => undefined },
+      gates: {
+        ask: (_question, endpoint) =>
+          endpoint?.id === id(4) ? { answer: 'keep', gate: 'room' } : undefined,
+        postpone: () => 0,
+      },
       dueTimes: { add: () => undefined },
       routingPace: new ProjectPace(0),
       claimsFirstAttempts: true,
@@ -101,11 +104,10 @@ const planning = (perSecond = 0) =>
   new DeliveryPlanner({
     inFlight: {
       hold: () => undefined,
-      hasRoomFor: () => true,
       reserve: () => undefined,
       cancel: () => undefined,
     },
-    backpressure: { postponeNew: () => undefined },
+    gates: { ask: () => undefined, postpone: () => 0 },
     dueTimes: { add: () => undefined },
     routingPace: new ProjectPace(perSecond),
     claimsFirstAttempts: true,

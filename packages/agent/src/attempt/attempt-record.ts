@@ -1,6 +1,6 @@
 import { isOperational, newId } from '@gateway/core/events';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { Outgoing, Sent } from '../model/destination.js';
+import type { Outgoing, Attempted } from '../model/destination.js';
 import { nextAttemptInMs, retriesAtOnce } from './retry-schedule.js';
 
 export interface Attempt extends Outgoing {
@@ -11,7 +11,7 @@ export interface Attempt extends Outgoing {
 /** Returns the record of an attempt, which says when the next one is due, if any. */
 export function attemptRecord(
   { endpoint: { strategy }, delivery, trace, transformedData }: Attempt,
-  sent: Sent,
+  sent: Attempted,
 ): AttemptRecord {
   const { outcome, detail, sentAtMs } = sent;
   const number = delivery.attempts + 1;
@@ -48,7 +48,11 @@ export function attemptRecord(
   };
 }
 
-function endReason(outcome: Sent['outcome'], number: number, detail: string | null): string | null {
+function endReason(
+  outcome: Attempted['outcome'],
+  number: number,
+  detail: string | null,
+): string | null {
   switch (outcome) {
     case 'delivered':
       return null;

@@ -1,14 +1,21 @@
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import { FUNCTION_WAIT, UNSENT_WAITS } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { Destination, NotSent, SendLimits, Sent } from '../model/destination.js';
+import type { Destination, NotSent, SendLimits, Attempted } from '../model/destination.js';
 import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 import { type Attempt, attemptRecord } from './attempt-record.js';
 import type { GoneEndpoints } from './gone-endpoints.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
+
+/** How long deliveries wait whose attempt was not made, by reason. */
+const WAITS: Readonly<Record<'lookup' | 'shortage' | 'function', Wait>> = {
+  // The lookups of the project that run now have ended by then.
+  lookup: { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 },
+  shortage: { reason: 'shortage', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
+  function: { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
+};
 
 interface AttemptRunnerOptions extends Pick<
   AgentContext,
@@ -102,7 +109,7 @@ export class AttemptRunner {
       case 'dropped':
         return done({ unsent: 'discarded', reason: outcome.reason });
       case 'postponed':
-        return done({ unsent: FUNCTION_WAIT });
+        return done({ unsent: WAITS.function });
       case 'failed': {
         const attempt = begin(delivery);
         return this.#end(attempt, {
@@ -134,7 +141,7 @@ export class AttemptRunner {
     });
   }
 
-  #end(attempt: RunningAttempt, sent: Sent): void {
+  #end(attempt: RunningAttempt, sent: Attempted): void {
     const { measure, destination } = this.options;
     const { endpoint, delivery, startedAtMs, trace, done } = attempt;
     const record = attemptRecord(attempt, sent);
@@ -150,7 +157,7 @@ function unsent({ reason, detail }: NotSent): Unsent {
   switch (reason) {
     case 'lookup':
     case 'shortage':
-      return { unsent: UNSENT_WAITS[reason] };
+      return { unsent: WAITS[reason] };
     case 'unreadable':
       return { unsent: 'unreadable', reason: detail };
     case 'aborted':

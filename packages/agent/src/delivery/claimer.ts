@@ -6,7 +6,7 @@ import {
 } from '@gateway/store/deliveries';
 import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
+import type { Gates, Postponement, Refused } from '../flow-control/gates.js';
 import type { DueTimes } from './due-times.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DeliveriesInFlight } from './in-flight.js';
@@ -38,7 +38,7 @@ interface ClaimerOptions extends Pick<
   'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'
 > {
   readonly inFlight: DeliveriesInFlight;
-  readonly backpressure: Backpressure;
+  readonly gates: Pick<Gates, 'refused' | 'saturatedQueues' | 'postpone'>;
   readonly dueTimes: DueTimes;
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
 }
@@ -71,9 +71,9 @@ export class Claimer {
    * for this agent.
    */
   overdue(projectId: string): void {
-    const { dueTimes, inFlight, backpressure } = this.options;
+    const { dueTimes, inFlight, gates } = this.options;
     const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
-    if (!isKnown && backpressure.saturatedQueues().length === 0) this.#overdue.add(projectId);
+    if (!isKnown && gates.saturatedQueues().length === 0) this.#overdue.add(projectId);
     dueTimes.add(projectId, 0);
   }
 
@@ -87,18 +87,16 @@ export class Claimer {
    * claimed when due.
    */
   async claimEvents(refs: readonly EventRef[]): Promise<void> {
-    const { database, inFlight, backpressure, dueTimes, lease } = this.options;
+    const { database, inFlight, dueTimes, lease } = this.options;
     const exceptEndpoints: string[] = [];
     let [bytes, limit] = [BATCH_BYTES, Math.min(BATCH_MAX, inFlight.room)];
     const claimable = new Set<string>();
     for (const projectId of new Set(refs.map((ref) => ref.projectId))) {
       const share = this.#shareOf(projectId);
-      const busy = [...backpressure.unprovenEndpoints(projectId), ...share.full];
-      const excepted = this.#excepted(projectId, backpressure.withheldEndpoints(projectId), busy);
-      if (excepted.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
+      if (share.refused.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
       if (share.bytes <= 0) continue;
       claimable.add(projectId);
-      exceptEndpoints.push(...excepted);
+      for (const { endpoint } of share.refused) exceptEndpoints.push(endpoint.id);
       [bytes, limit] = [Math.min(bytes, share.bytes), Math.min(limit, share.deliveries)];
     }
     const wanted = refs.filter(({ projectId }) => claimable.has(projectId));
@@ -160,11 +158,11 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
+    const { database, inFlight, dueTimes, lease, measure } = this.options;
     const share = this.#shareOf(projectId);
     // The project is checked again later, because other projects free capacity without notifying
-    // it.
-    if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
+    // it, and an endpoint becomes slow without a notification.
+    if (share.refused.some(isBusy) || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
     const limit = Math.min(
       BATCH_MAX,
       inFlight.room,
@@ -175,12 +173,8 @@ export class Claimer {
     const { agentId } = lease;
     // An unregistered agent cannot claim. Its first heartbeat will read the due deliveries.
     if (agentId === 0) return 'done';
-    const withheld = backpressure.withheldEndpoints(projectId);
-    if (withheld.length > 0) await this.#postpone(projectId, withheld);
-    const unproven = backpressure.unprovenEndpoints(projectId);
-    // The project is checked again later, because an endpoint becomes slow without a notification.
-    if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    const exceptEndpoints = this.#excepted(projectId, withheld, [...unproven, ...share.full]);
+    await this.#postpone(projectId, share.refused);
+    const exceptEndpoints = share.refused.map(({ endpoint }) => endpoint.id);
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
@@ -221,47 +215,41 @@ export class Claimer {
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
-  /** Returns the endpoints that this claim skips, leaving their deliveries for later. */
-  #excepted(projectId: string, withheld: readonly Withheld[], busy: readonly string[]): string[] {
-    const unreadable = this.options.configCache.projects.get(projectId)?.unreadable ?? [];
-    return [
-      ...withheld.map(({ endpointId }) => endpointId),
-      ...busy,
-      ...[...unreadable].map(({ id }) => id),
-    ];
-  }
-
-  /** Returns how much the project may claim now, and which of its endpoints are at capacity. */
+  /** Returns how much the project may claim now, and which of its endpoints get nothing. */
   #shareOf(projectId: string): {
     readonly bytes: number;
     readonly deliveries: number;
-    readonly full: readonly string[];
+    readonly refused: readonly Refused[];
   } {
-    const { inFlight, configCache } = this.options;
-    const isFull = (endpointId: string) => !inFlight.hasRoomFor({ projectId, endpointId });
+    const { inFlight, gates, configCache } = this.options;
     const room = inFlight.roomOf(projectId, false);
     if (room.bytes > 0) {
-      const full = [...inFlight.queues.values()].flatMap((queue) =>
-        queue.projectId === projectId && isFull(queue.endpointId) ? queue.endpointId : [],
-      );
-      for (const endpointId of full) inFlight.awaitRoom(endpointId);
-      return { ...room, full };
+      const refused = gates.refused(projectId);
+      for (const { endpoint, refusal } of refused)
+        if (refusal.gate === 'room') inFlight.awaitRoom(endpoint.id);
+      return { ...room, refused };
     }
     inFlight.awaitRoom(projectId);
     const nowMs = performance.now();
     if (nowMs < (this.#reserveAtMs.get(projectId) ?? 0))
-      return { bytes: 0, deliveries: 0, full: [] };
+      return { bytes: 0, deliveries: 0, refused: [] };
     const endpointIds = [...(configCache.projects.get(projectId)?.endpoints.keys() ?? [])];
     this.#reserveAtMs.set(projectId, nowMs + endpointIds.length * RESERVE_MS);
-    const full = endpointIds.filter(isFull);
+    const refused = gates.refused(projectId, endpointIds);
+    const full = refused.filter(({ refusal }) => refusal.gate === 'room');
     return full.length < endpointIds.length
-      ? { ...inFlight.roomOf(projectId, true), full }
-      : { bytes: 0, deliveries: 0, full };
+      ? { ...inFlight.roomOf(projectId, true), refused }
+      : { bytes: 0, deliveries: 0, refused };
   }
 
   /** Postpones due deliveries that may not be sent now, so that claims do not rescan them. */
-  async #postpone(projectId: string, withheld: readonly Withheld[]): Promise<void> {
-    const { database, backpressure, dueTimes } = this.options;
+  async #postpone(projectId: string, refused: readonly Refused[]): Promise<void> {
+    const { database, gates, dueTimes } = this.options;
+    const withheld = refused.flatMap(({ endpoint, refusal }) => {
+      const wait = refusal.answer === 'postpone' && refusal.wait(0);
+      return typeof wait === 'object' ? { endpoint, refusal, endpointId: endpoint.id, wait } : [];
+    });
+    if (withheld.length === 0) return;
     const startedAtMs = performance.now();
     const againInMs = (this.#postponeAtMs.get(projectId) ?? -Infinity) - startedAtMs;
     if (againInMs > 0) {
@@ -273,13 +261,18 @@ export class Claimer {
       projectId,
       startedAtMs + Math.max(POSTPONE_MS, (performance.now() - startedAtMs) / POSTPONE_SHARE),
     );
-    for (const one of withheld) {
-      const count = counts.get(one.endpointId) ?? 0;
+    for (const { endpoint, refusal, wait } of withheld) {
+      const count = counts.get(endpoint.id) ?? 0;
       if (count === 0) continue;
-      backpressure.countWithheld(one, count);
-      dueTimes.add(projectId, one.wait.dueInMs);
+      gates.postpone(endpoint, refusal as Postponement, count);
+      dueTimes.add(projectId, wait.dueInMs);
     }
   }
+}
+
+/** Whether the deliveries of an endpoint stay due until this agent has room for them. */
+function isBusy({ refusal }: Refused): boolean {
+  return refusal.answer === 'keep' && refusal.gate !== 'pause';
 }
 
 /**

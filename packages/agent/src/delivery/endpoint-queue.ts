@@ -1,4 +1,4 @@
-import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import { SLOW_WAITING_MAX } from '../flow-control/gates.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 
 /** While a request has been running for longer, few of the endpoint's deliveries stay in memory. */

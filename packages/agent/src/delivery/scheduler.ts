@@ -2,9 +2,11 @@ import os from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AttemptRunner, Unsent } from '../attempt/run-attempt.js';
 import type { AgentContext } from '../config/agent-context.js';
-import { inactiveReason } from '@gateway/ingest/routing/first-delivery';
 import type { Endpoint } from '@gateway/ingest/routing/project';
-import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import type { BacklogPacing } from '../flow-control/backlog-pacing.js';
+import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
+import type { RateLimits } from '../flow-control/rate-limits.js';
+import type { Consumers, Gates, GateRefusal } from '../flow-control/gates.js';
 import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
@@ -12,15 +14,18 @@ import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
-interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log' | 'shard'> {
+interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'log'> {
   readonly inFlight: DeliveriesInFlight;
-  readonly backpressure: Backpressure;
+  readonly gates: Gates;
+  readonly circuitBreakers: Pick<CircuitBreakers, 'recordProbe' | 'countRequest'>;
+  readonly rateLimits: Pick<RateLimits, 'forget'>;
+  readonly backlogPacing: Pick<BacklogPacing, 'has' | 'answeredWell' | 'forget'>;
   readonly attempts: AttemptRunner;
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
   readonly releaser: DeliveryReleaser;
   readonly dueTimes: DueTimes;
   readonly loopShares: LoopShares;
-  readonly consumers: number;
+  readonly consumers: Consumers;
 }
 
 const LOOK_MS = 500;
@@ -37,7 +42,6 @@ const TURN_MS = 4;
 export class Scheduler {
   /** Queues whose endpoint may not use more consumers now. */
   readonly #crowded = new Set<EndpointQueue>();
-  #sending = 0;
   #idleWaiters: (() => void)[] = [];
   #lookTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -52,9 +56,9 @@ export class Scheduler {
     });
   }
 
-  /** Resumes sending after the lease was renewed. Does nothing while the lease is not held. */
+  /** Resumes sending after the lease was renewed. */
   resume(): void {
-    this.#pump();
+    this.#look();
   }
 
   /**
@@ -63,7 +67,8 @@ export class Scheduler {
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.options.inFlight.close();
-    while (this.#sending > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+    while (this.options.consumers.busy > 0)
+      await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     clearInterval(this.#lookTimer);
     clearTimeout(this.#sharesTimer);
   }
@@ -73,12 +78,12 @@ export class Scheduler {
    * calls return immediately: recursion could overflow the stack.
    */
   #pump(): void {
-    const { inFlight, lease, loopShares, consumers } = this.options;
-    if (this.#isPumping || this.#isPumpingSoon || !lease.isHeld) return;
+    const { inFlight, loopShares, consumers } = this.options;
+    if (this.#isPumping || this.#isPumpingSoon) return;
     this.#isPumping = true;
     const untilMs = performance.now() + TURN_MS;
     try {
-      while (this.#sending < consumers) {
+      while (consumers.busy < consumers.size) {
         if (performance.now() > untilMs) return this.#pumpSoon();
         const queue = inFlight.nextReady(({ projectId }) => !loopShares.isOver(projectId));
         if (!queue) return this.#pumpLater();
@@ -108,64 +113,51 @@ export class Scheduler {
   }
 
   #takeTurn(queue: EndpointQueue): void {
-    const { configCache, inFlight, backpressure } = this.options;
+    const { configCache, inFlight, gates } = this.options;
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
-    // The endpoint is at its concurrency limit. The queue is offered again when a request ends.
-    if (queue.sending >= backpressure.concurrencyOf(endpoint)) return;
-    if (endpoint?.unreadable) return this.#leave(queue);
-    if (endpoint?.status === 'active') {
-      // The queue is offered again when its endpoint may receive requests, or at the next `#look`.
-      if (!this.#maySend(queue, endpoint)) return;
-      this.#start(queue, endpoint, queue.shift()!);
-    } else {
-      this.#withdraw(queue.shift()!, endpoint);
-    }
-    if (queue.waiting > 0) inFlight.offer(queue);
-  }
-
-  #maySend(queue: EndpointQueue, endpoint: Endpoint): boolean {
-    const { backpressure, consumers } = this.options;
-    if (!queue.hasShare(consumers, consumers - this.#sending)) {
+    const refusal = gates.ask('send', endpoint, queue);
+    if (!refusal) {
+      this.#start(queue, endpoint!, queue.shift()!);
+      if (queue.waiting > 0) inFlight.offer(queue);
+    } else if (refusal.gate === 'share') {
       queue.isOffered = true;
       this.#crowded.add(queue);
-      return false;
+    } else {
+      // The queue is offered again when a request of it ends, when a gate opens, or by `#look`.
+      this.#withdraw(queue, endpoint, refusal);
     }
-    const permit = backpressure.permitRequest(queue, endpoint);
-    if (permit === 'send') return true;
-    this.#keep(queue, permit, endpoint);
-    return false;
   }
 
-  #keep(queue: EndpointQueue, most: number, endpoint: Endpoint): void {
-    if (queue.waiting <= most) return;
-    const { inFlight, backpressure, releaser, log } = this.options;
-    const wait = backpressure.waitOf(endpoint, queue.waiting - most);
-    if (!wait) return;
+  /** Takes deliveries that may not wait in memory to Postgres. */
+  #withdraw(queue: EndpointQueue, endpoint: Endpoint | undefined, refusal: GateRefusal): void {
+    const most = refusal.answer === 'postpone' ? refusal.keep : 0;
+    const count = queue.waiting - most;
+    if (refusal.answer === 'keep' || count <= 0) return;
+    const { inFlight, gates, releaser, log } = this.options;
+    const { endpointId } = queue;
+    log.debug({ endpoint_id: endpointId, count, gate: refusal.gate }, 'Deliveries leave memory.');
+    const wait = refusal.answer === 'postpone' ? gates.postpone(endpoint, refusal, count) : 0;
     const excess = queue.takeAllBut(most);
     inFlight.release(excess);
-    log.debug(
-      { endpoint_id: queue.endpointId, deliveries: excess.length, reason: wait.reason },
-      'Deliveries wait in Postgres.',
-    );
-    backpressure.countPostponed(endpoint, wait, excess.length);
-    releaser.release(excess, wait);
+    if (refusal.answer === 'discard') releaser.discard(excess, refusal.reason);
+    else releaser.release(excess, wait);
   }
 
   #start(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery): void {
     const isProbe = queue.probe === 'granted';
     if (isProbe) queue.probe = 'none';
-    this.#sending++;
+    this.options.consumers.busy++;
     const startedAtMs = performance.now();
     const sending = queue.begin(startedAtMs);
     this.options.attempts.run(endpoint, delivery, startedAtMs, (outcome) => {
       queue.end(sending);
-      this.#sending--;
+      this.options.consumers.busy--;
       this.options.loopShares.run(queue.projectId, () =>
         this.#end(queue, endpoint, delivery, { outcome, isProbe }),
       );
       if (this.#crowded.size > 0) this.#uncrowd(1);
       this.#pump();
-      if (this.#sending === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
+      if (this.options.consumers.busy === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
     });
   }
 
@@ -194,26 +186,34 @@ export class Scheduler {
     delivery: HeldDelivery,
     outcome: Unsent,
   ): void {
-    const { inFlight, backpressure, releaser, configCache } = this.options;
+    const { inFlight, gates, releaser, configCache } = this.options;
     inFlight.release([delivery]);
     if (outcome.unsent === 'discarded') return releaser.discard([delivery], outcome.reason);
     if (outcome.unsent === 'unreadable') configCache.markUnreadable(endpoint, outcome.reason);
     if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed')
       return releaser.release([delivery], 0);
     inFlight.setPrompt(queue, false);
-    backpressure.countPostponed(endpoint, outcome.unsent, 1);
+    gates.countPostponed(endpoint, outcome.unsent, 1);
     releaser.release([delivery], outcome.unsent);
   }
 
   #learn(queue: EndpointQueue, endpoint: Endpoint, record: AttemptRecord, isProbe: boolean): void {
-    const { inFlight, backpressure, dueTimes } = this.options;
+    const { inFlight, circuitBreakers, backlogPacing, dueTimes } = this.options;
     const isPrompt = record.durationMs < SLOW_AFTER_MS;
     const wasUnproven = queue.isUnproven;
     if (isPrompt !== queue.isPrompt) inFlight.setPrompt(queue, isPrompt);
     // The deliveries that the claimer left in Postgres while the endpoint was unproven can be
     // claimed now.
     if (wasUnproven && isPrompt) dueTimes.add(queue.projectId, 0);
-    backpressure.recordAttempt(queue, endpoint, record, { isPrompt, isProbe });
+    const { isUp, isOperational } = record;
+    const error = record.detail ?? '';
+    // Closing the circuit breaker expedites the backlog as well.
+    if (isProbe) return void circuitBreakers.recordProbe(endpoint, isUp === true, error);
+    if (isUp && isPrompt && backlogPacing.has(endpoint.id)) {
+      const nowMs = performance.now();
+      if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
+    }
+    if (isUp !== null) circuitBreakers.countRequest(endpoint, isUp, error, isOperational);
   }
 
   #uncrowd(count: number): void {
@@ -226,44 +226,22 @@ export class Scheduler {
     }
   }
 
-  /** Returns the waiting deliveries to Postgres. Other agents may claim them immediately. */
-  #leave(queue: EndpointQueue): void {
-    const waiting = queue.takeAllBut(0);
-    this.options.inFlight.release(waiting);
-    this.options.releaser.release(waiting, 0);
-  }
-
-  /** Returns a delivery to Postgres if its endpoint is paused, and otherwise discards it. */
-  #withdraw(delivery: HeldDelivery, endpoint: Endpoint | undefined): void {
-    const { inFlight, releaser } = this.options;
-    inFlight.release([delivery]);
-    if (endpoint?.status === 'paused') releaser.release([delivery], Infinity);
-    else releaser.discard([delivery], inactiveReason(endpoint));
-  }
-
   /** Offers waiting queues again, and returns excess deliveries of slow or limited endpoints. */
   #look(): void {
-    const { configCache, inFlight, backpressure, shard } = this.options;
+    const { configCache, inFlight, gates, rateLimits, backlogPacing } = this.options;
     const nowMs = performance.now();
     this.#uncrowd(Infinity);
     for (const queue of inFlight.queues.values()) {
-      const isSlow = queue.isSlow(nowMs);
-      if (isSlow && queue.isPrompt) inFlight.setPrompt(queue, false);
+      if (queue.isPrompt && queue.isSlow(nowMs)) inFlight.setPrompt(queue, false);
       if (queue.waiting === 0) continue;
-      const project = configCache.projects.get(queue.projectId);
-      // The other shard of a project that was moved sends what is given back.
-      if (project && project.shard !== shard.name) {
-        this.#leave(queue);
-        continue;
-      }
       const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
-      if (endpoint?.limit) this.#keep(queue, backpressure.roomUnder(endpoint.limit), endpoint);
-      if (endpoint && isSlow)
-        this.#keep(queue, inFlight.isReserve ? 0 : SLOW_WAITING_MAX, endpoint);
+      const refusal = endpoint && gates.ask('look', endpoint, queue);
+      if (refusal) this.#withdraw(queue, endpoint, refusal);
       if (!this.#isDraining) inFlight.offer(queue);
     }
     this.#pump();
-    backpressure.forgetIdleEndpoints(nowMs);
+    rateLimits.forget(nowMs);
+    backlogPacing.forget(nowMs);
     if (inFlight.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;

@@ -8,8 +8,8 @@ import type { AgentContext } from '../config/agent-context.js';
 import { policyOf } from '../config/breaker-policy.js';
 import { HttpDestination } from '../destinations/http/http-destination.js';
 import { BacklogPacing } from '../flow-control/backlog-pacing.js';
-import { Backpressure } from '../flow-control/backpressure.js';
 import { CircuitBreakers } from '../flow-control/circuit-breakers.js';
+import { Gates } from '../flow-control/gates.js';
 import { RateLimits } from '../flow-control/rate-limits.js';
 import type { Notifier } from '../notifications/notifier.js';
 import { type AttemptObserver, AttemptWriter } from './attempt-writer.js';
@@ -76,10 +76,14 @@ export function wireDelivery(
     observers: measure ? [measure, notifier] : [notifier],
   });
   const rateLimits = new RateLimits({ kv, lease, inFlight });
-  const backpressure = new Backpressure({
+  const consumers = { size: consumersOf(config.consumer_pool_size), busy: 0 };
+  const gates = new Gates({
     config,
     configCache,
+    shard,
     measure,
+    lease,
+    consumers,
     inFlight,
     circuitBreakers,
     rateLimits,
@@ -94,7 +98,7 @@ export function wireDelivery(
     log,
     measure,
     inFlight,
-    backpressure,
+    gates,
     dueTimes,
     releaser,
   });
@@ -130,15 +134,15 @@ export function wireDelivery(
     observers,
     writers: WRITERS,
   });
-  const consumers = consumersOf(config.consumer_pool_size);
   const scheduler = new Scheduler({
     configCache,
-    lease,
     log,
-    shard,
     loopShares,
     inFlight,
-    backpressure,
+    gates,
+    circuitBreakers,
+    rateLimits,
+    backlogPacing,
     attempts,
     attemptWriter,
     releaser,
@@ -159,7 +163,7 @@ export function wireDelivery(
     releaser,
     inFlight,
     circuitBreakers,
-    backpressure,
+    gates,
     claimer,
     destination,
     attemptWriter,

@@ -25,7 +25,7 @@ const TRIES = 4;
  * Not closed. If `due`, one agent is granted a probe. If `half_open`, the probe is in flight and no
  * other request is sent.
  */
-export type Gate =
+export type UnclosedBreaker =
   | { readonly state: 'open'; readonly inMs: number; readonly openMs: number }
   | { readonly state: 'due' }
   | { readonly state: 'half_open'; readonly inMs: number };
@@ -95,7 +95,7 @@ export class CircuitBreakers {
   }
 
   /** Undefined if requests may be sent. */
-  gateOf(endpointId: string): Gate | undefined {
+  stateOf(endpointId: string): UnclosedBreaker | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
     if (!record || record.state === 'closed') return undefined;

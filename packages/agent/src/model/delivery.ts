@@ -25,13 +25,17 @@ export interface QueueState {
   readonly projectId: string;
   readonly endpointId: string;
   readonly waiting: number;
+  readonly sending: number;
   readonly isUnproven: boolean;
   probe: 'none' | 'asked' | 'granted';
   isSlow(nowMs: number): boolean;
+  hasShare(consumers: number, free: number): boolean;
 }
 
 export interface EndpointQueues {
   readonly queues: ReadonlyMap<string, QueueState>;
+  /** Whether only the reserve is left, which is for endpoints that respond promptly. */
+  readonly isReserve: boolean;
   hasRoomFor(of: Pick<QueueState, 'projectId' | 'endpointId'>): boolean;
   wake(endpointId: string): void;
 }

@@ -29,10 +29,10 @@ export interface SendLimits {
   readonly timeoutMs: number;
 }
 
-export type SendResult = Sent | NotSent;
+export type SendResult = Attempted | NotSent;
 
 /** The result of an attempt, as it is recorded and as the flow control learns from it. */
-export interface Sent {
+export interface Attempted {
   /**
    * `retry`: the target may take the delivery later. `failed`: it never will. `gone`: it takes no
    * deliveries any more, and its endpoint is deactivated.

@@ -160,7 +160,7 @@ export class ChannelOutbox {
   async #createEvent(notification: ChannelNotification): Promise<ChannelOutcome> {
     const { id, projectId, isRecovery, queuedAt } = notification;
     const event = {
-      projectId: projectId,
+      projectId,
       messageType: 'single',
       endpointId: null,
       ownerId: null,

@@ -11,13 +11,13 @@ import { Matcher } from '@gateway/ingest/routing/matcher';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
-import type { Backpressure } from '../flow-control/backpressure.js';
+import type { Gates } from '../flow-control/gates.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { ProjectPace } from '@gateway/core/process';
 
 interface DeliveryPlannerOptions {
-  readonly inFlight: Pick<DeliveriesInFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
-  readonly backpressure: Pick<Backpressure, 'postponeNew'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'hold' | 'reserve' | 'cancel'>;
+  readonly gates: Pick<Gates, 'ask' | 'postpone'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
   /** In the commit, rather than leaving first attempts to other agents. */
@@ -95,16 +95,13 @@ export class DeliveryPlanner extends Matcher {
   #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState {
     const state = firstState(endpoint);
     if (endpoint.unreadable || endpoint.status !== 'active') return state;
-    const { inFlight, backpressure, claimsFirstAttempts } = this.options;
-    const wait = backpressure.postponeNew(endpoint);
-    if (wait) {
+    const { gates, claimsFirstAttempts } = this.options;
+    const refusal = gates.ask('commit', endpoint);
+    const wait = refusal?.answer === 'postpone' && gates.postpone(endpoint, refusal, 1);
+    if (typeof wait === 'object') {
       const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
       return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
     }
-    const isHeld =
-      hasRoom &&
-      claimsFirstAttempts &&
-      inFlight.hasRoomFor({ projectId: endpoint.projectId, endpointId: endpoint.id });
-    return isHeld ? { ...state, status: 'processing' } : state;
+    return hasRoom && claimsFirstAttempts && !refusal ? { ...state, status: 'processing' } : state;
   }
 }

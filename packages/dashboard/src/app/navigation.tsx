@@ -18,7 +18,7 @@ const GROUPS: readonly (readonly [name: string, pages: readonly string[]])[] = [
   ['Administer', []],
 ];
 
-interface Destination {
+interface Entry {
   readonly label: string;
   readonly key: string;
   readonly to: string;
@@ -28,7 +28,7 @@ interface Destination {
 /** The pages of the current or last project, and those outside projects. */
 function destinations(
   routes: readonly PageRoute[],
-): readonly (readonly [group: string, pages: readonly Destination[]])[] {
+): readonly (readonly [group: string, pages: readonly Entry[]])[] {
   // Until the projects are read, assume the last one or, in a new browser, show no menu, so that the
   // layout does not shift.
   const project =

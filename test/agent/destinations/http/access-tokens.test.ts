@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HttpDestination } from '#agent/destinations/http/http-destination';
 import type { HeldDelivery } from '#agent/model/delivery';
-import type { NotSent, SendResult, Sent } from '#agent/model/destination';
+import type { NotSent, SendResult, Attempted } from '#agent/model/destination';
 import type { Endpoint } from '#ingest/routing/project';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
@@ -18,7 +18,7 @@ import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from
 const tokens = suite('agent/destinations/http/access-tokens');
 
 /** A result with the fields of both kinds. */
-type Result = Omit<Sent, 'outcome'> & Omit<NotSent, 'outcome'> & Pick<SendResult, 'outcome'>;
+type Result = Omit<Attempted, 'outcome'> & Omit<NotSent, 'outcome'> & Pick<SendResult, 'outcome'>;
 
 interface Scene {
   readonly receiver: Receiver;

@@ -1,11 +1,11 @@
-import type { Sent } from '../../model/destination.js';
+import type { Attempted } from '../../model/destination.js';
 import type { RequestResult } from './sender.js';
 
 /** Classifies the answer to a delivery. */
 export function resultOf(
   answer: RequestResult,
-  sent: Pick<Sent, 'target' | 'sentAtMs' | 'durationMs'>,
-): Sent {
+  sent: Pick<Attempted, 'target' | 'sentAtMs' | 'durationMs'>,
+): Attempted {
   const { status, headers, body, remark } = answer;
   const delivered = answer.failure === null && status !== null && status >= 200 && status < 300;
   const message = `The endpoint answered ${status}. ${remark ?? ''}`.trim();
@@ -31,7 +31,7 @@ export function resultOf(
 }
 
 /** Whether a failed request shows that the endpoint works. */
-function isUp(failure: NonNullable<Sent['failure']>, status: number | null): boolean | null {
+function isUp(failure: NonNullable<Attempted['failure']>, status: number | null): boolean | null {
   switch (failure) {
     case 'refused_address':
     case 'unsendable':

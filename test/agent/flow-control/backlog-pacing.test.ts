@@ -12,7 +12,7 @@ import { delivered, hold, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
 import { keptLog, runAgent, type RunningAgent } from '../running.js';
 
-const backlogPacing = suite('agent/flow-control/backpressure');
+const backlogPacing = suite('agent/flow-control/backlog-pacing');
 
 const db = await migratedDatabase();
 backlogPacing.after(() => db.close());
