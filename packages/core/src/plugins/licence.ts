@@ -49,7 +49,7 @@ export function readLicence(given: {
 
 type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
 
-/** Returns the licence's entitlements that no installed plugin requires, sorted. */
+/** Sorted. */
 export function unknownEntitlements(
   { kind, entitlements }: Licence,
   plugins: Plugins,
@@ -61,7 +61,7 @@ export function unknownEntitlements(
 
 const DAY_MS = 86_400_000;
 
-/** Returns a licence as JSON. `problem` explains why the token is not valid, or is null. */
+/** `problem` explains why the token is not valid, or is null. */
 export function licenceRecord(licence: Licence, plugins: Plugins) {
   const { kind, organisation, entitlements, issuedAt, expiresAt, problem } = licence;
   return {
@@ -77,7 +77,7 @@ export function licenceRecord(licence: Licence, plugins: Plugins) {
   };
 }
 
-/** Returns the id of an Ed25519 public key in tokens: the start of the hash of its 32 bytes in base64. */
+/** The start of the hash of the key's 32 bytes in base64. */
 function publicKeyId(key: KeyObject): string {
   const text = key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
@@ -96,7 +96,6 @@ function invalid(reason: string, fix?: string, cause?: unknown): GatewayError {
 }
 
 /**
- * Returns the fields of a token with a valid signature.
  * @throws GatewayError `licence_invalid` if the token is damaged, forged or signed with another key
  */
 function verified(token: string, key: KeyObject): Record<string, unknown> {

@@ -115,7 +115,7 @@ export class EventFileWriter {
   }
 }
 
-/** Returns the events of a file, a row group at a time. Throws if it is not a file of events. */
+/** A row group at a time. Throws if it is not a file of events. */
 export async function* readEventFile(bytes: Uint8Array): AsyncGenerator<ArchivedEvent[]> {
   const buffer = bytes.buffer.slice(
     bytes.byteOffset,

@@ -53,7 +53,6 @@ const SHARD = 'shard=';
 const PROJECT = 'project=';
 const DAY = 'day=';
 
-/** Returns the key of an object of a project's day. */
 export function keyOf({ day, ...of }: ProjectDay, file: string): string {
   return `${projectFolder(of)}${DAY}${day}/${file}`;
 }
@@ -66,17 +65,16 @@ function shardFolder(shard: string | undefined): string {
   return shard === undefined ? '' : `${SHARD}${shard}/`;
 }
 
-/** Returns the name of the file of a part, which counts from 1. */
+/** Parts count from 1. */
 export function partFile(number: number): string {
   return `events-${String(number).padStart(4, '0')}.parquet`;
 }
 
-/** Returns the shards with archived events, the default one first. */
+/** The default shard is first. */
 export async function archivedShards(store: ObjectStore): Promise<(string | undefined)[]> {
   return [undefined, ...namedIn(await store.folders(''), SHARD)];
 }
 
-/** Returns the projects with archived events on a shard. */
 export async function archivedProjects(
   store: ObjectStore,
   shard: string | undefined,
@@ -84,7 +82,7 @@ export async function archivedProjects(
   return namedIn(await store.folders(shardFolder(shard)), PROJECT).filter(isId);
 }
 
-/** Returns the archived days (`2026-01-31`) of a project on a shard. */
+/** Days as in `2026-01-31`. */
 export async function archivedDays(
   store: ObjectStore,
   of: Omit<ProjectDay, 'day'>,
@@ -98,7 +96,7 @@ function namedIn(folders: readonly string[], prefix: string): string[] {
 }
 
 /**
- * Returns the manifest of a project's day, or undefined if there is none.
+ * Undefined if there is none.
  * @throws GatewayError `archive_unavailable` or `archive_broken`
  */
 export async function readManifest(
@@ -155,7 +153,6 @@ export async function writeManifest(
   );
 }
 
-/** Returns the error of an object that cannot be read. */
 export function broken(store: ObjectStore, key: string, reason: string): GatewayError {
   return new GatewayError('archive_broken', { place: store.place, key, reason });
 }

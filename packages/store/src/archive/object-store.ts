@@ -11,7 +11,7 @@ export interface ObjectStore {
   put(key: string, body: Uint8Array): Promise<void>;
   /** Reads an object. Returns undefined if there is none. */
   get(key: string): Promise<Uint8Array | undefined>;
-  /** Returns the names of the folders directly in a folder, sorted. `folder` is '' or ends in '/'. */
+  /** Names of direct subfolders, sorted. `folder` is '' or ends in '/'. */
   folders(folder: string): Promise<string[]>;
   close(): void;
 }
@@ -28,7 +28,7 @@ export interface ArchivePlace {
   readonly sse_kms_key_id?: string | undefined;
 }
 
-/** Returns the error of a store that cannot be used, with the fix for its cause. */
+/** With the fix for its cause. */
 export function unavailable(
   place: string,
   reason: string,

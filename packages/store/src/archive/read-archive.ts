@@ -18,7 +18,7 @@ export interface DayRange {
 }
 
 /**
- * Returns the manifests of archived days, by shard, project and day.
+ * Manifests by shard, project and day.
  * @throws GatewayError `archive_unavailable` or `archive_broken`
  */
 export async function* listArchive(
@@ -38,8 +38,8 @@ export async function* listArchive(
 }
 
 /**
- * Returns the events of an archived day with ids in the range, in pages. An event that was archived
- * again, because it was interrupted or sent again, is there more than once, the newest version last.
+ * Events with ids in the range, in pages. An event that was archived again, because it was
+ * interrupted or sent again, is there more than once, the newest version last.
  * @throws GatewayError `archive_unavailable` or `archive_broken`
  */
 export async function* readArchivedDay(

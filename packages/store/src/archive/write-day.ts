@@ -22,8 +22,8 @@ export interface DayToWrite extends ProjectDay {
   /** All events that were written before this time are among those of `pages`. */
   readonly writtenBefore: Date;
   /**
-   * Returns the events of the day in the order of their ids, in pages that are small enough to be
-   * encoded at once. With `since`, only those that were written or delivered since.
+   * Yields the day's events by id, in pages small enough to encode in one go. With `since`, only
+   * those that were written or delivered since.
    */
   pages(since: Date | null): AsyncIterable<readonly ArchivedEvent[]>;
 }

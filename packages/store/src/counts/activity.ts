@@ -33,9 +33,8 @@ export interface Activity {
 }
 
 /**
- * Returns how many events, deliveries and attempts ended in each step in a project or, without
- * events, at an endpoint. Ordered from oldest to newest, omitting empty steps. May lag by up to a
- * minute.
+ * Events, deliveries and attempts that ended in each step, in a project or, without events, at an
+ * endpoint. Ordered from oldest to newest, omitting empty steps. May lag by up to a minute.
  *
  * @param stepSeconds a multiple of 60, or of 600 for an endpoint
  */
@@ -78,9 +77,9 @@ const FIRST_ANSWER = `select greatest(0, extract(epoch from a.requested_at - d.o
   where a.project_id = $1 and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at and a.number = 1`;
 
 /**
- * Returns percentiles of the time from the message to the first response for each step, over its
- * latest successful deliveries, at most `SAMPLED` in all steps unless these are many. Ordered from
- * oldest to newest, omitting steps without such deliveries. No lock.
+ * Percentiles of the time from the message to the first response for each step, over its latest
+ * successful deliveries, at most `SAMPLED` in all steps unless these are many. Ordered from oldest
+ * to newest, omitting steps without such deliveries. No lock.
  */
 export async function readLatencies(
   pool: pg.Pool,
@@ -121,8 +120,8 @@ export interface EndpointActivity {
 }
 
 /**
- * Returns the successful and failed attempts per endpoint from `from` to `to`, counted in
- * ten-minute steps. Omits endpoints without attempts.
+ * Successful and failed attempts per endpoint from `from` to `to`, counted in ten-minute steps.
+ * Omits endpoints without attempts.
  */
 export async function readEndpointActivity(
   pool: pg.Pool,
@@ -172,7 +171,6 @@ export interface ProjectSummary {
   } | null;
 }
 
-/** Returns the SQL that counts the rows of `from`, up to `max`. */
 export const countUpTo = (from: string, max = SUMMARY_MAX): string =>
   `(select count(*)::int from (select from ${from} limit ${max}) c)`;
 
@@ -187,8 +185,8 @@ export const PENDING = `
            select accepted_at from events where project_id = $1 and coalesce(source_id, '${PROJECT}') = s.id and status = 'pending' limit ${SUMMARY_MAX}) e) e`;
 
 /**
- * Returns the state of a project. Each count reads at most `SUMMARY_MAX` index entries. Latencies
- * come from the first attempts of the latest 1,000 successful deliveries. No lock.
+ * Each count reads at most `SUMMARY_MAX` index entries. Latencies come from the first attempts of
+ * the latest 1,000 successful deliveries. No lock.
  */
 export async function readSummary(
   { control, data }: Planes,

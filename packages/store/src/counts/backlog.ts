@@ -67,8 +67,8 @@ export interface BacklogStep {
 }
 
 /**
- * Returns the most that waited in a project in each step, ordered from oldest to newest. Omits steps
- * without a sample. No lock.
+ * A project's peak backlog per step, ordered from oldest to newest. Omits steps without a sample.
+ * No lock.
  */
 export async function readBacklog(
   pool: pg.Pool,

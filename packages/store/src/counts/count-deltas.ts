@@ -14,54 +14,39 @@ import type { ShardPlanes } from '../shards/open-shards.js';
  * updated: a repeated statement counts nothing twice.
  */
 
-/**
- * Returns the SQL that inserts count deltas. Each of `rows` is a query that returns project,
- * endpoint, source, type, status, http and n.
- */
+/** Each of `rows` is a query that returns project, endpoint, source, type, status, http and n. */
 export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)
     from (${rows.join(' union all ')}) c group by project`;
 }
 
-/**
- * Returns the query that counts finished events or, if `sign` is `-`, subtracts them. `from` must
- * provide project_id, source_id and status.
- */
+/** Subtracts if `sign` is `-`. `from` must provide project_id, source_id and status. */
 export function finishedEvents(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 
-/**
- * Returns the query that subtracts events that are no longer finished. `from` must provide their
- * former status.
- */
+/** Subtracts events that are no longer finished. `from` must provide their former status. */
 export function unfinishedEvents(from: string): string {
   return finishedEvents(from, '-');
 }
 
 /**
- * Returns the query that counts finished deliveries or, if `sign` is `-`, subtracts them. `from`
- * must provide project_id, endpoint_id, source_id, event_type and status.
+ * Subtracts if `sign` is `-`. `from` must provide project_id, endpoint_id, source_id, event_type
+ * and status.
  */
 export function finishedDeliveries(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, endpoint_id as endpoint, source_id as source, event_type as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
 }
 
-/**
- * Returns the query that subtracts deliveries that are no longer finished. `from` must provide
- * their former status.
- */
+/** Subtracts deliveries that are no longer finished. `from` must provide their former status. */
 export function unfinishedDeliveries(from: string): string {
   return finishedDeliveries(from, '-');
 }
 
-/**
- * Returns the query that counts attempts. `from` must provide project_id, endpoint_id, error_class
- * and http_status.
- */
+/** `from` must provide project_id, endpoint_id, error_class and http_status. */
 export function madeAttempts(from: string): string {
   return `select project_id as project, endpoint_id as endpoint, null::uuid as source, null::text as type, case when error_class is null then 'success' else 'failure' end as status,
            coalesce(http_status, 0::smallint) as http, count(*)::int as n
@@ -276,10 +261,7 @@ export async function deleteOldCounts(planes: ShardPlanes): Promise<void> {
   });
 }
 
-/**
- * Returns the next deleted projects on a shard, with the endpoint `PROJECT`, and
- * endpoints. Takes no lock.
- */
+/** Deleted projects on a shard, with the endpoint `PROJECT`, and endpoints. Takes no lock. */
 async function readDeleted(
   control: Querier,
   shard: string,

@@ -8,7 +8,7 @@ export const WAITING_MAX = 1_000;
 
 export interface ProjectStates {
   readonly now: Date;
-  /** Whether the project has or has had events or quarantined messages. */
+  /** The project has or has had events or quarantined messages. */
   readonly has_traffic: boolean;
   readonly pending_events: number;
   readonly oldest_pending_seconds: number | null;
@@ -40,10 +40,7 @@ type EndpointStates = Pick<
   'paused_since' | 'inactive_endpoints' | 'inactive_endpoint' | 'inactive_since'
 >;
 
-/**
- * Returns the states of a project that its health follows from. Reads index entries only: up to
- * 10,000 of each count, none of finished deliveries. No lock.
- */
+/** Reads index entries only: up to 10,000 of each count, none of finished deliveries. No lock. */
 export async function readProjectStates(
   { control, data }: Planes,
   projectId: string,
@@ -109,9 +106,9 @@ export interface EndpointTroubles {
 type Counted = Omit<EndpointTrouble, 'name' | 'waiting' | 'reason'>;
 
 /**
- * Returns the active endpoints among `openIds`, and others with failed requests. Reads the latest
- * activity of these alone and, for those listed, their waiting deliveries and the newest
- * unsuccessful one. No lock.
+ * Active endpoints among `openIds`, and others with failed requests. Reads the latest activity of
+ * these alone and, for those listed, their waiting deliveries and the newest unsuccessful one. No
+ * lock.
  */
 export async function readEndpointTroubles(
   { control, data }: Planes,

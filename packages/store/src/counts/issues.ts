@@ -129,7 +129,7 @@ export async function resolveIssues(
 
 const READ_MAX = 100_000;
 
-/** Returns the endpoints with an unresolved issue. Scans the index issues_open. No lock. */
+/** With an unresolved issue. Scans the index issues_open. No lock. */
 export async function readFailingEndpoints(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ endpoint_id: string }>({
     name: 'read-failing-endpoints',
@@ -169,7 +169,7 @@ export const ISSUE_SORTS = {
   last_seen: sortableNumber('extract(epoch from i.last_seen_at) * 1000000'),
 };
 
-/** Returns a page of the issues of endpoints that are not deleted. */
+/** Excludes deleted endpoints. */
 export async function listIssues(
   pool: Pool,
   filter: {
@@ -200,7 +200,7 @@ export async function listIssues(
   });
 }
 
-/** Returns an issue of the project or, without a project, of any. */
+/** In the project or, without one, in any. */
 export async function findIssue(
   pool: Pool,
   id: string,

@@ -84,7 +84,7 @@ export const COUNTINGS = {
 /** A row of `largest`. `of` is the number of counts in a sum, or 0 for a single count. */
 type Counted = [...labels: string[], n: number, age: number | null, of: number];
 
-/** Returns a query for the $1 largest counts, and for the rest summed by project and status. */
+/** The $1 largest counts, and the rest summed by project and status. */
 function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS]): string {
   const age = (oldest: string) =>
     `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;

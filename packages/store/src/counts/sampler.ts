@@ -46,7 +46,7 @@ const QUEUES = [
 ] as const;
 
 interface Sampled {
-  /** Returns the parts that are sampled now. One that hangs delays no other. */
+  /** One that hangs delays no other. */
   parts(): readonly SampledPart[];
   ageSeconds(): number | undefined;
 }

@@ -24,8 +24,7 @@ export interface StoredSample extends SampleTime {
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
 /**
- * Returns the last sample, or undefined if there is none in this version's format. Omits the sample
- * if it was taken at `known`.
+ * Undefined if there is none in this version's format. Omits the sample if it was taken at `known`.
  */
 export async function lastSample(
   client: Querier,
@@ -46,10 +45,7 @@ export async function lastSample(
 }
 
 interface Taking {
-  /**
-   * Returns whether a sample is due. Checked again under the lock, because another process may have
-   * taken one.
-   */
+  /** Checked again under the lock, because another process may have taken a sample. */
   readonly isDue: (last: SampleTime | undefined) => boolean;
   readonly timeoutMs: number;
   readonly countsMax: number;

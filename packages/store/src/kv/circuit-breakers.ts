@@ -25,8 +25,7 @@ export interface BreakerRecord {
 }
 
 /**
- * Returns the circuit breaker records of some endpoints, by endpoint id, or of all tenants. Without
- * a record, a breaker is closed. Rejects if KV is down.
+ * By endpoint id, or of all tenants. Without a record, a breaker is closed. Rejects if KV is down.
  */
 export async function readBreakers(
   kv: Kv,
@@ -52,8 +51,8 @@ export interface BreakerView {
 }
 
 /**
- * Returns the state of a breaker for the API. Without a record, it is closed. `since` and `until`
- * are null while it is closed.
+ * For the API. Without a record, the breaker is closed. `since` and `until` are null while it is
+ * closed.
  */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
   const {
@@ -75,7 +74,7 @@ export interface BehindBreaker {
   readonly until: Date | null;
 }
 
-/** Returns the breakers that are not closed, with how many of the due deliveries wait for each. */
+/** Breakers that are not closed, with how many of the due deliveries wait for each. */
 export function behindBreakers(
   due: readonly {
     readonly endpointId: string;

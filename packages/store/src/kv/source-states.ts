@@ -105,7 +105,7 @@ export interface Absence {
   readonly since: Date | null;
 }
 
-/** Returns why sources without a reported state have none. `lostAt` is the end of the last reader. */
+/** `lostAt` is the end of the last reader. */
 export function whyUnreported(
   readers: { readonly ids: readonly number[]; readonly lostAt: Date | null },
   kv: { readonly isAway: boolean; readonly since: Date | null },
@@ -120,7 +120,7 @@ export function whyUnreported(
   };
 }
 
-/** Returns the state of a source from its settings and what agents have reported. */
+/** From the source's settings and what agents have reported. */
 export function sourceCondition(
   { type, is_disabled, paused_at: since, pause_reason: reason }: SourceSettings,
   reported: ReportedState | undefined,

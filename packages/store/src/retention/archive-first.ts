@@ -54,7 +54,7 @@ export class ArchiveFirst implements NotArchived {
     return this.#failure ?? [...this.#broken.values()][0];
   }
 
-  /** Returns whether a day must be kept as it is, because the archive fails. */
+  /** The day must be kept as it is, because the archive fails. */
   keeps(day: string): boolean {
     if (!this.#failure || this.#isGivenUp(day)) return false;
     this.#waiting.add(day);
@@ -129,13 +129,13 @@ export class ArchiveFirst implements NotArchived {
 export interface ArchiveFailure {
   readonly since: Date;
   readonly reason: string;
-  /** Whether only days of the project cannot be archived. */
+  /** Only days of the project cannot be archived. */
   readonly isOfProject: boolean;
 }
 
 /**
- * Returns since when and why days of a project cannot be archived, or undefined if they can. The
- * reason of a broken object begins with its key, in which its project is. No lock.
+ * Undefined if days of the project can be archived. The reason of a broken object begins with its
+ * key, in which its project is. No lock.
  */
 export async function readArchiveFailure(
   pool: Client,

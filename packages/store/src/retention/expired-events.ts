@@ -18,8 +18,8 @@ const PAGE_BYTES = 512 * 1024;
 const DELIVERY_BYTES = 350;
 
 /**
- * Returns the events with their deliveries in pages, in the order of their ids. With `since`, only
- * events that were accepted, or got a delivery, since then. No lock.
+ * With their deliveries, in pages, in the order of their ids. With `since`, only events that were
+ * accepted, or got a delivery, since then. No lock.
  */
 export async function* readExpiredEvents(
   client: Pick<pg.PoolClient, 'query'>,
@@ -42,8 +42,8 @@ export async function* readExpiredEvents(
 }
 
 /**
- * Returns the statement that reads a page: $1 project, $2 id before the page, $3 upper bound of
- * ids, $4 the time since which events changed. Primary key probes find deliveries and attempts.
+ * $1 project, $2 id before the page, $3 upper bound of ids, $4 the time since which events changed.
+ * Primary key probes find deliveries and attempts.
  */
 export function pageStatement({ suffix, within }: Partitions, isPartial: boolean): string {
   const deliveriesOf = (event: string) => `event_deliveries${suffix} d
@@ -75,8 +75,8 @@ export function pageStatement({ suffix, within }: Partitions, isPartial: boolean
 }
 
 /**
- * Returns whether rows of the events stay when those written before a time are deleted, because
- * they are unfinished or newer. Reads the rows of the project's day until it finds one. No lock.
+ * Unfinished and newer rows stay when those written before a time are deleted. Reads the rows of
+ * the project's day until it finds one. No lock.
  */
 export async function someRowsStay(
   client: Pick<pg.PoolClient, 'query'>,

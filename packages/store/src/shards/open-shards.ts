@@ -25,17 +25,14 @@ export interface Shard {
   readonly settings: DatabaseSettings;
 }
 
-/**
- * Returns the name of a shard for migrations: none for the default one, which has the tables of both
- * planes.
- */
+/** Undefined for the default shard, which has the tables of both planes. */
 export function migratedAs({ name }: Pick<Shard, 'name'>): string | undefined {
   return name === DEFAULT_SHARD ? undefined : name;
 }
 
 /**
- * Returns `shard_unusable` for an error of a shard's database, whose fix would name the settings of
- * another one. Explains an error of the default shard by these settings, and returns any other error
+ * `shard_unusable` for an error of a shard's database, whose fix would name the settings of another
+ * one. An error of the default shard is explained by these settings; any other error is returned
  * unchanged.
  */
 export function explainShardError(
@@ -50,7 +47,7 @@ export function explainShardError(
 }
 
 /**
- * Returns the error of the first shard that cannot be used. Without any, returns `error`.
+ * For the first shard that cannot be used. Without any, returns `error`.
  *
  * @param isMigrated whether all migrations must have been applied
  */
@@ -189,11 +186,7 @@ export class Shards {
     await Promise.all(checks);
   }
 
-  /**
-   * Returns a shard.
-   *
-   * @throws GatewayError `shard_unknown` if this process has not read it
-   */
+  /** @throws GatewayError `shard_unknown` if this process has not read the shard */
   of(name: string): Shard {
     const shard = this.#shards.get(name);
     if (!shard) throw new GatewayError('shard_unknown', { name });
@@ -201,7 +194,7 @@ export class Shards {
   }
 
   /**
-   * Returns a shard, and reads the shards again if this process does not know it.
+   * Reads the shards again if this process does not know the shard.
    *
    * @throws GatewayError `shard_unknown` if it does not exist
    */
@@ -234,7 +227,7 @@ export class Shards {
   }
 }
 
-/** Returns where a shard is. The password is not part of it, only whether there is one. */
+/** Includes whether there is a password, but not the password. */
 function placeOf({ address, schema, isCitus }: ShardPlace): string {
   return JSON.stringify([
     address && { ...address, password: address.password !== null },
@@ -243,7 +236,7 @@ function placeOf({ address, schema, isCitus }: ShardPlace): string {
   ]);
 }
 
-/** Returns the settings of a shard's database: those of `database.*`, with its own address. */
+/** The settings of `database.*`, with the shard's own address. */
 export function shardSettings(
   { name, address }: Pick<ShardRow, 'name' | 'address'>,
   { settings, open }: Pick<OpenShardsOptions, 'settings' | 'open'>,
@@ -266,7 +259,7 @@ export function shardSettings(
   };
 }
 
-/** Returns the options of `openDatabase` that depend on the shard. */
+/** The options of `openDatabase` that depend on the shard. */
 export function sessionOf({ schema, isCitus }: Pick<ShardRow, 'schema' | 'isCitus'>) {
   return { schema: schema ?? undefined, plans: isCitus ? 'custom' : 'generic' } as const;
 }

@@ -69,9 +69,7 @@ export const REASONS: Readonly<Record<string, Reason>> = {
   },
 };
 
-/**
- * Returns the label and instructions for a code, or general ones for a code from a newer gateway.
- */
+/** General instructions for a code from a newer gateway. */
 export function reasonOf(code: string): Reason {
   return (
     own(REASONS, code) ?? {
@@ -81,7 +79,6 @@ export function reasonOf(code: string): Reason {
   );
 }
 
-/** Returns whether the source's function caused the quarantine. */
 export function isOfFunction(code: string): boolean {
   return code.startsWith('transform_') || code === 'invalid_transform_output';
 }

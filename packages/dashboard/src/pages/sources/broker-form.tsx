@@ -138,7 +138,7 @@ export function BrokerForm({
   );
 }
 
-/** Returns the lines of a text that are not blank. */
+/** Without blank lines. */
 export function linesOf(text: string): string[] {
   return text
     .split('\n')

@@ -12,7 +12,7 @@ import { HttpForm } from './http-form.js';
 
 const HTTP = 'http';
 
-/** Returns the name of a source type with its schema's title, such as `Kafka topic (kafka)`. */
+/** With the schema's title, such as `Kafka topic (kafka)`. */
 function nameOf({ name, connection }: SourcePlugin): string {
   const { title } = connection as FormSchema;
   return title ? `${title} (${name})` : name;

@@ -160,7 +160,7 @@ function functionWords({ body_function: text, type }: Source): string {
   return type === 'http' ? 'none' : 'none: messages are ingest messages';
 }
 
-/** Returns a connection's top-level text values, such as brokers, topic or queue. */
+/** Top-level text values, such as brokers, topic or queue. */
 function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])[] {
   const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
   return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {

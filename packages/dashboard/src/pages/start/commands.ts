@@ -7,7 +7,7 @@ export const SAMPLE = {
   data: { number: 'A-1001', total: 120.5 },
 } as const;
 
-/** Returns the command that sets the key for the other commands. */
+/** Sets the key for the other commands. */
 export function keyLine(key: string): string {
   return `export GATEWAY_KEY='${key}'`;
 }
@@ -19,7 +19,7 @@ export function postLine(origin: string, projectId: string): string {
   -d '${JSON.stringify(SAMPLE)}'`;
 }
 
-/** Returns a command that writes the sample to a source. */
+/** Writes the sample to the source. */
 export function firstMessage({ url, pub_sub: pubSub }: Source): string {
   const body = JSON.stringify(SAMPLE);
   if (url !== null)

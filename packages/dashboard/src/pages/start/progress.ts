@@ -48,7 +48,7 @@ export interface Check {
 /** An event pending for longer than this means that no agent is running. */
 const AGENT_MS = 10_000;
 
-/** Returns whether a message has arrived and whether it was delivered, each as a sentence. */
+/** Two sentences: whether a message has arrived, and whether it was delivered. */
 export function checksOf(
   { event, delivery, attempt, quarantinedCount }: Progress,
   nowMs = Date.now(),
