@@ -2,13 +2,13 @@
 // in every endpoint series.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readExposition } from '#plugin-conformance/metrics/exposition';
 import { resolveConfig } from '#core/config/config';
 import { serveMetrics, metricsResponse } from '#core/exposition/metrics-endpoint';
 import { silentLog } from '#core/logging/log';
 import { activate } from '#core/plugins/activation';
 import { discover } from '#core/plugins/discovery';
 import { readLicence } from '#core/plugins/licence';
+import { exposition } from '../support/exposition.js';
 import { freePort } from '../support/ports.js';
 import { toldBlocks, watchBlocks, type Longest } from './blocks.js';
 
@@ -97,7 +97,7 @@ const rendering = await repeated(rendered);
 console.log(
   `CPU of the rendering alone: median ${share(rendering, 'cpuMs', 0.5)} ms, p90 ${share(rendering, 'cpuMs', 0.9)} ms`,
 );
-const samples = readExposition((await meter.expose()).body).flatMap((family) => family.samples);
+const { samples } = exposition((await meter.expose()).body);
 console.log(`${samples.length} samples of ${ENDPOINTS} endpoints`);
 scraper.kill();
 await serving.close();

@@ -77,11 +77,8 @@ rigs(
   'a rig that says so returns no buckets, and the sum and the count are still judged',
   async () => {
     const read: MetricsRig['read'] = async (...given) => {
-      const families = await pushes.read(...given);
-      return families.map((family) => ({
-        ...family,
-        samples: family.samples.filter(({ name }) => !name.endsWith('_bucket')),
-      }));
+      const samples = await pushes.read(...given);
+      return samples.filter(({ name }) => !name.endsWith('_bucket'));
     };
     const plugin = pushingMetrics() as unknown as MetricsPlugin;
     const judged = (rig: MetricsRig) =>
@@ -100,11 +97,6 @@ rigs(
     assert.match(
       (await judged({ ...pushes, read, histogram: [] }))[0]!,
       /the rig says that nothing of a histogram arrives/,
-    );
-    const typo = ['buckets'] as unknown as NonNullable<MetricsRig['histogram']>;
-    assert.match(
-      (await judged({ ...pushes, histogram: typo }))[0]!,
-      /`histogram` of the rig has a part buckets; parts are bucket, sum, count/,
     );
   },
 );
@@ -144,7 +136,7 @@ rigs(
     ];
     assert.equal(
       results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
-      ['tells-its-content-type'],
+      [],
     );
   },
 );

@@ -2,35 +2,20 @@ import type { Labels, Metrics, MetricsPlugin, Series } from '@gateway/plugin';
 
 /** The replaceable parts of an in-memory backend. */
 export interface Parts {
-  /** The state of one start. */
-  store(): Map<string, number[]>;
-  shows(name: string, row: Series): boolean;
-  type(row: Series): string;
   add(before: number, amount: number): number;
   set(value: number): number;
   inBucket(value: number, bound: number): boolean;
   escape(value: string): string;
   clears(name: string, key: string): boolean;
-  contentType: string;
-  exposed(store: Map<string, number[]>): void;
-  refuse(name: string): void;
   started(): void;
 }
 
 export const sound: Parts = {
-  store: () => new Map(),
-  shows: () => true,
-  type: ({ type }) => type,
   add: (before, amount) => before + amount,
   set: (value) => value,
   inBucket: (value, bound) => value <= bound,
   escape: (value) => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n'),
   clears: (name, key) => key.startsWith(`${name} `),
-  contentType: 'text/plain; version=0.0.4; charset=utf-8',
-  exposed: () => {},
-  refuse: (name) => {
-    throw new Error(`${name} is not of the table of series`);
-  },
   started: () => {},
 };
 
@@ -46,14 +31,14 @@ export function toyMetrics(otherwise: Partial<Parts> = {}): MetricsPlugin {
 }
 
 function backend(parts: Parts, series: Readonly<Record<string, Series>>): Metrics {
-  const store = parts.store();
+  const store = new Map<string, number[]>();
   const change = (
     name: string,
     type: Series['type'],
     labels: Labels,
     next: (before: number[]) => number[],
   ) => {
-    if (series[name]?.type !== type) return parts.refuse(name);
+    if (series[name]?.type !== type) throw new Error(`${name} is not a ${type}`);
     const key = `${name} ${JSON.stringify(Object.entries(labels))}`;
     store.set(key, next(store.get(key) ?? []));
   };
@@ -68,10 +53,12 @@ function backend(parts: Parts, series: Readonly<Record<string, Series>>): Metric
     },
     expose: () => {
       const lines = Object.entries(series).flatMap(([name, row]) =>
-        parts.shows(name, row) ? linesOf(parts, store, name, row) : [],
+        linesOf(parts, store, name, row),
       );
-      parts.exposed(store);
-      return Promise.resolve({ contentType: parts.contentType, body: `${lines.join('\n')}\n` });
+      return Promise.resolve({
+        contentType: 'text/plain; version=0.0.4',
+        body: `${lines.join('\n')}\n`,
+      });
     },
   };
 }
@@ -82,7 +69,7 @@ function linesOf(
   name: string,
   row: Series,
 ): string[] {
-  const lines = [`# HELP ${name} ${row.help}`, `# TYPE ${name} ${parts.type(row)}`];
+  const lines = [`# HELP ${name} ${row.help}`, `# TYPE ${name} ${row.type}`];
   for (const [key, values] of store) {
     if (!key.startsWith(`${name} `)) continue;
     const labels = JSON.parse(key.slice(name.length + 1)) as [string, string][];

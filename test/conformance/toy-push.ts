@@ -1,12 +1,11 @@
 import http from 'node:http';
 import { once } from 'node:events';
 import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
-import type { Family, MetricsRig, Sample } from '@gateway/plugin-conformance';
+import type { MetricsRig, Sample } from '@gateway/plugin-conformance';
 import { loopback } from '../support/ports.js';
 
 /** The replaceable parts of a push backend. */
 export interface PushParts {
-  readonly comment: (url: string) => string;
   readonly collects: boolean;
   readonly flushesAtClose: boolean;
 }
@@ -35,7 +34,6 @@ interface Point {
 }
 interface OtlpMetric {
   readonly name: string;
-  readonly description: string;
   readonly sum?: { readonly dataPoints: readonly Point[] };
   readonly gauge?: { readonly dataPoints: readonly Point[] };
   readonly histogram?: { readonly dataPoints: readonly Point[] };
@@ -48,7 +46,6 @@ interface Export {
 
 const PUSH_MS = 10_000;
 const sound: PushParts = {
-  comment: (url) => `# pushed to ${url}\n`,
   collects: true,
   flushesAtClose: true,
 };
@@ -81,7 +78,7 @@ export async function pushRig(): Promise<MetricsRig<Settings>> {
       const metricsOf = received.get(new URL(url).pathname)?.resourceMetrics ?? [];
       return metricsOf
         .flatMap(({ scopeMetrics }) => scopeMetrics)
-        .flatMap(({ metrics: all }) => all.map(familyOf));
+        .flatMap(({ metrics: all }) => all.flatMap(samplesOf));
     },
     close: async () => {
       server.close();
@@ -114,7 +111,7 @@ function backend(
         .filter((it) => it.name === name)
         .map((it) => pointOf(row, it));
       const kind = row.type === 'counter' ? 'sum' : row.type;
-      return { name, description: row.help, [kind]: { dataPoints } };
+      return { name, [kind]: { dataPoints } };
     });
     await post(url, {
       resourceMetrics: [{ scopeMetrics: [{ metrics: named.filter(hasPoints) }] }],
@@ -131,8 +128,7 @@ function backend(
     clear: (name) => {
       for (const [key, point] of points) if (point.name === name) points.delete(key);
     },
-    expose: () =>
-      Promise.resolve({ contentType: 'text/plain; charset=utf-8', body: parts.comment(url) }),
+    expose: () => Promise.resolve({ contentType: 'text/plain', body: `# pushed to ${url}\n` }),
     flush: async () => {
       if (!closed) await send();
     },
@@ -182,24 +178,12 @@ async function post(url: string, body: Export): Promise<void> {
   await once(response, 'close');
 }
 
-function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Family {
+function samplesOf({ name, sum, gauge, histogram }: OtlpMetric): Sample[] {
   const labelsOf = ({ attributes }: Point): Labels =>
     Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
-  const plain = (point: Point): Sample => ({
-    name,
-    labels: labelsOf(point),
-    value: point.asDouble ?? NaN,
-  });
-  if (!histogram) {
-    return {
-      name,
-      help: description,
-      type: sum ? 'counter' : 'gauge',
-      samples: (sum ?? gauge)!.dataPoints.map(plain),
-    };
-  }
-  const samples = histogram.dataPoints.flatMap((point) => {
+  return (sum ?? gauge ?? histogram)!.dataPoints.flatMap((point) => {
     const labels = labelsOf(point);
+    if (!histogram) return [{ name, labels, value: point.asDouble ?? NaN }];
     let below = 0;
     const buckets = point.bucketCounts!.map((count, at) => {
       const le = String(point.explicitBounds![at] ?? '+Inf');
@@ -211,5 +195,4 @@ function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Fam
       { name: `${name}_count`, labels, value: below },
     ];
   });
-  return { name, help: description, type: 'histogram', samples };
 }

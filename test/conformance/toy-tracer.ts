@@ -25,8 +25,6 @@ export interface Parts {
   samples(parent: api.SpanContext | undefined, rate: number): boolean;
   parent(parent: api.SpanContext | undefined): api.SpanContext | undefined;
   contexts: boolean;
-  attributes(given: api.Attributes): api.Attributes;
-  service(about: NonNullable<ReceivedSpan['service']>): NonNullable<ReceivedSpan['service']>;
   sends(span: ReceivedSpan, place: ReceivedSpan[]): void;
   lost(log: PluginLog | undefined): void;
   started(): void;
@@ -44,8 +42,6 @@ export const sound: Parts = {
     parent ? (parent.traceFlags & api.TraceFlags.SAMPLED) === 1 : rate === 1,
   parent: (parent) => parent,
   contexts: true,
-  attributes: (given) => given,
-  service: (about) => about,
   sends: (span, place) => void place.push(span),
   lost: (log) => log?.warn({}, 'spans are lost'),
   started: () => {},
@@ -61,11 +57,10 @@ export const sound: Parts = {
 export function toyTracer(otherwise: Partial<Parts> = {}): TracerPlugin<Settings> {
   const parts = { ...sound, ...otherwise };
   return {
-    start: (settings, { serviceName: name, serviceVersion: version, environment, log }) => {
+    start: (settings, { log }) => {
       parts.admit(settings);
       parts.started();
       const waiting: ReceivedSpan[] = [];
-      const service = parts.service({ name, version, environment });
       const flush = () => {
         const place = places.get(settings.place);
         if (!place && waiting.length > 0) parts.lost(log);
@@ -74,7 +69,7 @@ export function toyTracer(otherwise: Partial<Parts> = {}): TracerPlugin<Settings
       const sending = setInterval(flush, 50);
       if (parts.contexts) api.context.setGlobalContextManager(contextManager());
       api.trace.setGlobalTracerProvider(
-        provider(parts, settings.rate, service, (span) => void waiting.push(span)),
+        provider(parts, settings.rate, (span) => void waiting.push(span)),
       );
       return Promise.resolve({
         close: async () => {
@@ -89,7 +84,6 @@ export function toyTracer(otherwise: Partial<Parts> = {}): TracerPlugin<Settings
 function provider(
   parts: Parts,
   rate: number,
-  service: NonNullable<ReceivedSpan['service']>,
   ended: (span: ReceivedSpan) => void,
 ): api.TracerProvider {
   const startSpan = (
@@ -113,8 +107,7 @@ function provider(
             traceId,
             spanId,
             ...parentSpanId,
-            attributes: parts.attributes(attributes),
-            service,
+            attributes,
           })
         ),
     });
@@ -153,7 +146,6 @@ export const toyTracerRig: TracerRig<Settings> = {
       close: () => Promise.resolve(),
     });
   },
-  sampled: (settings, rate) => ({ ...settings, rate }),
   away: { place: 'memory:away', rate: 1 },
   wrong: { settings: { place: 'nowhere', rate: 1, key: 'the-toy-key' }, secrets: ['the-toy-key'] },
 };

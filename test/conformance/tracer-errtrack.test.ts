@@ -27,7 +27,6 @@ const rig: TracerRig<Settings> = {
       close: server.close,
     };
   },
-  sampled: (given, rate) => ({ ...given, sample_rate: rate }),
   away: { ...settings, dsn: 'http://publickey@127.0.0.1:1/42' },
   wrong: {
     settings: { ...settings, dsn: 'http://hidden-key@/not-a-dsn' },
@@ -44,26 +43,13 @@ conforms.run();
  * https://develop.sentry.dev/sdk/data-model/event-payloads/transaction/
  */
 function spansOf({ transactions }: Sentry): ReceivedSpan[] {
-  return transactions.flatMap(
-    ({ transaction = '', release, environment, tags, contexts, spans = [] }) => {
-      const service = {
-        name: tags?.['service'] ?? '',
-        version: release.replace('gateway@', ''),
-        environment,
-      };
-      return [
-        spanOf(transaction, contexts.trace, service),
-        ...spans.map((span) => spanOf(String(span['description']), span, service)),
-      ];
-    },
-  );
+  return transactions.flatMap(({ transaction = '', contexts, spans = [] }) => [
+    spanOf(transaction, contexts.trace),
+    ...spans.map((span) => spanOf(String(span['description']), span)),
+  ]);
 }
 
-function spanOf(
-  name: string,
-  fields: Fields,
-  service: NonNullable<ReceivedSpan['service']>,
-): ReceivedSpan {
+function spanOf(name: string, fields: Fields): ReceivedSpan {
   const { trace_id, span_id, parent_span_id, data } = fields as Record<string, string> & {
     data?: Fields;
   };
@@ -73,6 +59,5 @@ function spanOf(
     spanId: String(span_id),
     ...(parent_span_id !== undefined && { parentSpanId: parent_span_id }),
     attributes: data ?? {},
-    service,
   };
 }

@@ -19,7 +19,6 @@ const settings = { sample_rate: 1, insecure_skip_verify: false };
 const rig: TracerRig<Settings> = {
   api,
   open: receiver,
-  sampled: (given, rate) => ({ ...given, sample_rate: rate }),
   away: { ...settings, collector_url: 'http://127.0.0.1:1' },
   wrong: {
     settings: {
@@ -40,17 +39,12 @@ async function receiver(): Promise<Receiver<Settings>> {
   return {
     settings: { ...settings, collector_url: `http://${to.address}` },
     spans: () =>
-      to.spans.map(({ name, traceId, spanId, parentSpanId, attributes, resource }) => ({
+      to.spans.map(({ name, traceId, spanId, parentSpanId, attributes }) => ({
         name,
         traceId,
         spanId,
         ...(parentSpanId !== undefined && { parentSpanId }),
         attributes,
-        service: {
-          name: String(resource['service.name']),
-          version: String(resource['service.version']),
-          environment: String(resource['deployment.environment.name']),
-        },
       })),
     close: () => Promise.resolve(to.close()),
   };

@@ -10,7 +10,6 @@ const judge = suite('conformance/tracer');
 
 const quick = { withinMs: 300, quietMs: 120 };
 const leaks: NodeJS.Timeout[] = [];
-let starts = 0;
 
 const broken: Readonly<
   Record<string, { readonly parts: Partial<Parts>; readonly also?: Record<string, string> }>
@@ -18,32 +17,8 @@ const broken: Readonly<
   'sends-spans': {
     parts: { sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }) },
   },
-  'sends-attributes': { parts: { attributes: () => ({}) } },
-  'names-the-service': {
-    parts: {
-      service: ({ name, version }) => ({
-        name: name ?? '',
-        version: version ?? '',
-        environment: 'production',
-      }),
-    },
-  },
   'keeps-the-incoming-parent': {
     parts: { parent: (parent) => (parent?.isRemote ? undefined : parent) },
-  },
-  'nests-spans': {
-    parts: { parent: (parent) => (parent?.isRemote ? parent : undefined) },
-    also: { 'starts-again': 'it looks at a child too' },
-  },
-  'samples-nothing-at-zero': { parts: { samples: (parent) => sound.samples(parent, 1) } },
-  'samples-everything-at-one': {
-    parts: {
-      sends: (span, place) =>
-        void (/^span [1-4]\d$/.test(span.name) ? undefined : place.push(span)),
-    },
-  },
-  'keeps-a-senders-yes': {
-    parts: { samples: (parent, rate) => rate === 1 && sound.samples(parent, rate) },
   },
   'keeps-a-senders-no': {
     parts: { samples: (parent, rate) => rate === 1 || sound.samples(parent, rate) },
@@ -53,33 +28,18 @@ const broken: Readonly<
       sends: (span, place) => void (/^last 2\d\d$/.test(span.name) ? undefined : place.push(span)),
     },
   },
-  'gives-the-provider-back': {
-    parts: {
-      admit: ({ place }) => {
-        if (!place.startsWith('memory:')) sound.admit({ place, rate: 1 });
-        if (!('mine' in api.trace.getTracer('probe').startSpan('any'))) api.trace.disable();
-        else sound.admit({ place, rate: 1 });
-      },
-      close: (flush) => {
-        flush();
-        return Promise.resolve();
-      },
-    },
-  },
   'starts-again': {
     parts: {
-      // Keeps the context manager, so that the next one cannot be registered and does not know the
+      // Keeps a context manager, so that the next one cannot be registered and does not know the
       // active span.
       close: (flush) => {
         flush();
         api.trace.disable();
         api.context.disable();
-        starts++;
-        if (starts > 0) api.context.setGlobalContextManager(rootAlone);
+        api.context.setGlobalContextManager(rootAlone);
         return Promise.resolve();
       },
     },
-    also: { 'nests-spans': 'the context manager that the first rule left is still there' },
   },
   'refuses-a-second-tracer': {
     parts: {
@@ -99,21 +59,9 @@ const broken: Readonly<
       },
     },
   },
-  'closes-in-time-when-nobody-listens': {
-    parts: {
-      close: async (flush, settings) => {
-        await sound.close(flush, settings);
-        if (settings.place === 'memory:away')
-          await new Promise((resolve) => void leaks.push(setTimeout(resolve, 20_000)));
-      },
-    },
-  },
   'tells-when-spans-are-lost': { parts: { lost: () => {} } },
   'closes-what-it-opened': {
     parts: { started: () => void leaks.push(setInterval(() => {}, 1_000)) },
-  },
-  'lets-nothing-escape': {
-    parts: { started: () => void Promise.reject(new Error('the toy forgot to look')) },
   },
 };
 

@@ -14,8 +14,7 @@ import {
   type SourcePlugin,
   type TracerPlugin,
 } from '@gateway/plugin';
-import { MetricsBench, type MetricsRig } from './metrics/bench.js';
-import { metricsRules as metrics } from './metrics/rules.js';
+import { MetricsBench, metricsRules as metrics, type MetricsRig } from './metrics.js';
 import { listed } from './run/rule.js';
 import {
   runSuite,
@@ -32,16 +31,13 @@ import { processRules } from './source/process.js';
 import { readingRules } from './source/reading.js';
 import type { SourceRig } from './source/rig.js';
 import { windowRules } from './source/window.js';
-import { TracerBench, type TracerRig } from './tracer/bench.js';
-import { lifecycleRules } from './tracer/lifecycle.js';
-import { spanRules } from './tracer/spans.js';
+import { TracerBench, tracerRules as tracer, type TracerRig } from './tracer.js';
 
-export type { MetricsRig } from './metrics/bench.js';
-export type { Family, Sample } from './metrics/exposition.js';
+export type { MetricsRig, Sample } from './metrics.js';
 export type { ConformanceOptions, Openable, RuleResult } from './run/run-rules.js';
 export type { KillableReader, ReaderOptions } from './source/reader-process.js';
 export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
-export type { ReceivedSpan, Receiver, TracerRig } from './tracer/bench.js';
+export type { ReceivedSpan, Receiver, TracerRig } from './tracer.js';
 
 const source = {
   ...readingRules,
@@ -52,7 +48,6 @@ const source = {
   ...lagRules,
   ...processRules,
 };
-const tracer = { ...spanRules, ...lifecycleRules };
 
 export const [sourceRules, tracerRules, metricsRules] = [
   listed(source),

@@ -5,7 +5,6 @@ import { createMeter, type Meter, createCollectors } from '#core/metrics/meter';
 import { series } from '#core/metrics/series';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { silentLog } from '#core/logging/log';
-import { readExposition } from '#plugin-conformance/metrics/exposition';
 import pullmetrics from '@gateway/metrics-pullmetrics';
 import type { QueueSample } from '#store/counts/queue-sample';
 import { startSampler, exportSample, mergeSamples } from '#store/counts/sampler';
@@ -15,6 +14,7 @@ import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import type { Shard } from '#store/shards/open-shards';
 import { keptLog } from '../../agent/running.js';
+import { exposition } from '../../support/exposition.js';
 import { proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
 import { until } from '../../support/until.js';
@@ -91,12 +91,11 @@ async function start({
     lines,
     stop,
     async values(name, ...labels) {
-      const family = readExposition((await meter.expose()).body).find((it) => it.name === name);
+      const shown = exposition((await meter.expose()).body);
       return Object.fromEntries(
-        (family?.samples ?? []).map((sample) => [
-          labels.map((label) => sample.labels[label]).join(' '),
-          sample.value,
-        ]),
+        shown
+          .all(name)
+          .map((sample) => [labels.map((label) => sample.labels[label]).join(' '), sample.value]),
       );
     },
   };

@@ -1,8 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-const KINDS = { c: 'counter', g: 'gauge', h: 'histogram' };
-
 /**
  * Opens the rig: each start of the plugin gets a separate agent, which exists until the rig is
  * closed.
@@ -29,7 +27,7 @@ export default function open() {
       const mark = `mark:${++reads}`;
       socket.send(mark, port, '127.0.0.1');
       while (!lines.includes(mark)) await once(socket, 'message');
-      return familiesOf(lines, series);
+      return samplesOf(lines, series);
     },
     carried: (value) => value.replaceAll(/[|,#\n]/g, '_'),
     async close() {
@@ -42,25 +40,19 @@ export default function open() {
  * Aggregates as an agent does: sums of counters, last values of gauges, and histogram values in the
  * table's buckets.
  */
-function familiesOf(lines, series) {
-  const families = new Map();
+function samplesOf(lines, series) {
+  const samples = new Map();
   for (const line of lines.filter((it) => !it.startsWith('mark:'))) {
     const [, name, value, kind, tags] = /^(\w+):(\S+)\|([cgh])(?:\|#([^]*))?$/.exec(line) ?? [];
-    const family = families.get(name) ?? { name, type: KINDS[kind], samples: [] };
-    families.set(name, family);
-    const labels = Object.fromEntries(
-      (tags?.split(',') ?? []).map((tag) => [
-        tag.slice(0, tag.indexOf(':')),
-        tag.slice(tag.indexOf(':') + 1),
-      ]),
-    );
+    const given = (tags?.split(',') ?? []).map((tag) => [
+      tag.slice(0, tag.indexOf(':')),
+      tag.slice(tag.indexOf(':') + 1),
+    ]);
     const add = (suffix, extra, amount) => {
-      const all = { ...labels, ...extra };
-      const found = family.samples.find(
-        (it) => it.name === name + suffix && JSON.stringify(it.labels) === JSON.stringify(all),
-      );
-      if (!found) family.samples.push({ name: name + suffix, labels: all, value: amount });
-      else found.value = kind === 'g' ? amount : found.value + amount;
+      const labels = { ...Object.fromEntries(given), ...extra };
+      const key = name + suffix + JSON.stringify(labels);
+      const before = kind === 'g' ? 0 : (samples.get(key)?.value ?? 0);
+      samples.set(key, { name: name + suffix, labels, value: before + amount });
     };
     if (kind !== 'h') {
       add('', {}, Number(value));
@@ -71,5 +63,5 @@ function familiesOf(lines, series) {
     add('_sum', {}, Number(value));
     add('_count', {}, 1);
   }
-  return [...families.values()];
+  return [...samples.values()];
 }

@@ -22,7 +22,6 @@ export default async function open(): Promise<TracerRig<Settings>> {
         close: () => Promise.resolve(),
       };
     },
-    sampled: (settings, rate) => ({ ...settings, sample_rate: rate }),
     wrong: { settings: { file: join(folder, 'nowhere', 'spans.jsonl'), sample_rate: 1 } },
     close: () => rm(folder, { recursive: true }),
   };
@@ -30,15 +29,5 @@ export default async function open(): Promise<TracerRig<Settings>> {
 
 async function spansIn(file: string): Promise<ReceivedSpan[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-  return lines.map((line) => {
-    const { resource, ...span } = JSON.parse(line) as ReceivedSpan & {
-      resource: Readonly<Record<string, string>>;
-    };
-    const {
-      'service.name': name = '',
-      'service.version': version = '',
-      'deployment.environment.name': environment = '',
-    } = resource;
-    return { ...span, service: { name, version, environment } };
-  });
+  return lines.map((line) => JSON.parse(line) as ReceivedSpan);
 }
