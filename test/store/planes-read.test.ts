@@ -9,7 +9,6 @@ import { explainEvent } from '#store/explain/explain-event';
 import type { PageRequest } from '#store/pagination/page';
 import { listQuarantinedMessages, quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, replayQuarantinedMessage } from '#store/quarantine/replay';
-import { findQuarantine, listQuarantine } from '#store/quarantine/selection';
 import { listUsage } from '#store/usage/usage';
 import { pendingEvent, quarantinedMessage } from './batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject, makeSource } from './made.js';
@@ -74,19 +73,6 @@ reads('events and quarantined messages of sources are found by their status', as
   );
 });
 
-reads('quarantined messages have the names of their project and source', async () => {
-  const { projectId, message } = await setUp();
-  const part = { order: 'asc', limit: 10 } as const;
-  for (const found of [
-    await listQuarantine(planes, { projectId }, part),
-    await findQuarantine(planes, [message.id]),
-  ])
-    assert.equal(
-      found.map((it) => [it.id, it.project_name, it.source_name]),
-      [[message.id, 'orders', 'topic']],
-    );
-});
-
 reads('a replay has the function of the source, and counts as usage', async () => {
   const { projectId, sourceId, message } = await setUp();
   await control.rows(`update sources set body_function = 'f' where id = $1`, [sourceId]);
@@ -120,9 +106,10 @@ reads('health, the summary and a sample of the queues join counts with configura
   assert.is(sample?.projects[projectId]?.[0], 'orders');
 });
 
-reads('an event of any project is explained with its names and endpoints', async () => {
-  const { eventId, endpointId, message } = await setUp();
-  const found = await explainEvent(planes, eventId);
+reads('an event is explained with its names and endpoints', async () => {
+  const { projectId, eventId, endpointId, message } = await setUp();
+  const bounds = { projectId, ofEndpoint: null, max: 10 };
+  const found = await explainEvent(planes, eventId, bounds);
   assert.ok('explanation' in found);
   const { event, deliveries } = found.explanation;
   assert.equal([event.project_name, event.source_name], ['orders', 'topic']);
@@ -131,7 +118,7 @@ reads('an event of any project is explained with its names and endpoints', async
     [['shop', 'active']],
   );
   const meanings = async (id: string) => {
-    const others = await explainEvent(planes, id);
+    const others = await explainEvent(planes, id, bounds);
     return 'meanings' in others ? others.meanings.map(({ thing }) => thing) : [];
   };
   assert.equal(await meanings(message.id), ['quarantined message']);

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import {
   explainDeliveries,
-  findEventAnywhere,
+  findEventWithNames,
   findOtherRecords,
   keyExpiry,
   readRoutingBacklog,
@@ -21,20 +21,6 @@ explain.before(async () => {
   db = await migratedDatabase();
 });
 explain.after(() => db.close());
-
-explain('an event is found by its id among those of all projects, deleted ones too', async () => {
-  const [first, second] = [await makeProject(db, 'first'), await makeProject(db, 'second')];
-  const atMs = Date.now();
-  await makeEvents(db, first.id, [{ atMs }]);
-  const [id] = await makeEvents(db, second.id, [{ atMs: atMs - 5 }]);
-  await db.rows('update projects set deleted_at = now() where id = $1', [second.id]);
-  const found = await findEventAnywhere(db.planes, id!);
-  assert.equal(
-    [found?.project_id, found?.project_name, found?.project_deleted],
-    [second.id, 'second', true],
-  );
-  assert.is(await findEventAnywhere(db.planes, newId()), undefined);
-});
 
 explain(
   'deliveries of other events of the same millisecond are left out, and what succeeded comes last',
@@ -106,13 +92,13 @@ onPostgres(explain)('no statement reads a table of the way of a message whole', 
   const { pool, texts } = noting(db);
   const planes = bothPlanes({ pool });
   const id = newId();
-  await findEventAnywhere(planes, id);
+  await findEventWithNames(planes, id, id);
   await explainDeliveries(planes, { project_id: id, id });
-  await findOtherRecords(planes, id);
+  await findOtherRecords(planes, id, id);
   await readRoutingBacklog(pool, new Date());
   await keyExpiry(pool, { project_id: id, id, idempotency_key: 'k' });
   await readRouting(pool, id);
-  assert.is(texts.size, 9);
+  assert.is(texts.size, 8);
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);

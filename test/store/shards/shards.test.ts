@@ -6,7 +6,7 @@ import { isGatewayError } from '#core/errors/errors';
 import { openDatabase } from '#store/postgres/database';
 import { DATA_TABLES } from '#store/postgres/planes';
 import { migrateUp, migrationsDir, requireMigrated } from '#store/postgres/migrate';
-import { insertShard, listShards, setDraining } from '#store/shards/shards';
+import { insertShard, listShards } from '#store/shards/shards';
 import { Shards } from '#store/shards/open-shards';
 import { connectionOf, database } from '../../support/database.js';
 import { migratedDatabase, openUrl } from '../migrated.js';
@@ -145,7 +145,7 @@ shards('shards are opened, kept while their address stays, and closed when remov
     await opened.refresh();
     const { database: big, settings } = opened.of('big');
     assert.is(settings.password, 'secret');
-    await setDraining(control.pool, 'big', true);
+    await control.rows(`update shards set is_draining = true where name = 'big'`);
     await opened.refresh();
     assert.is(opened.of('big').database, big);
     assert.is(opened.of('default').database.pool, control.pool);

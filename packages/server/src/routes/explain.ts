@@ -165,12 +165,11 @@ export const explainRoutes: readonly Route[] = [
       };
       const explained = await explainEvent(planes, id, bounds);
       if (!('explanation' in explained)) throw unknownEvent(id, explained.meanings);
-      const { agents, deliveries, ...record } = explanationRecord(explained.explanation);
+      const { agents, ...record } = explanationRecord(explained.explanation);
       // Agents belong to the instance, not to the project, so only their number is shown.
       const data = {
         ...record,
         agents: agents.length,
-        deliveries: deliveries.map(({ claimed_by: _, agent_name: _name, ...it }) => it),
       };
       return { message: 'explanation', data };
     },

@@ -106,11 +106,7 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   columns,
   ENDPOINT_SORTS,
 );
-export const {
-  find: findEndpoint,
-  findAnywhere: findEndpointAnywhere,
-  update: updateEndpoint,
-} = table;
+export const { find: findEndpoint, update: updateEndpoint } = table;
 
 /** An order by activity first reads it for all endpoints of the project. */
 export async function listEndpoints(
@@ -267,28 +263,4 @@ export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promi
     await deleteSubscriptionsOf(trx, projectId, id);
     return rows.delete(trx, { project_id: projectId, id });
   });
-}
-
-export interface BreakerEndpoint {
-  readonly project_id: string;
-  readonly id: string;
-  readonly name: string;
-  readonly project_name: string;
-}
-
-/**
- * Across all projects, excluding deleted ones. One primary key probe per id and project, no lock.
- */
-export async function readBreakerEndpoints(
-  pool: Pool,
-  ids: readonly string[],
-): Promise<BreakerEndpoint[]> {
-  const { rows: found } = await pool.query<BreakerEndpoint>({
-    name: 'read-breaker-endpoints',
-    text: `select e.project_id, e.id, e.name, p.name as project_name from endpoints e join projects p on p.id = e.project_id
-           where e.project_id = any (array(select id from projects where deleted_at is null)) and e.id = any ($1::uuid[]) and e.deleted_at is null
-           order by p.name, e.name, e.id`,
-    values: [ids],
-  });
-  return found;
 }

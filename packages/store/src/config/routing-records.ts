@@ -36,14 +36,10 @@ type RoutingRow = Omit<RoutingRecords['project'], 'deleted_at'> & {
   })[];
 };
 
-/**
- * A consistent snapshot, including subscriptions deleted at or after `deletedSince`. Reads by
- * primary key, without a lock.
- */
+/** A consistent snapshot. Reads by primary key, without a lock. */
 export async function readRouting(
   pool: Pool,
   projectId: string,
-  deletedSince: Date | null = null,
 ): Promise<RoutingRecords | undefined> {
   const { rows } = await pool.query<RoutingRow>({
     name: 'read-routing',
@@ -51,9 +47,9 @@ export async function readRouting(
              (select coalesce(json_agg(e order by e.id), '[]') from (
                 select ${ENDPOINT} from endpoints where project_id = p.id and deleted_at is null) e) as endpoints,
              (select coalesce(json_agg(s order by s.id), '[]') from (
-                select ${SUBSCRIPTION} from subscriptions where project_id = p.id and (deleted_at is null or deleted_at >= $2)) s) as subscriptions
+                select ${SUBSCRIPTION} from subscriptions where project_id = p.id and deleted_at is null) s) as subscriptions
            from projects p where p.id = $1`,
-    values: [projectId, deletedSince],
+    values: [projectId],
   });
   return rows[0] && recordsOf(rows[0]);
 }

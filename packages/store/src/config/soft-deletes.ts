@@ -177,12 +177,6 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       });
     },
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
-    /** In any project. One index probe per project. */
-    findAnywhere: (knex: Knex, id: string) =>
-      rows.find(knex, {
-        id,
-        project_id: knex.raw('any (array(select id from projects where deleted_at is null))'),
-      }),
     update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) =>
       rows.update(knex, { project_id, id }, fields),
     delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),

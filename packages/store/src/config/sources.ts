@@ -78,12 +78,7 @@ export interface PausableSource extends SourceRecord {
 export const SOURCE_SORTS = { name: 'lower(name)' };
 
 const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns, SOURCE_SORTS);
-export const {
-  list: listSources,
-  find: findSource,
-  findAnywhere: findSourceAnywhere,
-  delete: deleteSource,
-} = table;
+export const { list: listSources, find: findSource, delete: deleteSource } = table;
 
 /** Includes deleted sources, which logs still name. */
 export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<string[]> {

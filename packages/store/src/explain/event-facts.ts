@@ -9,7 +9,6 @@ import type { Planes } from '../postgres/planes.js';
 
 interface EventNames {
   readonly project_name: string;
-  readonly project_deleted: boolean;
   /** Null if the event was created over the API, or if the source's row no longer exists. */
   readonly source_name: string | null;
 }
@@ -18,39 +17,26 @@ export interface FoundEvent extends EventRow, EventNames {
   readonly data: string;
 }
 
-/**
- * Null selects all projects. An id is looked up with one index probe each, in the partition of its
- * time.
- */
-async function projectsOf(pool: Pool, projectId: string | null): Promise<string[]> {
-  if (projectId !== null) return [projectId];
-  const { rows } = await pool.query<{ id: string }>({
-    name: 'all-projects',
-    text: 'select id from projects',
-  });
-  return rows.map(({ id }) => id);
-}
-
-/** In the given project or, if null, in any. No lock. */
-export async function findEventAnywhere(
+/** By primary key, with names of the configuration. No lock. */
+export async function findEventWithNames(
   { control, data }: Planes,
+  projectId: string,
   id: string,
-  projectId: string | null = null,
 ): Promise<FoundEvent | undefined> {
   const { rows } = await data.query<Omit<FoundEvent, keyof EventNames>>({
-    name: 'find-event-anywhere',
+    name: 'find-event-with-names',
     text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
                   e.idempotency_key, e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes, e.data
-           from events e where e.project_id = any ($3::uuid[]) and e.id = $1 and e.occurred_at = $2`,
-    values: [id, new Date(timeOfId(id)), await projectsOf(control, projectId)],
+           from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
+    values: [projectId, id, new Date(timeOfId(id))],
   });
   const [event] = rows;
   if (!event) return undefined;
   const { rows: named } = await control.query<EventNames>({
     name: 'names-of-event',
-    text: `select p.name as project_name, p.deleted_at is not null as project_deleted, s.name as source_name
+    text: `select p.name as project_name, s.name as source_name
            from projects p left join sources s on s.project_id = p.id and s.id = $2 where p.id = $1`,
-    values: [event.project_id, event.source_id],
+    values: [projectId, event.source_id],
   });
   const [names] = named;
   return names && { ...event, ...names };
@@ -71,8 +57,6 @@ export interface ExplainedDelivery
       DeliveryColumns | 'recovered' | 'next_attempt_at' | 'reason' | 'updated_at'
     >,
     EndpointNow {
-  readonly claimed_by: number | null;
-  readonly agent_name: string | null;
   readonly attempted_at: Date | null;
   readonly http_status: number | null;
   readonly error_class: string | null;
@@ -95,8 +79,7 @@ const OF_EVENT =
   'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 /**
- * The first 100, each with its last attempt and the live agent that claimed it, and the number of
- * all by status. No lock.
+ * The first 100, each with its last attempt, and the number of all by status. No lock.
  */
 export async function explainDeliveries(
   { control, data }: Planes,
@@ -111,10 +94,9 @@ export async function explainDeliveries(
   });
   const reading = data.query<Omit<ExplainedDelivery, keyof EndpointNow>>({
     name: 'explain-deliveries',
-    text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at, d.claimed_by, g.name as agent_name,
+    text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at,
                   a.requested_at as attempted_at, a.http_status, a.error_class, a.error
            from (select * from event_deliveries d where ${OF_EVENT} order by d.status = 'success', d.id limit ${EXPLAINED_DELIVERIES}) d
-           left join agents g on g.id = d.claimed_by and g.expires_at > now()
            left join lateral (select a.requested_at, a.http_status, a.error_class, a.error from delivery_attempts a
                               where a.project_id = d.project_id and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at
                               order by a.id desc limit 1) a on true
@@ -150,33 +132,29 @@ export interface OtherRecord {
   readonly detail: string;
 }
 
-/**
- * Records other than events with this id, in the given project or in any. One index probe per table
- * and project, no lock.
- */
+/** Records of the project with this id, other than events. One index probe each, no lock. */
 export async function findOtherRecords(
   { control, data }: Planes,
+  projectId: string,
   id: string,
-  projectId: string | null = null,
 ): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
     (thing) =>
-      `select '${thing}', project_id, name from ${thing}s where project_id = any ($2::uuid[]) and id = $1`,
+      `select '${thing}', project_id, name from ${thing}s where project_id = $2 and id = $1`,
   );
-  const projects = await projectsOf(control, projectId);
   const [logged, configured] = await Promise.all([
     data.query<OtherRecord>({
       name: 'find-logged-meanings',
-      text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = any ($2::uuid[]) and id = $1
+      text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = $2 and id = $1
              union all
-             select 'event delivery', project_id, event_id::text from event_deliveries where project_id = any ($2::uuid[]) and id = $1 and occurred_at = $3`,
-      values: [id, projects, new Date(timeOfId(id))],
+             select 'event delivery', project_id, event_id::text from event_deliveries where project_id = $2 and id = $1 and occurred_at = $3`,
+      values: [id, projectId, new Date(timeOfId(id))],
     }),
     control.query<OtherRecord>({
       name: 'find-configured-meanings',
-      text: `select 'project' as thing, id as project_id, name as detail from projects where id = any ($2::uuid[]) and id = $1
+      text: `select 'project' as thing, id as project_id, name as detail from projects where id = $2 and id = $1
              union all ${named.join(' union all ')}`,
-      values: [id, projects],
+      values: [id, projectId],
     }),
   ]);
   return [...logged.rows, ...configured.rows];

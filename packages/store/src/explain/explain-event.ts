@@ -1,13 +1,12 @@
 import type { Pool } from 'pg';
 import { nearest } from '@gateway/core/errors';
 import { routingRule, type RoutingRule } from '@gateway/core/routing';
-import { readRouting, readRoutingPart, type RoutingPart } from '../config/routing-records.js';
-import type { RoutingRecords } from '../config/routing-records.js';
+import { readRoutingPart, type RoutingPart } from '../config/routing-records.js';
 import { eventMessageBytes } from '../events/kept-messages.js';
 import type { Planes } from '../postgres/planes.js';
 import {
   explainDeliveries,
-  findEventAnywhere,
+  findEventWithNames,
   findOtherRecords,
   keyExpiry,
   readRoutingBacklog,
@@ -51,7 +50,7 @@ export interface ExplainBounds {
   readonly max: number;
 }
 
-/** Endpoints, and subscriptions that can match, to read if there are bounds. */
+/** Endpoints, and subscriptions that can match, to read. */
 const PART_MAX = 1_000;
 
 /**
@@ -59,18 +58,17 @@ const PART_MAX = 1_000;
  * records with this id.
  *
  * @param id a lower-case UUID
- * @param bounds if undefined, the event is looked up in any project and explained without bounds
  */
 export async function explainEvent(
   planes: Planes,
   id: string,
-  bounds?: ExplainBounds,
+  bounds: ExplainBounds,
 ): Promise<EventOrOthers> {
-  const projectId = bounds?.projectId ?? null;
+  const { projectId } = bounds;
   const { control, data } = planes;
   const [event, meanings] = await Promise.all([
-    findEventAnywhere(planes, id, projectId),
-    findOtherRecords(planes, id, projectId),
+    findEventWithNames(planes, projectId, id),
+    findOtherRecords(planes, projectId, id),
   ]);
   if (!event) return { meanings };
   const routed = {
@@ -84,14 +82,12 @@ export async function explainEvent(
   const rule = routingRule(routed);
   const [deliveries, records, waiting, held, messageBytes] = await Promise.all([
     explainDeliveries(planes, event),
-    bounds
-      ? readPart(control, event, { ...bounds, rule })
-      : readRouting(control, event.project_id, event.accepted_at),
+    readPart(control, event, { ...bounds, rule }),
     readRoutingBacklog(data, event.accepted_at),
     event.idempotency_key === null ? null : keyExpiry(data, event),
     event.source_id === null ? null : eventMessageBytes(data, event.project_id, event.id),
   ]);
-  const now = records ? explainRoute(records, routed, bounds?.max) : null;
+  const now = records ? explainRoute(records, routed, bounds.max) : null;
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
   const meant = records && now ? meantName(records, event, now) : null;
   const counts = countsOf(records, now);
@@ -133,26 +129,20 @@ function readPart(
 }
 
 function countsOf(
-  records: RoutingRecords | RoutingPart | undefined,
+  records: RoutingPart | undefined,
   now: ExplainedRoute | null,
 ): Explanation['counts'] {
-  const targets = now?.targets.length ?? 0;
-  if (!records || !('isWhole' in records))
-    return {
-      subscriptionCount: records?.subscriptions.length ?? 0,
-      endpointCount: targets,
-      isWhole: true,
-    };
+  if (!records || !now) return { subscriptionCount: 0, endpointCount: 0, isWhole: true };
   const { subscriptionCount, endpointCount, isWhole } = records;
   return {
     subscriptionCount,
-    endpointCount: now?.rule === 'subscriptions' ? targets : endpointCount,
+    endpointCount: now.rule === 'subscriptions' ? now.targets.length : endpointCount,
     isWhole,
   };
 }
 
 function meantName(
-  { endpoints }: RoutingRecords,
+  { endpoints }: RoutingPart,
   { endpoint_id, owner_id }: FoundEvent,
   { outcome }: ExplainedRoute,
 ): string | null {

@@ -34,17 +34,16 @@ export interface ExplainedRoute {
   readonly subscriptions: readonly ExplainedSubscription[];
 }
 
-/** The total cost of comparisons if `max` is given, which takes tens of milliseconds. */
+/** The total cost of comparisons, which takes tens of milliseconds. */
 const WORK_MAX = 1_000_000;
 
 /**
- * Routes as an agent would now. With `max`, explains at most that many subscriptions, within
- * bounded work.
+ * Routes as an agent would now. Explains at most `max` subscriptions, within bounded work.
  */
 export function explainRoute(
   records: RoutingRecords,
   event: RoutableEvent,
-  max = Infinity,
+  max: number,
 ): ExplainedRoute {
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
   const live = records.subscriptions.filter(
@@ -71,9 +70,7 @@ export function explainRoute(
       endpoint: endpoints.get(endpoint.id)!,
       subscription: subscriptionId === null ? null : subscriptions.get(subscriptionId)!,
     })),
-    subscriptions: [
-      ...explained(ordered.slice(0, max), endpoints, event, max === Infinity ? Infinity : WORK_MAX),
-    ],
+    subscriptions: [...explained(ordered.slice(0, max), endpoints, event)],
   };
 }
 
@@ -81,12 +78,11 @@ function* explained(
   subscriptions: readonly NamedSubscription[],
   endpoints: ReadonlyMap<string, NamedEndpoint>,
   event: RoutableEvent,
-  workMax: number,
 ): Generator<ExplainedSubscription> {
   const data: unknown = JSON.parse(event.data);
   let work = 0;
   for (const subscription of subscriptions) {
-    if (work > workMax) return;
+    if (work > WORK_MAX) return;
     const budget = new FilterBudget();
     const endpoint = endpoints.get(subscription.endpoint_id) ?? null;
     yield {

@@ -21,14 +21,7 @@ export function explanationRecord({
   messageBytes,
   meant,
 }: Explanation) {
-  const {
-    id,
-    project_deleted: _,
-    data: _data,
-    data_bytes: _bytes,
-    headers: _headers,
-    ...shown
-  } = event;
+  const { id, data: _data, data_bytes: _bytes, headers: _headers, ...shown } = event;
   const clip = clipper();
   return {
     event: {

@@ -19,7 +19,6 @@ export interface AddOptions {
   readonly settings: DatabaseSettings;
   readonly seal: (text: string, place: SecretPlace) => string;
   readonly open: Open;
-  readonly onWait?: (why: string) => void;
 }
 
 /** A shard to add, with its password in plain text. */
@@ -59,7 +58,7 @@ export async function addShard(
     try {
       const { isCitus } = await prepareSchema(settings, schema);
       const shard = { ...place, isCitus };
-      await createTables(settings, shard, known, options);
+      await createTables(settings, shard, known);
       return await insertShard(client, shard);
     } catch (error) {
       throw explainShardError(error, { name, settings });
@@ -193,7 +192,6 @@ async function createTables(
   settings: DatabaseSettings,
   shard: NewShard,
   known: readonly ShardRow[],
-  { onWait }: Pick<AddOptions, 'onWait'>,
 ): Promise<void> {
   const { name } = shard;
   const database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(shard) });
@@ -207,7 +205,7 @@ async function createTables(
       );
     if (known.some((it) => it.name === other))
       throw conflict(`the place is the shard ${other}`, 'choose another database or schema');
-    await migrateUp(database, { shard: name, ...(onWait && { onWait }) });
+    await migrateUp(database, { shard: name });
     if (shard.isCitus) await makeMovable(database);
     const mark = pg.escapeLiteral(`gateway ${gateway}, shard ${name}`);
     await database.pool.query(`comment on table gateway_migrations is ${mark}`);

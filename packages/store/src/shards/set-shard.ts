@@ -21,7 +21,7 @@ export async function setShard(
   control: Database,
   name: string,
   changed: ChangedAddress,
-  options: Omit<AddOptions, 'onWait'>,
+  options: AddOptions,
 ): Promise<void> {
   const done = await withAdvisoryLock(control.sessions, 'gateway.shards', async (client) => {
     const { address: former, ...place } = await requireShard(client, name);

@@ -94,19 +94,6 @@ export async function setAddress(
   );
 }
 
-/** Sets whether new projects may be assigned to a shard. Returns false if it does not exist. */
-export async function setDraining(
-  pool: Querier,
-  name: string,
-  isDraining: boolean,
-): Promise<boolean> {
-  const { rowCount } = await pool.query('update shards set is_draining = $2 where name = $1', [
-    name,
-    isDraining,
-  ]);
-  return rowCount === 1;
-}
-
 /** Returns the shard of a project, even of a deleted one, or undefined if there is none. */
 export async function readProjectShard(
   pool: Pick<pg.Pool, 'query'>,
