@@ -10,13 +10,12 @@ import {
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { didYouMean, fileReason } from '@gateway/core/errors';
-import { merged } from '@gateway/core/json';
 import { VERSION } from '@gateway/core/process';
 import { API_VERSION, isPluginName, KINDS } from '@gateway/core/plugins';
 import { packageFolder } from './install.js';
 import { wrongUse } from '../app/flag-values.js';
 
-const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
+const TEMPLATE = fileURLToPath(new URL('../../templates/source', import.meta.url));
 
 /** npm would interpret template files with these names, so the templates have others. */
 const REAL_NAMES: Readonly<Record<string, string>> = {
@@ -37,10 +36,15 @@ export function createPlugin(
   shown = `gateway-${kind}-${name}`,
   packageName = `gateway-${kind}-${name}`,
 ): { folder: string; files: number; api: readonly string[] } {
-  if (!KINDS.some((it) => it === kind))
+  if (kind === 'tracer' || kind === 'metrics')
+    throw wrongUse(
+      `there is no template of a ${kind} plugin`,
+      'copy the package @gateway/tracer-errtrack or @gateway/metrics-pullmetrics, which are small, and change it',
+    );
+  if (kind !== 'source')
     throw wrongUse(
       `"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`,
-      `give one of ${KINDS.join(', ')}`,
+      'give source, the kind that has a template',
     );
   if (!isPluginName(name))
     throw wrongUse(
@@ -56,17 +60,12 @@ export function createPlugin(
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0))
     throw wrongUse(`${shown} is not empty`, 'name another folder with --folder');
   const values: Readonly<Record<string, string>> = {
-    __KIND__: kind,
     __NAME__: name,
     __PACKAGE__: packageName,
     __API_VERSION__: API_VERSION,
     __VERSION__: VERSION,
   };
-  const files = new Map(templateFiles('all'));
-  for (const [file, text] of templateFiles(kind)) {
-    const shared = file === 'manifest.json' ? files.get(file) : undefined;
-    files.set(file, shared === undefined ? text : mergedJson(shared, text));
-  }
+  const files = templateFiles();
   let made: string | undefined;
   try {
     made = mkdirSync(folder, { recursive: true });
@@ -86,20 +85,14 @@ export function createPlugin(
   }
   return {
     folder: shown,
-    files: files.size,
+    files: files.length,
     api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder),
   };
 }
 
-function mergedJson(base: string, over: string): string {
-  const [shared, own] = [base, over].map((text) => JSON.parse(text) as Record<string, unknown>);
-  return `${JSON.stringify(merged(shared!, own!), null, 2)}\n`;
-}
-
-function templateFiles(template: string): [file: string, text: string][] {
-  const folder = join(TEMPLATES, template);
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+function templateFiles(): [file: string, text: string][] {
+  return readdirSync(TEMPLATE, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => [relative(folder, path), readFileSync(path, 'utf8')]);
+    .map((path) => [relative(TEMPLATE, path), readFileSync(path, 'utf8')]);
 }

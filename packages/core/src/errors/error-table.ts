@@ -224,7 +224,7 @@ export const errors = {
   npm_failed: row(500, '`{command}` failed in {folder}: {reason}',
     'check the name and version of the package, and that its registry can be reached from here'),
   plugin_without_rig: row(500, 'the {kind} plugin {name} has no conformance rig: {file}',
-    'name the module with the rig as `conformance` in the manifest; `gateway plugins create {kind} <name>` creates a plugin that has one'),
+    'name the module with the rig as `conformance` in the manifest; `gateway plugins create source <name>` creates a plugin that has one'),
   plugins_missed: row(500,
     ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
       `plugins.strict is set, but these plugins that the configuration selects are not active:\n${listed(problems)}`,

@@ -2,11 +2,10 @@ import { GatewayCommand, argument, valueFlag } from '../../app/gateway-command.j
 
 export default class PluginsCreate extends GatewayCommand {
   static override description =
-    'Writes a TypeScript package with a manifest, settings, a working example, a rig for the conformance suite, and a README with the next steps.';
+    'Writes a TypeScript package of a source with a manifest, settings, a working example, a rig for the conformance suite, and a README with the next steps.';
   static override examples = [
     '<%= config.bin %> plugins create source nats',
-    '<%= config.bin %> plugins create tracer zipkin --folder ./zipkin',
-    '<%= config.bin %> plugins create metrics statsd --package @acme/gateway-metrics-statsd',
+    '<%= config.bin %> plugins create source nats --folder ./nats --package @acme/gateway-source-nats',
   ];
   static override flags = {
     folder: valueFlag(
@@ -16,7 +15,7 @@ export default class PluginsCreate extends GatewayCommand {
     package: valueFlag('<name>', 'Name of the npm package. [default: gateway-<kind>-<name>]'),
   };
   static override args = {
-    kind: argument('source, tracer or metrics.'),
+    kind: argument('source, the kind that has a template.'),
     name: argument('Name by which users select it: lower-case letters, digits and dashes.'),
   };
 
