@@ -48,7 +48,6 @@ export interface NotificationFacts {
   readonly disable_after_days?: number;
   /** When an endpoint is disabled, in ISO 8601. */
   readonly disabled_at?: string;
-  readonly licensee?: string;
   /** The outbox keeps here whom an email has not reached. It is no part of messages. */
   readonly mail?: MailProgress;
 }
