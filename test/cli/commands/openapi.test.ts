@@ -1,3 +1,4 @@
+import http from 'node:http';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { makeProject } from '../../agent/records.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { connectionOf } from '../../support/database.js';
 import { runGateway } from '../../support/gateway.js';
+import { loopback } from '../../support/ports.js';
 
 const openapi = suite('cli/commands/openapi');
 
@@ -180,11 +182,29 @@ openapi(
 );
 
 openapi('a reference to another host is refused, and nothing is fetched', async () => {
-  const url = 'http://127.0.0.1:1/schemas.yaml';
-  const content = `openapi: 3.1.0\nwebhooks: { a: { post: { requestBody: { content: { application/json: { schema: { $ref: "${url}#/A" } } } } } } }`;
-  const { code, stderr } = await runGateway(['openapi', file('remote.yaml', content)]);
-  assert.is(code, 1);
-  assert.match(stderr, `it refers to ${url}, and only files are read\nfix:   download it`);
+  let requests = 0;
+  const server = http.createServer((_, response) => {
+    requests++;
+    response.end('A: { type: string }');
+  });
+  const url = `http://127.0.0.1:${await loopback(server)}/schemas.yaml`;
+  const refersTo = (name: string, ref: string) =>
+    file(
+      name,
+      `openapi: 3.1.0\nwebhooks: { a: { post: { requestBody: { content: { application/json: { schema: { $ref: "${ref}" } } } } } } }`,
+    );
+  try {
+    const { code, stderr } = await runGateway(['openapi', refersTo('remote.yaml', `${url}#/A`)]);
+    assert.is(code, 1);
+    assert.match(stderr, `it refers to ${url}, and no URL is read\nfix:   download it`);
+    file('between.yaml', `A: { $ref: "${url}#/A" }`);
+    const second = await runGateway(['openapi', refersTo('far.yaml', 'between.yaml#/A')]);
+    assert.is(second.code, 1);
+    assert.match(second.stderr, `far.yaml: unable to resolve $ref pointer "${url}"`);
+    assert.is(requests, 0);
+  } finally {
+    server.close();
+  }
 });
 
 openapi('--output writes the file and leaves standard output empty', async () => {

@@ -217,7 +217,7 @@ eventTypes(
       ]);
     assert.match(
       (await post(document({ a: webhook({ $ref: 'http://127.0.0.1:1/a.json' }) })))[1],
-      'only files are read',
+      'no URL is read',
     );
     const five = Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`type.${n}`, webhook({})]));
     assert.match((await post(document(five)))[1], 'limits.event_types_per_project');

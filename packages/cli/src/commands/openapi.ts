@@ -42,12 +42,14 @@ export default class Openapi extends GatewayCommand {
     const { flags, argv } = await this.parse(Openapi);
     const { output } = flags;
     const projectId = idOf('--project-id', flags['project-id']);
-    const [{ extractEventTypes }, { parseFile }] = await Promise.all([
+    const [{ extractEventTypes }, { readDocument }] = await Promise.all([
       import('@gateway/core/openapi'),
       import('../app/parse-document.js'),
     ]);
     const files = argv as string[];
-    const types = await extractEventTypes(files, { parse: parseFile });
+    const documents = [];
+    for (const file of files) documents.push(await readDocument(file));
+    const types = await extractEventTypes(documents);
     if (types.size === 0)
       this.logToStderr(`There are no webhooks, x-webhooks or callbacks in ${files.join(', ')}.`);
     const json = JSON.stringify(Object.fromEntries(types), null, 2);

@@ -2,7 +2,7 @@ import { clip } from '@gateway/plugin';
 import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { isPlain } from '../json/plain-text.js';
-import { Documents, type Document, type ParseFile, type DocumentPlace } from './documents.js';
+import { follow, type DocumentPlace, type ParsedDocument } from './references.js';
 import { yielding } from '../process/slices.js';
 import {
   jsonLengths,
@@ -28,15 +28,13 @@ const METHODS = ['post', 'put', 'patch', 'delete', 'get', 'head', 'options', 'tr
 const NAME_LENGTH_MAX = 512;
 
 interface Gathering {
-  readonly documents: Documents;
-  readonly document: Document;
+  readonly document: ParsedDocument;
   readonly version: '3.0' | '3.1';
   readonly work: ConversionWork;
   readonly add: (name: string, type: AnnouncedEventType) => void;
 }
 
 interface ExtractOptions {
-  readonly parse: ParseFile;
   /**
    * The maximum total size of schemas and examples, in characters of JSON. Each event type has its
    * own copy of the schemas it references.
@@ -47,25 +45,23 @@ interface ExtractOptions {
 /**
  * Returns the event types in document order, from `webhooks` (3.1), `x-webhooks` (3.0) and
  * callbacks.
- * @throws GatewayError `openapi_broken` if a file is not a usable OpenAPI 3 document or
+ * @throws GatewayError `openapi_broken` if a document is not a usable OpenAPI 3 document or
  *   `maxCharacters` is exceeded; `event_type_twice` if two event types have the same name
  */
 export async function extractEventTypes(
-  files: readonly string[],
-  { parse, maxCharacters = Infinity }: ExtractOptions,
+  documents: readonly ParsedDocument[],
+  { maxCharacters = Infinity }: ExtractOptions = {},
 ): Promise<ReadonlyMap<string, AnnouncedEventType>> {
-  const documents = new Documents(parse);
   const types = new Map<string, AnnouncedEventType>();
   const [lengthOf, pause] = [jsonLengths(), yielding()];
   let characters = 0;
-  for (const file of files) {
-    const document = await documents.open(file);
+  for (const document of documents) {
     const spend = (more: number) => {
       characters += more;
       if (characters <= maxCharacters) return;
       const reason = `the schemas and examples of its event types, each with what it refers to, have more than ${maxCharacters} characters`;
       throw new GatewayError('openapi_broken', {
-        file,
+        file: document.name,
         reason,
         fix: 'import its webhooks in several parts',
       });
@@ -82,12 +78,12 @@ export async function extractEventTypes(
       spend(lengthOf(type.example));
     };
     const work = { spend, pause, lengthOf };
-    await gather({ documents, document, version: versionOf(document), work, add });
+    await gather({ document, version: versionOf(document), work, add });
   }
   return types;
 }
 
-function versionOf({ name, root }: Document): '3.0' | '3.1' {
+function versionOf({ name, root }: ParsedDocument): '3.0' | '3.1' {
   const broken = (reason: string, fix?: string) =>
     new GatewayError('openapi_broken', { file: name, reason, ...(fix ? { fix } : {}) });
   if (!isObject(root)) throw broken('it is not an OpenAPI document: it holds no object');
@@ -112,20 +108,12 @@ async function gather(gathering: Gathering): Promise<void> {
   const root = document.root as Record<string, unknown>;
   for (const section of ['webhooks', 'x-webhooks'] as const) {
     for (const [name, value] of entries(root[section])) {
-      await addPathItem(
-        name,
-        { document, pointer: `/${section}/${escaped(name)}`, value },
-        gathering,
-      );
+      await addPathItem(name, { pointer: `/${section}/${escaped(name)}`, value }, gathering);
     }
   }
   for (const [path, value] of entries(root['paths'])) {
     await gathering.work.pause();
-    const item = await gathering.documents.follow({
-      document,
-      pointer: `/paths/${escaped(path)}`,
-      value,
-    });
+    const item = follow({ pointer: `/paths/${escaped(path)}`, value }, document);
     for (const [method, operation] of operationsOf(item))
       await addCallbacks(path, method, operation, gathering);
   }
@@ -141,8 +129,9 @@ async function addCallbacks(
   const segments = path.replaceAll(/[{}]/g, '').split('/');
   const prefix = text(operationId) || [method, ...segments].filter(Boolean).join('.');
   for (const [name, value] of entries(callbacks)) {
-    const callback = await gathering.documents.follow(
+    const callback = follow(
       within(operation, `/callbacks/${escaped(name)}`, value),
+      gathering.document,
     );
     const items = entries(callback.value).filter(([expression]) => !expression.startsWith('x-'));
     for (const [at, [expression, item]] of items.entries()) {
@@ -166,7 +155,7 @@ async function addPathItem(
   gathering: Gathering,
 ): Promise<void> {
   await gathering.work.pause();
-  const item = await gathering.documents.follow(place);
+  const item = follow(place, gathering.document);
   const operations = operationsOf(item);
   const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);
   for (const [at, [method, operation]] of operations.entries()) {
@@ -190,7 +179,7 @@ async function announced(
   const body =
     requestBody === undefined
       ? undefined
-      : await gathering.documents.follow(within(operation, '/requestBody', requestBody));
+      : follow(within(operation, '/requestBody', requestBody), gathering.document);
   const { content, description: ofBody } = (body?.value ?? {}) as Record<string, unknown>;
   const media = entries(content);
   const [type, chosen] =
@@ -212,9 +201,9 @@ async function announced(
             gathering,
           ),
     example: isObject(chosen)
-      ? await exampleOf(within(body!, `/content/${escaped(type!)}`, chosen), gathering)
+      ? exampleOf(within(body!, `/content/${escaped(type!)}`, chosen), gathering)
       : null,
-    source: `${operation.document.name}#${operation.pointer}`,
+    source: `${gathering.document.name}#${operation.pointer}`,
   };
 }
 
@@ -223,18 +212,16 @@ async function announced(
  * none:
  * https://spec.openapis.org/oas/v3.1.1.html#media-type-object
  */
-async function exampleOf(media: DocumentPlace, { documents }: Gathering): Promise<unknown> {
+function exampleOf(media: DocumentPlace, { document }: Gathering): unknown {
   const { example, examples, schema } = media.value as Record<string, unknown>;
   if (example !== undefined) return example;
   const [named] = entries(examples);
   if (named) {
-    const { value } = await documents.follow(
-      within(media, `/examples/${escaped(named[0])}`, named[1]),
-    );
+    const { value } = follow(within(media, `/examples/${escaped(named[0])}`, named[1]), document);
     return (isObject(value) ? value['value'] : undefined) ?? null;
   }
   if (schema === undefined) return null;
-  const { value } = await documents.follow(within(media, '/schema', schema));
+  const { value } = follow(within(media, '/schema', schema), document);
   if (!isObject(value)) return null;
   return (
     value['example'] ??
@@ -252,15 +239,11 @@ function operationsOf(item: DocumentPlace): [method: string, operation: Document
   ]);
 }
 
-function within(
-  { document, pointer }: DocumentPlace,
-  below: string,
-  value: unknown,
-): DocumentPlace {
-  return { document, pointer: pointer + below, value };
+function within({ pointer }: DocumentPlace, below: string, value: unknown): DocumentPlace {
+  return { pointer: pointer + below, value };
 }
 
-function named(name: string, { name: file }: Document): string {
+function named(name: string, { name: file }: ParsedDocument): string {
   if (name !== '' && name.length <= NAME_LENGTH_MAX && isPlain(name)) return name;
   const reason = `its webhook ${JSON.stringify(clip(name, 60))} cannot be an event type: a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters`;
   throw new GatewayError('openapi_broken', { file, reason });

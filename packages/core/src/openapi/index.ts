@@ -1,3 +1,3 @@
-export type { ParseFile } from './documents.js';
 export { type AnnouncedEventType, extractEventTypes } from './extract.js';
 export type { StandaloneSchema } from './json-schema.js';
+export type { ParsedDocument } from './references.js';

@@ -1,7 +1,7 @@
 import { isObject } from '../json/json-value.js';
-import type { Document, Documents, DocumentPlace } from './documents.js';
+import { follow, refer, type DocumentPlace, type ParsedDocument } from './references.js';
 
-/** A JSON Schema 2020-12 without references to other documents. */
+/** A JSON Schema 2020-12 without references to anything outside it. */
 export type StandaloneSchema = Readonly<Record<string, unknown>>;
 
 /**
@@ -63,52 +63,51 @@ export function jsonLengths(): ConversionWork['lengthOf'] {
 export async function standaloneSchema(
   schema: DocumentPlace,
   {
-    documents,
+    document,
     version,
     work,
   }: {
-    readonly documents: Documents;
+    readonly document: ParsedDocument;
     readonly version: '3.0' | '3.1';
     readonly work: ConversionWork;
   },
 ): Promise<StandaloneSchema> {
   const names = new Map<string, string>();
   const waiting: [name: string, place: DocumentPlace][] = [];
-  const root = await documents.follow(schema, { alone: true });
+  const root = follow(schema, document, { alone: true });
   const freeName = freeNames(
     isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [],
   );
 
-  async function referred(ref: string, from: Document): Promise<string> {
-    const place = await documents.refer(ref, from);
-    const key = keyOf(place);
-    if (key === keyOf(root)) return '#';
-    let name = names.get(key);
+  function referred(ref: string): string {
+    const place = refer(ref, document);
+    if (place.pointer === root.pointer) return '#';
+    let name = names.get(place.pointer);
     if (name === undefined) {
       name = freeName(place.pointer);
-      names.set(key, name);
+      names.set(place.pointer, name);
       waiting.push([name, place]);
     }
     return `#/$defs/${name}`;
   }
 
-  async function converted(value: unknown, from: Document): Promise<unknown> {
+  async function converted(value: unknown): Promise<unknown> {
     await work.pause();
     if (!isObject(value)) return value;
     work.spend(2);
     const { $ref: ref } = value;
     // In OpenAPI 3.0, siblings of a reference have no effect.
-    if (typeof ref === 'string' && version === '3.0') return { $ref: await referred(ref, from) };
+    if (typeof ref === 'string' && version === '3.0') return { $ref: referred(ref) };
     const result: Record<string, unknown> = {};
     for (const [word, it] of Object.entries(value)) {
       if (LEFT_OUT.has(word) || word.startsWith('x-')) continue;
       work.spend(word.length + 4);
-      if (word === '$ref' && typeof it === 'string') result[word] = await referred(it, from);
+      if (word === '$ref' && typeof it === 'string') result[word] = referred(it);
       else if (MAPS.has(word) && isObject(it))
-        result[word] = Object.fromEntries(await each(Object.entries(it), from));
+        result[word] = Object.fromEntries(await each(Object.entries(it)));
       else if (LISTS.has(word) && Array.isArray(it))
-        result[word] = (await each(it.entries(), from)).map(([, schema]) => schema);
-      else if (SINGLES.has(word)) result[word] = await converted(it, from);
+        result[word] = (await each(it.entries())).map(([, schema]) => schema);
+      else if (SINGLES.has(word)) result[word] = await converted(it);
       else {
         work.spend(work.lengthOf(it));
         result[word] = it;
@@ -118,23 +117,21 @@ export async function standaloneSchema(
     return version === '3.0' ? modernised(result, value['nullable'] === true) : result;
   }
 
-  // Convert in sequence, so that names in $defs do not depend on the order in which files load.
   async function each<Key>(
     schemas: Iterable<readonly [Key, unknown]>,
-    from: Document,
   ): Promise<(readonly [Key, unknown])[]> {
     const list: (readonly [Key, unknown])[] = [];
     for (const [key, it] of schemas) {
       work.spend(typeof key === 'string' ? key.length + 4 : 1);
-      list.push([key, await converted(it, from)]);
+      list.push([key, await converted(it)]);
     }
     return list;
   }
 
-  const whole = await converted(root.value, root.document);
+  const whole = await converted(root.value);
   const defs: Record<string, unknown> = {};
   // Grows while it is read.
-  for (const [name, { value, document }] of waiting) defs[name] = await converted(value, document);
+  for (const [name, { value }] of waiting) defs[name] = await converted(value);
   const { $schema: _, ...words } = isObject(whole) ? whole : whole === false ? { not: {} } : {};
   const before = isObject(words['$defs']) ? words['$defs'] : {};
   return {
@@ -178,10 +175,6 @@ function modernised(schema: Record<string, unknown>, nullable: boolean): Record<
       ? { enum: [...(values as unknown[]), null] }
       : {}),
   };
-}
-
-function keyOf({ document, pointer }: DocumentPlace): string {
-  return `${document.address}#${pointer}`;
 }
 
 /** Returns a function that names schemas by their pointers, each time with a name not yet taken. */

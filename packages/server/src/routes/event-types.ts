@@ -2,7 +2,7 @@ import { clip } from '@gateway/core/json';
 import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';
-import { extractEventTypes, type ParseFile } from '@gateway/core/openapi';
+import { extractEventTypes } from '@gateway/core/openapi';
 import {
   findEventType,
   importEventTypes,
@@ -80,19 +80,6 @@ const DOCUMENT = 'the document';
 /** In characters, each schema with copies of those it refers to. */
 const SCHEMAS_MAX = 2_000_000;
 
-/** Rejects every file but the given document: clients must not read the server's files. */
-function parsed(document: unknown): ParseFile {
-  return (_path, name) => {
-    if (name === DOCUMENT) return Promise.resolve(document);
-    const fix = 'include what it refers to in the document, as `redocly bundle` does';
-    throw new GatewayError('openapi_broken', {
-      file: DOCUMENT,
-      reason: 'it refers to another file',
-      fix,
-    });
-  };
-}
-
 /** Does not check whether any data can match. Throws `invalid_request`. */
 function assertSchema(
   schema: Readonly<Record<string, unknown>> | boolean | null | undefined,
@@ -132,8 +119,7 @@ export const eventTypeRoutes: readonly Route[] = [
     'Creates and updates event types from the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or none. References to other files are rejected.',
     { body: OpenApiDocument, carriesMessage: true, data: Imported, name: 'import' },
     async ({ database, project, body, config, catalogue }) => {
-      const types = await extractEventTypes([DOCUMENT], {
-        parse: parsed(body),
+      const types = await extractEventTypes([{ name: DOCUMENT, root: body }], {
         maxCharacters: SCHEMAS_MAX,
       });
       const given = [...types].map(
