@@ -10,18 +10,21 @@ async function underWay({ shards, offsets }: Queues): Promise<string> {
   const { kafka, sqs } = await offsets();
   const waiting = await Promise.all(
     shards.map((rows) =>
-      rows<{ events: number; deliveries: number }>(
+      rows<{ events: number; deliveries: number; moves: number }>(
         `select (select count(*)::int from events where status = 'pending') as events,
-                (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries`,
+                (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries,
+                (select count(*)::int from project_fences f where through <> 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+                   or through is not null and exists (select from events e where e.project_id = f.project_id)) as moves`,
       ),
     ),
   );
-  const total = (key: 'events' | 'deliveries') =>
+  const total = (key: 'events' | 'deliveries' | 'moves') =>
     waiting.reduce((sum, [row]) => sum + row![key], 0);
   const unread = kafka.reduce((sum, { end, committed }) => sum + end - Math.max(0, committed), 0);
   const counts = {
     'events to route': total('events'),
     'deliveries to make': total('deliveries'),
+    'projects to move': total('moves'),
     'messages of the topic': unread,
     'messages of the queue': sqs.ready + sqs.inFlight,
   };

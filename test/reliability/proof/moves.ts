@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gateway } from '../../support/gateway.js';
 import { succeed } from '../../support/production.js';
 import { until } from '../../support/until.js';
@@ -90,7 +91,9 @@ export function startMoves(
     settle: (name) => insist(() => check(name)),
     unsettled: async () => {
       const wrong = await Promise.all(
-        [...ids.keys()].map((name) => check(name).catch(({ message }: Error) => message)),
+        [...ids.keys()].map((name) =>
+          withRetries(() => check(name)).catch(({ message }: Error) => message),
+        ),
       );
       return wrong.filter((sentence) => sentence !== undefined);
     },
@@ -98,4 +101,16 @@ export function startMoves(
       return unfinished;
     },
   };
+}
+
+/** The counts of a project are moved after all else. */
+async function withRetries(check: () => Promise<void>): Promise<void> {
+  for (let left = 60; ; left--) {
+    try {
+      return await check();
+    } catch (error) {
+      if (left === 0) throw error;
+      await sleep(1_000);
+    }
+  }
 }

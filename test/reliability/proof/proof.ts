@@ -134,7 +134,7 @@ function troubleLines({ unexpectedExits, refusals }: TestBed): Line[] {
 async function shardLines({ api, moves, movers, shards }: TestBed): Promise<Line[]> {
   if (shards.length === 1) return [];
   return [
-    noneLine('projects whose events not exactly one shard accepts', await moves.unsettled()),
+    noneLine('projects with rows on another shard than theirs', await moves.unsettled()),
     ...(await listLines(api, movers, shards)),
   ];
 }

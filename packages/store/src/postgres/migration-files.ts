@@ -47,11 +47,20 @@ export function statementsOf(sql: string): string[] {
 const SUBJECT =
   /^(?:create (?:unlogged )?table|alter table|create index \w+ on) (\w+?)(?:_default)?\b/;
 
+/** Citus refuses to add a check together with its columns. */
+function singly(statement: string): string[] {
+  const [, alter, parts = ''] = /^(alter table \w+)\s+(add [^]*);$/.exec(statement) ?? [];
+  return alter
+    ? parts.split(/,\s*(?=add (?:column|check)\b)/).map((part) => `${alter} ${part};`)
+    : [statement];
+}
+
 /** Selects what makes the data plane. An empty database needs no statement that changes rows. */
 function baseOf(files: readonly string[]): Readonly<Record<'up' | 'down', string>> {
   const statements = files
     .flatMap(statementsOf)
-    .map((statement) => statement.replace(/^\s*--.*$/gm, '').trim());
+    .map((statement) => statement.replace(/^\s*--.*$/gm, '').trim())
+    .flatMap(singly);
   const isOfTable = (statement: string) =>
     DATA_TABLES.includes(SUBJECT.exec(statement)?.[1] ?? '') &&
     // Citus refuses it.
