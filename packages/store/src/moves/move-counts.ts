@@ -41,7 +41,7 @@ export async function moveCounts(rows: MovedRows, switchedAt: Date): Promise<boo
       );
       for (const [table, key] of Object.entries({ ...COUNTS, backlog_samples: undefined })) {
         const { rows: counts } = await source.query<{ row: string }>(
-          `delete from ${table} t where project_id = $1 returning row_to_json(t)::text as row`,
+          `with gone as (delete from ${table} t where project_id = $1 returning t.*) select row_to_json(gone)::text as row from gone`,
           [projectId],
         );
         if (isFirst === 1)

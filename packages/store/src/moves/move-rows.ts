@@ -173,8 +173,9 @@ async function movePage(
            select ${columns}, sum(bytes) over (order by ${columns} rows between unbounded preceding and 1 preceding) as before
            from (select ${columns}, ${bytes} as bytes from ${name} t where ${where} order by ${columns} limit ${PAGE_ROWS}) t
          ) t where before is null or before < ${PAGE_BYTES}
-       )
-       delete from ${name} t using page p where ${isSame} and ${where} returning row_to_json(t)::text as row`,
+       ),
+       gone as (delete from ${name} t using page p where ${isSame} and ${where} returning t.*)
+       select row_to_json(gone)::text as row from gone`,
       [...values],
     );
     await insertRows(
