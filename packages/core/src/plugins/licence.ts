@@ -3,9 +3,7 @@ import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/**
- * Entitlements of the community licence. Sources, transforms, filters and the dashboard need none.
- */
+/** Sources, transforms, filters and the dashboard need none. */
 export const COMMUNITY_ENTITLEMENTS: readonly string[] = ['otel', 'errtrack', 'pullmetrics'];
 
 export interface Licence {
@@ -14,11 +12,11 @@ export interface Licence {
   readonly entitlements: ReadonlySet<string>;
   readonly issuedAt?: Date;
   readonly expiresAt?: Date;
-  /** Why the token is not valid. Undefined if it is valid or there is none. */
+  /** Undefined if the token is valid or there is none. */
   readonly problem?: GatewayError;
 }
 
-/** The maximum time that this machine's clock may be behind the issuer's. */
+/** How far this machine's clock may be behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
 const PUBLIC_KEY_FIX =
@@ -68,7 +66,7 @@ export function licenceRecord(licence: Licence, plugins: Plugins) {
     kind,
     organisation: organisation ?? null,
     entitlements: [...entitlements].sort(),
-    /** Entitlements without effect, because no installed plugin requires them. */
+    /** No installed plugin requires these. */
     unknown_entitlements: unknownEntitlements(licence, plugins),
     issued_at: issuedAt?.toISOString() ?? null,
     expires_at: expiresAt?.toISOString() ?? null,
@@ -116,7 +114,7 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
   throw invalid('its signature is wrong');
 }
 
-/** Decodes the fields of a token, which are untrusted until the signature is verified. */
+/** Untrusted until the signature is verified. */
 function contentOf(body: string): Record<string, unknown> | undefined {
   try {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
@@ -126,10 +124,7 @@ function contentOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/**
- * Reads a public key in PEM or as 32 bytes in base64
- * (https://www.rfc-editor.org/rfc/rfc8037#section-2).
- */
+/** PEM, or 32 bytes in base64 (https://www.rfc-editor.org/rfc/rfc8037#section-2). */
 function keyOf(publicKey: string): KeyObject {
   try {
     const x = Buffer.from(publicKey, 'base64').toString('base64url');

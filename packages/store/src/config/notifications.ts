@@ -20,33 +20,33 @@ const KINDS = [
 ] as const;
 export type NotificationKind = (typeof KINDS)[number];
 
-/** The kinds that a project's channels can select: those about a project. */
+/** Every kind about a project. */
 export const CHANNEL_KINDS = KINDS.filter((kind) => kind !== 'channel_test');
 
 /**
- * Facts that only the agent knows. Names and addresses are read when the notification is sent.
- * Facts must not contain secrets or event data.
+ * Only the agent knows these. Names and addresses are read when the notification is sent. Facts
+ * must not contain secrets or event data.
  */
 export interface NotificationFacts {
   readonly since?: string;
   readonly error?: string;
   readonly failures?: number;
-  /** The number of deliveries without a retry left, and the id of the first. */
+  /** Deliveries without a retry left, and the id of the first. */
   readonly deliveries?: number;
   readonly delivery_id?: string;
   /**
-   * Whether only deliveries of operational events caused it. The trigger queues such a notification
-   * for no channel of the type `events`, so that operational events never cause more of them.
+   * Only deliveries of operational events caused it. The trigger queues such a notification for no
+   * channel of the type `events`, so that operational events never cause more of them.
    */
   readonly is_operational?: true;
-  /** The maximum number of messages in `partition` that may have been lost at the broker. */
+  /** Messages in `partition` that may have been lost at the broker, at most. */
   readonly messages?: number;
   readonly partition?: string;
   /** When a source's pause ends, in ISO 8601. */
   readonly resumes_at?: string;
-  /** The project's `disable_after_days`, if an endpoint is disabled by it. */
+  /** Set if an endpoint is disabled by the project's `disable_after_days`. */
   readonly disable_after_days?: number;
-  /** When an endpoint is disabled, in ISO 8601. */
+  /** ISO 8601. */
   readonly disabled_at?: string;
   /** The outbox keeps here whom an email has not reached. It is no part of messages. */
   readonly mail?: MailProgress;
@@ -68,16 +68,16 @@ export interface NewNotification {
 }
 
 /**
- * The result of raising a notification: `known` if it is already open, `quiet` if one was raised
- * within the quiet period, `unheard` if neither email nor a channel sends it.
+ * `known`: already open. `quiet`: one was raised within the quiet period. `unheard`: neither email
+ * nor a channel sends it.
  */
 export type Raised = 'raised' | 'known' | 'quiet' | 'unheard';
 
 /**
- * Adds notifications with distinct kinds and subjects. Skips one if another with the same kind and
- * subject is open or younger than `quietSeconds`. Inserts in sorted order, so that concurrent calls
- * cannot deadlock. If `isMailed` is false, only channels send them, and projects without any have
- * none.
+ * With distinct kinds and subjects. Skips one if another with the same kind and subject is open or
+ * younger than `quietSeconds`. Inserts in sorted order, so that concurrent calls cannot deadlock.
+ * If `isMailed` is false, only channels send the notifications, and projects without any channel
+ * have none.
  */
 export async function raiseNotifications(
   client: Querier,
@@ -122,24 +122,19 @@ export async function raiseNotifications(
   return rows.map(({ raised }) => raised);
 }
 
-/** Returns the status and next attempt of a new notification in SQL, by whether it is mailed. */
+/** The status and next attempt of a new notification in SQL, by whether it is mailed. */
 export function waiting(isMailed: string): string {
   return `(case when ${isMailed}::boolean then 'waiting' else 'given_up' end)::notification_status, case when ${isMailed} then now() end`;
 }
 
-/**
- * Serialises facts as JSON that Postgres accepts, whatever characters an error message contains.
- */
+/** JSON that Postgres accepts, whatever characters an error message contains. */
 export function factsText(facts: NotificationFacts): string {
   return JSON.stringify(facts, (_, value: unknown) =>
     typeof value === 'string' ? clean(value).toWellFormed() : value,
   );
 }
 
-/**
- * Closes open notifications, so that the next failure notifies again. Those waiting to be sent are
- * still sent.
- */
+/** The next failure then notifies again. Notifications waiting to be sent are still sent. */
 export async function endNotifications(
   client: Querier,
   kind: NotificationKind,
@@ -193,24 +188,20 @@ export interface ClaimedNotification extends NewNotification {
   readonly admins: readonly string[];
 }
 
-/**
- * How long a claim lasts. This exceeds the longest send; afterwards, the notification can be
- * claimed again.
- */
+/** Exceeds the longest send; afterwards, the notification can be claimed again. */
 const LEASE = `interval '5 minutes'`;
 /**
- * The number of notifications of one kind and organisation sent without delay within
- * `gatherSeconds`. Later ones are batched.
+ * Notifications of one kind and organisation sent without delay within `gatherSeconds`. Later ones
+ * are batched.
  */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
-/** The id, in SQL, that notifications share whose email has recipients left. */
+/** Notifications share this id, in SQL, while their email has recipients left. */
 const EMAIL = `n.facts -> 'mail' ->> 'id'`;
 
 /**
- * Claims the oldest due notification, along with all others due of the same kind and organisation,
- * for one email. Skips kinds introduced by newer versions. Locks the claimed rows and skips locked
- * rows.
+ * The oldest due notification, along with all others due of the same kind and organisation, for one
+ * email. Skips kinds introduced by newer versions. Locks the claimed rows and skips locked rows.
  */
 export async function claimNotifications(
   client: Querier,
@@ -251,12 +242,12 @@ export async function claimNotifications(
   return rows;
 }
 
-/** Returns the condition, in SQL, that a notification of a project is mailed or has a channel. */
+/** The SQL condition that a notification of a project is mailed or has a channel. */
 export function heard(isMailed: string, projectId: string): string {
   return `(${isMailed}::boolean or exists (select from notification_channels c where c.project_id = ${projectId} and c.enabled and c.deleted_at is null))`;
 }
 
-/** Returns a query of notifications with the names that a message needs. */
+/** A query with the names that a message needs. */
 export function describeNotifications(from: string, admins: string): string {
   return `select n.id, n.kind, n.project_id as "projectId", n.subject, n.facts, n.attempts, n.created_at as "createdAt",
              p.name as project, o.name as organisation, coalesce(e.name, s.name, c.name) as name, e.url, ${admins} as admins
@@ -271,7 +262,7 @@ export function describeNotifications(from: string, admins: string): string {
              and c.id = case when n.kind::text = 'channel_test' then n.subject::uuid end`;
 }
 
-/** Marks waiting notifications as sent and clears their last error. */
+/** Clears the last error. */
 export async function markSent(client: Querier, ids: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set status = 'sent', sent_at = now(), next_attempt_at = null, last_error = null
@@ -280,10 +271,7 @@ export async function markSent(client: Querier, ids: readonly string[]): Promise
   );
 }
 
-/**
- * Records a failed or partial send. The notifications, oldest first, are due again after `waitMs`;
- * with `mail`, without others.
- */
+/** The notifications, oldest first, are due again after `waitMs`; with `mail`, without others. */
 export async function postponeNotifications(
   client: Querier,
   ids: readonly string[],
@@ -305,7 +293,7 @@ export async function postponeNotifications(
 }
 
 /**
- * Marks notifications waiting for longer than `afterHours` as `given_up`, and returns them. Also
+ * Notifications that have waited longer than `afterHours` become `given_up` and are returned. Also
  * closes notifications about deleted endpoints and sources, and deletes notifications closed more
  * than `forgetAfterDays` ago.
  */
