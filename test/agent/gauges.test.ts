@@ -19,23 +19,23 @@ gauges(
       { project_id: 'p', id: 's', is_paused: true },
       { project_id: 'p', id: 't', is_paused: false },
     ];
-    const plane = {
-      inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
+    const agent = {
+      sandbox: { processes: 2 },
       circuitBreakers: { notClosed: () => breakers },
+      configCache: { sources },
+    };
+    const worker = {
+      inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
       gates: { saturatedQueues: () => slow },
       lags: { lags: () => lags, ages: () => [] },
       clock: { offsetMs: -1500 },
-      configCache: { sources },
     };
-    // A second plane, of another shard.
     const other = {
-      ...plane,
-      circuitBreakers: { notClosed: () => [] },
+      ...worker,
       gates: { saturatedQueues: () => [] },
       lags: { lags: () => [], ages: () => [] },
-      configCache: { sources: [] },
     };
-    const stop = showGauges(kept, { processes: 2 }, () => [plane, other]);
+    const stop = showGauges(kept, agent, () => [worker, other]);
     const values = (name: string) =>
       kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
     const shown = async () => {

@@ -11,11 +11,12 @@ import { showGauges } from '#agent/gauges';
 import { sandboxLimits } from '#ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
 import { ConfigCache } from '#ingest/routing/config-cache';
-import { wirePlane, type Wiring } from '#agent/wiring';
+import { processParts, type ProcessParts } from '#agent/process-parts';
+import { wireWorker, type ShardWorker } from '#agent/shard-worker';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { openDatabase, type Database } from '#store/postgres/database';
-import { bothPlanes } from '#store/postgres/planes';
+import { Shards } from '#store/shards/open-shards';
 import { within } from '../support/until.js';
 import type { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
@@ -89,7 +90,7 @@ export interface RunningAgent {
   readonly configCache: ConfigCache;
   readonly health: Health;
   readonly log: Log;
-  readonly wiring: Wiring;
+  readonly wiring: ShardWorker & Pick<ProcessParts, 'circuitBreakers' | 'successStreak'>;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
   /** Drains and closes, as an agent does. */
@@ -137,25 +138,40 @@ export async function runAgent(options: {
   });
   const health = new Health();
   const sandbox = new Sandbox(sandboxLimits(config));
-  const planes = { ...bothPlanes(database), shard: 'default' };
-  const wiring = wirePlane({
+  const { open } = sealer(ENCRYPTION_KEY);
+  const shards = new Shards(database, {
+    settings: config.database,
+    open,
+    poolSize: 1,
+    name: 'gateway-agent',
+  });
+  const running: ShardWorker[] = [];
+  const parts = processParts({
     config,
     plugins,
     log,
     health,
     database,
-    shard: { name: 'default', database, settings: config.database, planes },
-    shardCount,
-    pace: new ProjectPace(config.limits.events_per_second),
+    shards,
     kv,
     configCache,
-    open: sealer(ENCRYPTION_KEY).open,
+    open,
     sandbox,
     loopShares: new LoopShares(config.limits.event_loop_ms),
+    pace: new ProjectPace(config.limits.events_per_second),
+    name: 'test',
+    workers: {
+      running,
+      ofProject: () => running,
+      writer: () => ({ push: (message) => running[0]!.eventWriter.push(message) }),
+    },
   });
-  const hide = plugins.metrics ? showGauges(plugins, sandbox, () => [wiring]) : undefined;
+  const worker = wireWorker(shards.of('default'), parts);
+  running.push(...Array.from({ length: shardCount }, () => worker));
+  const hide = plugins.metrics ? showGauges(plugins, parts, () => [worker]) : undefined;
   await configCache.start();
-  await wiring.heartbeat.start();
+  await worker.heartbeat.start();
+  const { circuitBreakers, successStreak } = parts;
   return {
     db,
     database,
@@ -163,15 +179,16 @@ export async function runAgent(options: {
     configCache,
     health,
     log,
-    wiring,
+    wiring: Object.assign(worker, { circuitBreakers, successStreak }),
     projectId,
     lines,
     close: async () => {
-      await within(wiring.drain(), 40_000, 'the drain');
-      await wiring.destination.close();
+      await within(worker.drain(parts.stop()), 40_000, 'the drain');
+      await worker.destination.close();
+      await parts.close();
       hide?.();
       await sandbox.close();
-      await wiring.heartbeat.leave();
+      await worker.heartbeat.leave();
       await configCache.close();
       await database.close();
     },

@@ -2,6 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
 import { isGatewayError } from '#core/errors/errors';
+import { newId } from '#core/events/ids';
+import { insertChannel } from '#store/config/notification-channels';
+import { raiseNotifications } from '#store/config/notifications';
 import { beginMove, continueMove } from '#store/moves/moves';
 import { migrateUp } from '#store/postgres/migrate';
 import type { Shards } from '#store/shards/open-shards';
@@ -58,6 +61,12 @@ async function twoDatabases() {
       await makeSubscription(control, id, { endpointId });
       await makeSource(control, id, { queue: shard });
       return id;
+    },
+    channel(projectId: string, type: 'slack' | 'events') {
+      const id = newId();
+      const url = sealed(at.url, ['notification_channels', id, 'url']);
+      const settings = type === 'slack' ? { url } : {};
+      return insertChannel(control.knex, projectId, { id, name: type, type, settings });
     },
     async start(settings: Readonly<Record<string, unknown>> = {}) {
       const { log, lines } = keptLog();
@@ -143,7 +152,7 @@ shards(
         const now = await health(port);
         return now.ready && now;
       });
-      return found.of('shard second')?.state;
+      return found.of('postgres (shard second)')?.state;
     };
     assert.is(await ready(await start()), 'ok');
     line.freeze();
@@ -290,6 +299,88 @@ shards(
     const waiting = broker.queue('second').send(message(2));
     line.restore();
     assert.is(await within(waiting, 60_000, 'the shard to be back'), 'accepted');
+  }),
+);
+
+shards(
+  'health forgets a shard that is removed',
+  scene(async ({ control, migrate, add, start }) => {
+    await migrate();
+    await add();
+    const { port } = await start();
+    await until('health to name it', async () =>
+      (await health(port)).of('postgres (shard second)'),
+    );
+    await control.rows(`delete from shards where name = 'second'`);
+    await until(
+      'health to forget it',
+      async () => {
+        const { ready, of } = await health(port);
+        return ready && of('postgres (shard second)') === undefined;
+      },
+      { withinMs: 20_000 },
+    );
+  }),
+);
+
+shards(
+  'channels are served once by the agent, also while a shard with a channel does not answer',
+  scene(async ({ control, at, line, migrate, add, project, channel, start }) => {
+    await migrate();
+    await add();
+    const [first, second] = [await project('default'), await project('second')];
+    await channel(first, 'slack');
+    const { id } = await channel(second, 'events');
+    const raise = (projectId: string) =>
+      raiseNotifications(
+        control.pool,
+        [{ kind: 'source_lost', projectId, subject: `${newId()} 0`, facts: { messages: 1 } }],
+        { agentIdOf: () => 0, quietSeconds: 0, isMailed: false },
+      );
+    const { lines } = await start();
+    await until(
+      'both workers',
+      () => lines.filter(({ sentence }) => sentence.includes('works on the shard')).length === 2,
+    );
+    line.freeze();
+    await raise(second);
+    await until('the event to be tried', async () => {
+      const [row] = await control.rows<{ at: Date }>(
+        'select next_attempt_at as at from notification_channels where id = $1',
+        [id],
+      );
+      return row!.at.getTime() > Date.now();
+    });
+    await raise(first);
+    await at.received(1, { withinMs: 40_000 });
+    line.restore();
+    await until(
+      'the event',
+      async () => (await control.rows('select from channel_notifications')).length === 0,
+      { withinMs: 60_000 },
+    );
+    assert.is(at.requests.filter(({ body }) => body.includes('"text"')).length, 1);
+  }),
+);
+
+shards(
+  'a notification names the agent of the shard of its project',
+  scene(async ({ control, other, at, broker, migrate, add, project, channel, start }) => {
+    await migrate();
+    await add();
+    await channel(await project('second'), 'slack');
+    // Its agents have other numbers than those of the default shard.
+    await other.rows(`select setval(pg_get_serial_sequence('agents', 'id'), 1000)`);
+    at.answer({ status: 500 });
+    await start({ notifications: { endpoint_failures: 1 } });
+    await broker.queue('second').send(message(1));
+    const [row] = await until('the notification', async () => {
+      const rows = await control.rows<{ raised_by: number }>(
+        `select raised_by from notifications where kind = 'endpoint_failing'`,
+      );
+      return rows.length > 0 && rows;
+    });
+    assert.ok(row!.raised_by > 1000, String(row!.raised_by));
   }),
 );
 

@@ -11,7 +11,7 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 390,
+  'packages/agent': 394,
   'packages/cli': 399,
   'packages/client': 15,
   'packages/core': 460,

@@ -1,23 +1,30 @@
 import type { Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { explainKvError, kvReason } from '@gateway/core/errors';
-import { showProcess } from '@gateway/core/exposition';
+import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle, LoopShares, ProjectPace } from '@gateway/core/process';
 import type { OpenIntake } from '@gateway/ingest/intake';
+import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { openStores, watchStores } from '@gateway/ingest/stores';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
+import { hostname } from 'node:os';
+import { stopAtWrongKey } from './config/require-key.js';
+import { consumersOf } from './delivery/scheduler.js';
 import { WRITERS } from './delivery/wiring.js';
 import { showGauges } from './gauges.js';
+import { reportProcessHealth } from './liveness/health.js';
 import { serveHttp } from './liveness/http-server.js';
 import { startControlUpkeep } from './liveness/maintenance.js';
 import { startMoves } from './liveness/moves.js';
 import type { Mailer } from './notifications/mailer.js';
-import { AgentPlanes } from './planes.js';
+import { processParts } from './process-parts.js';
+import { openWorker } from './shard-worker.js';
 import { COMMITTERS } from './sources/wiring.js';
+import { Workers } from './workers.js';
 
 interface AgentOptions {
   readonly config: Config;
@@ -32,10 +39,12 @@ interface AgentOptions {
 /** Database connections beyond those of the event and attempt writers. */
 const OTHER_CONNECTIONS = 4;
 const KV_PATIENCE_MS = 3_000;
+/** The interval at which the configuration version is read, to keep routing current. */
+const VERIFY_MS = 2_000;
 
 /**
- * Starts the data planes of this process. `close` drains them: they stop reading, finish in-flight
- * work, and release the remaining deliveries.
+ * Starts an agent: what it has once, and a worker for each shard. `close` drains it: it stops
+ * reading, finishes in-flight work, and releases the remaining deliveries.
  *
  * @throws GatewayError if a setting is missing, Postgres or KV is unreachable, a migration is
  *   pending, or the port is taken
@@ -58,74 +67,92 @@ export async function startAgent({
       COMMITTERS + WRITERS + OTHER_CONNECTIONS,
     );
     lifecycle.add('process series', showProcess(plugins, 'agent'));
-    const name = 'gateway-agent';
-    const stores = await openStores(config, { name, poolSize, log, open });
+    const stores = await openStores(config, { name: 'gateway-agent', poolSize, log, open });
     lifecycle.add('stores', () => stores.close());
     const { database, shards } = stores;
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
-    await watchStores(stores, { config, plugins, log, kv, name, poolSize: 1 }, lifecycle);
+    const watched = { config, plugins, log, kv, name: 'gateway-agent', poolSize: 1 };
+    await watchStores(stores, watched, lifecycle);
     const sandbox = new Sandbox(sandboxLimits(config));
     lifecycle.add('sandbox', () => sandbox.close());
-    const pace = new ProjectPace(config.limits.events_per_second);
-    const planes = new AgentPlanes({
+    const only = config.agent.shards.length > 0 ? config.agent.shards : undefined;
+    const configCache = new ConfigCache(database, {
+      intervalMs: config.agent.interval_seconds * 1000,
+      eventLoopMs: config.limits.event_loop_ms,
+      verifyMs: VERIFY_MS,
+      shards: only,
+      log,
+    });
+    const workers: Workers = new Workers({
       shards,
-      only: config.agent.shards.length > 0 ? config.agent.shards : undefined,
-      parts: {
-        config,
-        plugins,
-        log,
-        health,
-        database,
-        kv,
-        open,
-        sandbox,
-        loopShares: new LoopShares(config.limits.event_loop_ms),
-        pace,
-        mailer: await mailerOf(config, log),
+      configCache,
+      health,
+      log,
+      only,
+      open: (shard) => openWorker(shard, parts),
+    });
+    const parts = processParts({
+      config,
+      plugins,
+      log,
+      health,
+      database,
+      shards,
+      kv,
+      configCache,
+      open,
+      sandbox,
+      loopShares: new LoopShares(config.limits.event_loop_ms),
+      pace: new ProjectPace(config.limits.events_per_second),
+      name: `${hostname()}:${process.pid}`,
+      mailer: await mailerOf(config, log),
+      workers,
+    });
+    lifecycle.add('config cache', () => configCache.close());
+    await configCache.start();
+    lifecycle.add('parts', () => parts.close());
+    lifecycle.add('health', reportProcessHealth(parts));
+    lifecycle.add('workers', () => workers.close());
+    await workers.open();
+    stopAtWrongKey({
+      ...parts,
+      async stop() {
+        for (const { inFlight } of workers.running) inFlight.close();
+        await workers.close();
       },
     });
-    lifecycle.add('planes', () => planes.close());
-    const { wiring } = await planes.open();
     if (plugins.metrics)
       lifecycle.add(
         'gauges',
-        showGauges(plugins, sandbox, () => planes.running.map(({ wiring }) => wiring)),
+        showGauges(plugins, parts, () => workers.running),
       );
-    const { config: configCache } = planes;
     const intake =
       config.agent.mode === 'retry'
         ? undefined
-        : openIntake?.(
-            {
-              config,
-              database,
-              shards,
-              kv,
-              plugins,
-              log,
-              configCache,
-              pace,
-              writer: planes.writer(),
-              sandbox,
-            },
-            lifecycle,
-          );
-    const http = await serveHttp(planes, { config, health, plugins, log, intake });
+        : openIntake?.({ ...parts, shards, writer: workers.writer() }, lifecycle);
+    const metrics = metricsResponse({ config, plugins, log });
+    const { pulladdr: address } = config.agent;
+    if (address !== undefined) {
+      const place = { address, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
+      const apart = await serveMetrics(place, metrics);
+      lifecycle.add('metrics', () => apart.close());
+    }
+    const http = await serveHttp(workers, { config, health, plugins, metrics, intake });
     lifecycle.add('http', () => http.close());
     lifecycle.add('upkeep', startControlUpkeep(config, { pool: database.sessions, log }));
     lifecycle.add('moves', startMoves(shards, log));
-    lifecycle.add('pipeline', () => planes.drain());
+    lifecycle.add('notifications', () => parts.notifier.close());
+    lifecycle.add('pipeline', () => workers.drain(parts.stop()));
     lifecycle.add('intake', () => http.drain());
-    planes.start();
-    const { consumers, lease } = wiring;
+    parts.start();
+    workers.start();
     log.info(
       {
-        agent_id: lease.agentId,
         port: http.port,
         mode: config.agent.mode,
-        consumers: consumers.size,
-        sources: wiring.configCache.sources.length,
+        consumers: consumersOf(config.consumer_pool_size),
+        sources: configCache.sources.length,
       },
       'The agent is ready.',
     );

@@ -28,7 +28,7 @@ export const openIntake: OpenIntake = (parts, lifecycle) => {
     docs: undefined,
     dashboard: undefined,
   };
-  const bringing = routes.filter(({ isGrouped }) => isGrouped);
+  const bringing = routes.filter(({ createsEvents }) => createsEvents);
   const app = createApp(bringing, pages, context, () => false).callback();
   const prefixes = ['/api/', '/ingest/'].map((path) => config.root_path + path);
   return {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
-import { closeListener, leaveConnections, listen } from '@gateway/core/http';
+import { listen, type HttpListener } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import { largestBody } from './http/body.js';
 import { PROVIDER_BYTES_MAX } from './ingest/providers.js';
@@ -45,28 +45,19 @@ export async function serve(
     tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined;
     log: Log;
   },
-): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
-  const { http } = config.server;
-  const { port, bind } = http;
+): Promise<HttpListener> {
+  const { port, bind } = config.server.http;
   const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
   const options = listenerOptions(config);
-  if (!tls) {
-    const server = createServer(options, app);
-    return {
-      port: await listen(server, place),
-      leave: () => leaveConnections(server),
-      close: () => closeListener(server),
-    };
-  }
+  if (!tls) return listen(createServer(options, app), place);
   const server = createTlsServer({ ...options, ...tls.inUse.options }, app);
-  const listening = await listen(server, place);
+  const listener = await listen(server, place);
   const stopReloading = reloadCertificates(server, { ...tls, log });
   return {
-    port: listening,
-    leave: () => leaveConnections(server),
-    close: () => {
+    ...listener,
+    close() {
       stopReloading();
-      return closeListener(server);
+      return listener.close();
     },
   };
 }

@@ -104,7 +104,7 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
     };
     const pages = { documents: undefined, docs: undefined, dashboard: undefined };
     const app = createApp(
-      routes.filter(({ isGrouped }) => !isGrouped),
+      routes.filter(({ createsEvents }) => !createsEvents),
       { ...pages, ingest: new Router() },
       local,
       () => false,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { reportHealth } from '#agent/liveness/health';
+import { reportProcessHealth } from '#agent/liveness/health';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { Health } from '#core/process/health';
@@ -68,13 +68,16 @@ const scene = (
   withAgent(db, async (given) => {
     const { wiring, configCache, kv, log, projectId } = given.running;
     const health = new Health();
-    const stop = reportHealth(wiring, {
-      config: agentConfig(db.url),
+    const { destination, successStreak } = wiring;
+    const config = agentConfig(db.url);
+    const stop = reportProcessHealth({
+      config,
       configCache,
-      shard: wiring.shard,
-      health,
       kv,
       log,
+      health,
+      destination,
+      successStreak,
     });
     try {
       await test({

@@ -2,13 +2,13 @@ import { hostname } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Clock } from '#agent/model/clock';
-import { reportHealth } from '#agent/liveness/health';
+import { reportShardHealth } from '#agent/liveness/health';
 import { Health } from '#core/process/health';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { until } from '../../support/until.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, hold } from '../hold.js';
-import { agentConfig, keptLog, pluginsOf } from '../running.js';
+import { keptLog, pluginsOf } from '../running.js';
 import { withAgent } from '../scene.js';
 
 const clock = suite('agent/liveness/clock');
@@ -31,7 +31,7 @@ clock(
         await withAgent(
           db,
           async ({ running, at, endpointId }) => {
-            const { wiring, configCache, kv } = running;
+            const { wiring, configCache } = running;
             await until('the first heartbeat', () => wiring.clock.offsetMs !== 0);
             running.wiring.inFlight.hold(await hold(running, endpointId, 1));
             await delivered(running, endpointId, 1);
@@ -47,14 +47,8 @@ clock(
 
             const health = new Health();
             const { log, lines } = keptLog();
-            const stop = reportHealth(wiring, {
-              config: agentConfig(db.url),
-              configCache,
-              shard: wiring.shard,
-              health,
-              kv,
-              log,
-            });
+            const { shard } = wiring;
+            const stop = reportShardHealth(wiring, { configCache, shard, health, log });
             try {
               const { state, reason } = health.of('clock')!;
               assert.is(state, 'degraded');

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import pg from 'pg';
 import { Health } from '#core/process/health';
-import { reportHealth } from '#agent/liveness/health';
+import { reportProcessHealth, reportShardHealth } from '#agent/liveness/health';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { together } from '../../support/together.js';
 import { until } from '../../support/until.js';
@@ -39,14 +39,14 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const at = await receiver();
   const states = new Health();
   const { configCache, kv, wiring } = running;
-  const stop = reportHealth(wiring, {
-    config: agentConfig(url.href),
-    configCache,
-    shard: wiring.shard,
-    health: states,
-    kv,
-    log: keptLog().log,
-  });
+  const { log } = keptLog();
+  const { shard, destination, successStreak } = wiring;
+  const watched = { configCache, health: states, log };
+  const config = agentConfig(url.href);
+  const stops = [
+    reportShardHealth(wiring, { ...watched, shard }),
+    reportProcessHealth({ ...watched, config, kv, destination, successStreak }),
+  ];
   try {
     const { id } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId: id });
@@ -62,7 +62,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   } finally {
     await db.rows(`alter role ${role} connection limit -1`);
     await db.rows(`grant all on all tables in schema public to ${role}`);
-    stop();
+    for (const stop of stops) stop();
     await running.close();
     await at.close();
     await db.rows(`drop owned by ${role}`);

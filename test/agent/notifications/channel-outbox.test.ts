@@ -79,7 +79,7 @@ async function scene(
     const raise: Scene['raise'] = async (kind, subject = endpointId) => {
       const facts = { failures: 3, error: 'It answered 500.' };
       await raiseNotifications(db.pool, [{ kind, projectId, subject, facts }], {
-        agentId: 0,
+        agentIdOf: () => 0,
         quietSeconds: 0,
         isMailed: false,
       });
@@ -197,7 +197,7 @@ channels('several failures share a message, a test reaches only its channel', ()
         subject,
         facts: { failures: 3 },
       })),
-      { agentId: 0, quietSeconds: 0 },
+      { agentIdOf: () => 0, quietSeconds: 0 },
     );
     const [, several] = await at.received(2, { withinMs: 40_000 });
     assert.match(json(several!)['text'], /^3 endpoints are failing, organisation Acme\n/);
@@ -223,7 +223,7 @@ channels('a refused group is sent in parts, and only what is refused alone is gi
         subject,
         facts: { failures: 3 },
       })),
-      { agentId: 0, quietSeconds: 0 },
+      { agentIdOf: () => 0, quietSeconds: 0 },
     );
     await until(
       'all to be sent or given up',

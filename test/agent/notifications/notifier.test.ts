@@ -258,7 +258,7 @@ notify('waiting notifications of one kind share an email', () =>
         facts: { failures: 3, error: `The error of ${name}.` },
       } as const);
     }
-    await raiseNotifications(db.pool, failing, { agentId: 0, quietSeconds: 0 });
+    await raiseNotifications(db.pool, failing, { agentIdOf: () => 0, quietSeconds: 0 });
     await start();
     const [mail] = await server.received(1);
     assert.is(mail?.headers['subject'], '[gateway] 3 endpoints are failing, organisation Acme');

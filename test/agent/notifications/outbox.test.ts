@@ -58,7 +58,7 @@ async function scene(
       raiseNotifications(
         db.pool,
         [{ kind: 'endpoint_failing', projectId, subject: newId(), facts: { failures: 10 } }],
-        { agentId: 1, quietSeconds: 0 },
+        { agentIdOf: () => 1, quietSeconds: 0 },
       );
     await raise();
     await test({ db, server, admins, lines, send, raise });

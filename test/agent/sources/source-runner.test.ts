@@ -91,6 +91,7 @@ async function scene(
     });
     const it = new SourceRunner({
       configCache: running.configCache,
+      shard: running.wiring.shard,
       pipeline,
       log: silentLog,
       health,

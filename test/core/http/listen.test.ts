@@ -4,7 +4,7 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { closeListener, listen } from '#core/http/listen';
+import { listen } from '#core/http/listen';
 
 const listening = suite('core/http/listen');
 
@@ -13,18 +13,18 @@ const answered = () => http.createServer((_request, response) => response.end('o
 
 listening('both families are answered on ::, one on the address of it', async () => {
   const server = answered();
-  const port = await listen(server, place('::'));
+  const { port, close } = await listen(server, place('::'), 0);
   try {
     for (const host of ['127.0.0.1', '[::1]'])
       assert.is(await (await fetch(`http://${host}:${port}/`)).text(), 'ok');
   } finally {
-    await closeListener(server, { seconds: 0 });
+    await close();
   }
   const four = answered();
-  const own = await listen(four, place('0.0.0.0'));
-  const refused = (await once(net.connect(own, '::1'), 'error')) as [NodeJS.ErrnoException];
+  const own = await listen(four, place('0.0.0.0'), 0);
+  const refused = (await once(net.connect(own.port, '::1'), 'error')) as [NodeJS.ErrnoException];
   assert.is(refused[0].code, 'ECONNREFUSED');
-  await closeListener(four, { seconds: 0 });
+  await own.close();
 });
 
 listening('where IPv6 is off, :: is IPv4', async () => {
@@ -37,15 +37,15 @@ listening('where IPv6 is off, :: is IPv4', async () => {
     process.nextTick(() => server.emit('error', Object.assign(error, { code: 'EAFNOSUPPORT' })));
     return server;
   }) as typeof server.listen;
-  const port = await listen(server, place('::'));
+  const { port, close } = await listen(server, place('::'), 0);
   assert.is((server.address() as net.AddressInfo).address, '0.0.0.0');
   assert.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'ok');
-  await closeListener(server, { seconds: 0 });
+  await close();
 });
 
 listening('a connection stays open for longer than a load balancer keeps it', async () => {
   const server = answered();
-  const port = await listen(server, place('127.0.0.1'));
+  const { port, close } = await listen(server, place('127.0.0.1'), 0);
   const socket = net.connect(port, '127.0.0.1');
   try {
     await once(socket, 'connect');
@@ -60,7 +60,7 @@ listening('a connection stays open for longer than a load balancer keeps it', as
     assert.match(await ask(), /^HTTP\/1.1 200/);
   } finally {
     socket.destroy();
-    await closeListener(server, { seconds: 0 });
+    await close();
   }
 });
 

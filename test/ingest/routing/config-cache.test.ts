@@ -192,7 +192,7 @@ memory('a change is followed at once, and told', () =>
     const projectId = await makeProject(db);
     const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
     let changes = 0;
-    configCache.onChange(() => changes++);
+    const ignore = configCache.onChange(() => changes++);
     await configCache.start();
     const before = changes;
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
@@ -202,6 +202,11 @@ memory('a change is followed at once, and told', () =>
     const source = await makeSource(db, projectId, { queue: 'q' });
     await updateSource(db.knex, projectId, source.id, { is_disabled: true });
     await until('the source', () => configCache.sources[0]?.is_disabled === true);
+    const all = changes;
+    ignore();
+    await updateSource(db.knex, projectId, source.id, { is_disabled: false });
+    await until('the source again', () => configCache.sources[0]?.is_disabled === false);
+    assert.is(changes, all);
   }),
 );
 

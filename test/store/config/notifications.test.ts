@@ -12,7 +12,6 @@ import {
   type NewNotification,
 } from '#store/config/notifications';
 import { deactivateEndpoint, setEndpointStatus } from '#store/config/endpoints';
-import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -39,7 +38,9 @@ function failing(fields: Partial<NewNotification> = {}): NewNotification {
   };
 }
 const raise = async (notification: NewNotification, { agentId = 1, quietSeconds = 0 } = {}) =>
-  (await raiseNotifications(db.pool, [notification], { agentId, quietSeconds }))[0];
+  (
+    await raiseNotifications(db.pool, [notification], { agentIdOf: () => agentId, quietSeconds })
+  )[0];
 const claim = async (gatherSeconds = 0) => (await claimNotifications(db.pool, gatherSeconds))[0];
 
 notifications(
@@ -69,7 +70,7 @@ notifications('it is raised again when it is over, but not within the quiet time
   await endNotifications(db.pool, 'source_failing', [it.subject]);
   assert.is(await raise(it), 'known');
   await endNotifications(db.pool, it.kind, [it.subject, 'another']);
-  assert.equal(await readOpenNotifications(db.planes), []);
+  assert.equal(await readOpenNotifications(db.pool), []);
   assert.is(await raise(it, { quietSeconds: 600 }), 'quiet');
   await db.rows(`update notifications set created_at = now() - interval '11 minutes'`);
   assert.is(await raise(it, { quietSeconds: 600 }), 'raised');
@@ -153,14 +154,13 @@ notifications(
   'several are raised in one statement, and what became of each is told in their order',
   async () => {
     const [open, over, fresh] = [failing(), failing(), failing()];
-    await raiseNotifications(db.pool, [open, over], { agentId: 1, quietSeconds: 0 });
+    await raiseNotifications(db.pool, [open, over], { agentIdOf: () => 1, quietSeconds: 0 });
     await endNotifications(db.pool, over.kind, [over.subject]);
     const again = [over, fresh, open];
-    assert.equal(await raiseNotifications(db.pool, again, { agentId: 1, quietSeconds: 600 }), [
-      'quiet',
-      'raised',
-      'known',
-    ]);
+    assert.equal(
+      await raiseNotifications(db.pool, again, { agentIdOf: () => 1, quietSeconds: 600 }),
+      ['quiet', 'raised', 'known'],
+    );
   },
 );
 
@@ -170,7 +170,7 @@ notifications(
     const many = Array.from({ length: 500 }, () => failing());
     const raised = await Promise.all(
       [many, [...many].reverse()].map((it) =>
-        raiseNotifications(db.pool, it, { agentId: 1, quietSeconds: 0 }),
+        raiseNotifications(db.pool, it, { agentIdOf: () => 1, quietSeconds: 0 }),
       ),
     );
     assert.is(raised.flat().filter((it) => it === 'raised').length, 500);
@@ -199,7 +199,7 @@ notifications(
       raiseNotifications(
         db.pool,
         Array.from({ length: count }, () => failing({ projectId })),
-        { agentId: 1, quietSeconds: 0 },
+        { agentIdOf: () => 1, quietSeconds: 0 },
       );
     const claimed = async () => {
       const rows = await claimNotifications(db.pool, 600);
@@ -247,16 +247,13 @@ notifications('what tells of an endpoint that is deleted is over', async () => {
   );
 });
 
-notifications('who has raised what is going on is known to be alive or not', async () => {
-  const agentId = await registerAgent(db.pool, 'one', 60_000);
-  const it = failing({ kind: 'source_failing' });
-  await raise(it, { agentId });
-  assert.equal(await readOpenNotifications(db.planes), [
-    { kind: 'source_failing', subject: it.subject, raiser_lives: true },
-  ]);
-  await deregisterAgent(db.pool, agentId);
-  assert.equal(await readOpenNotifications(db.planes), [
-    { kind: 'source_failing', subject: it.subject, raiser_lives: false },
+notifications('what is going on names the agent that raised it, and its shard', async () => {
+  const project = await makeProject(db);
+  const it = failing({ kind: 'source_failing', projectId: project.id });
+  await raise(it, { agentId: 7 });
+  const { kind, subject } = it;
+  assert.equal(await readOpenNotifications(db.pool), [
+    { kind, subject, shard: 'default', raised_by: 7 },
   ]);
 });
 

@@ -273,7 +273,12 @@ snapshots(
   async () => {
     const { projectId, sourceId } = await makeAll();
     const read = async (shard: string | null) => {
-      const [project] = await readProjects(db.pool, [projectId], 1_000_000, shard);
+      const [project] = await readProjects(
+        db.pool,
+        [projectId],
+        1_000_000,
+        shard === null ? null : [shard],
+      );
       return (
         project?.texts &&
         project.texts.sources.map((text) => (JSON.parse(text) as { id: string }).id)

@@ -1,9 +1,10 @@
 import { isSealed, type Open } from '@gateway/core/crypto';
 import type { Project } from '@gateway/ingest/routing/project';
-import type { AgentContext } from './agent-context.js';
+import type { Health } from '@gateway/core/process';
+import type { ProcessContext } from './agent-context.js';
 
-interface WrongKeyOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
-  readonly open: Open;
+interface WrongKeyOptions extends Pick<ProcessContext, 'configCache' | 'log' | 'open'> {
+  readonly health: Pick<Health, 'report'>;
   /** Stops sending and returns this agent's deliveries to Postgres. */
   readonly stop: () => Promise<void>;
 }
@@ -17,13 +18,11 @@ const WRONG_KEY =
  * it returns its deliveries to Postgres.
  */
 export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKeyOptions): void {
-  let isStopped = false;
-  configCache.onChange(() => {
-    if (isStopped) return;
+  const unfollow = configCache.onChange(() => {
     try {
       requireKey(configCache.projects.values(), open);
     } catch {
-      isStopped = true;
+      unfollow();
       health.report('encryption key', 'down', WRONG_KEY);
       log.error({ dependency: 'encryption key' }, WRONG_KEY);
       stop().catch((error: unknown) =>

@@ -35,7 +35,7 @@ const SLEEP_MAX_MS = 60_000;
 
 interface ClaimerOptions extends Pick<
   AgentContext,
-  'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'
+  'config' | 'database' | 'shard' | 'configCache' | 'lease' | 'log' | 'measure'
 > {
   readonly inFlight: DeliveriesInFlight;
   readonly gates: Pick<Gates, 'refused' | 'saturatedQueues' | 'postpone'>;
@@ -79,7 +79,8 @@ export class Claimer {
 
   /** Checks all projects for due deliveries now. */
   checkAll(): void {
-    this.options.dueTimes.addAll(this.options.configCache.projects.keys());
+    const { configCache, shard, dueTimes } = this.options;
+    dueTimes.addAll([...configCache.inShard(shard.name)].map(({ id }) => id));
   }
 
   /**

@@ -1,14 +1,12 @@
-import { newId } from '@gateway/core/events';
 import { ProjectPace } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
 import { SubscriptionFunctions } from '../attempt/subscription-functions.js';
 import type { AgentContext } from '../config/agent-context.js';
-import { policyOf } from '../config/breaker-policy.js';
 import { HttpDestination } from '../destinations/http/http-destination.js';
 import { BacklogPacing } from '../flow-control/backlog-pacing.js';
-import { CircuitBreakers } from '../flow-control/circuit-breakers.js';
+import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import { Gates } from '../flow-control/gates.js';
 import { RateLimits } from '../flow-control/rate-limits.js';
 import type { Notifier } from '../notifications/notifier.js';
@@ -22,7 +20,33 @@ import { consumersOf, Scheduler } from './scheduler.js';
 /** The number of concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-/** Wires the parts that deliver from Postgres to endpoints and record the attempts. */
+/** Opens what sends over HTTP, which signs with the time of `clock`. */
+export function openDestination({
+  config: { delivery, limits, max_response_size },
+  open,
+  clock,
+}: Pick<AgentContext, 'config' | 'open' | 'clock'>): HttpDestination {
+  return new HttpDestination({
+    open,
+    clock,
+    responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
+    allowedNetworks: delivery.allowed_networks,
+    maxResponseBytes: max_response_size * 1024,
+    lookupsPerProject: delivery.lookups_per_project,
+    proxy: delivery.proxy,
+    noProxy: delivery.no_proxy,
+    caFile: delivery.ca_file,
+  });
+}
+
+/** The parts that the workers of an agent share to deliver. */
+export interface DeliveryParts {
+  readonly notifier: Notifier;
+  readonly circuitBreakers: CircuitBreakers;
+  readonly observers: readonly AttemptObserver[];
+}
+
+/** Wires the parts that deliver from the Postgres of a shard to endpoints and record the attempts. */
 export function wireDelivery(
   {
     config,
@@ -39,12 +63,9 @@ export function wireDelivery(
     measure,
     tracing,
   }: AgentContext,
-  {
-    notifier,
-    observers,
-  }: { readonly notifier: Notifier; readonly observers: readonly AttemptObserver[] },
+  { notifier, circuitBreakers, observers }: DeliveryParts,
 ) {
-  const { delivery, limits } = config;
+  const { delivery } = config;
   const { database: data, planes } = shard;
 
   const dueTimes = new DueTimes();
@@ -66,15 +87,6 @@ export function wireDelivery(
         'slow',
       ]),
   });
-  const circuitBreakers = new CircuitBreakers({
-    kv,
-    log,
-    name: newId(),
-    policyOf: (endpoint) => policyOf(endpoint, config),
-    inFlight,
-    backlogPacing,
-    observers: measure ? [measure, notifier] : [notifier],
-  });
   const rateLimits = new RateLimits({ kv, lease, inFlight });
   const consumers = { size: consumersOf(config.consumer_pool_size), busy: 0 };
   const gates = new Gates({
@@ -93,6 +105,7 @@ export function wireDelivery(
   const claimer = new Claimer({
     config,
     database: data,
+    shard,
     configCache,
     lease,
     log,
@@ -103,17 +116,7 @@ export function wireDelivery(
     releaser,
   });
   const functions = new SubscriptionFunctions({ configCache, database, log, sandbox });
-  const destination = new HttpDestination({
-    open,
-    clock,
-    responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
-    allowedNetworks: delivery.allowed_networks,
-    maxResponseBytes: config.max_response_size * 1024,
-    lookupsPerProject: delivery.lookups_per_project,
-    proxy: delivery.proxy,
-    noProxy: delivery.no_proxy,
-    caFile: delivery.ca_file,
-  });
+  const destination = openDestination({ config, open, clock });
   const attempts = new AttemptRunner({
     log,
     clock,
@@ -154,7 +157,6 @@ export function wireDelivery(
   const drainDeliveries = async (): Promise<void> => {
     functions.stop();
     await scheduler.drain();
-    await circuitBreakers.stop();
     await attemptWriter.settled();
     await releaser.settled();
   };
@@ -162,7 +164,7 @@ export function wireDelivery(
     dueTimes,
     releaser,
     inFlight,
-    circuitBreakers,
+    backlogPacing,
     gates,
     claimer,
     destination,

@@ -1,9 +1,16 @@
 import { databaseReason, kvReason } from '@gateway/core/errors';
-import { type ComponentState, type OngoingFailure, latestOf } from '@gateway/core/process';
+import type { Log } from '@gateway/core/logging';
+import {
+  type ComponentState,
+  type Health,
+  type OngoingFailure,
+  latestOf,
+} from '@gateway/core/process';
 import { hostname } from 'node:os';
 import { probeDatabase } from '@gateway/store/postgres';
-import type { AgentContext } from '../config/agent-context.js';
+import type { AgentContext, ProcessContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
+import type { ShardHealth } from '../model/shard-health.js';
 import { failingStages, type RepeatingStages } from '../model/stages.js';
 import type { Destination } from '../model/destination.js';
 import type { AgentHeartbeat } from './heartbeat.js';
@@ -51,35 +58,16 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-type WatchedParts = RepeatingStages & {
-  readonly heartbeat: AgentHeartbeat;
-  readonly successStreak: SuccessStreak;
-  readonly destination: Pick<Destination, 'shortage'>;
-  readonly clock: Clock;
-};
+type Report = (
+  dependency: Dependency,
+  state: ComponentState,
+  reason?: string,
+  since?: Date,
+) => void;
 
-/**
- * Reports the state of the dependencies to health and logs state changes. Returns a function that
- * stops the checks.
- */
-export function reportHealth(
-  { heartbeat, successStreak, destination, clock, ...parts }: WatchedParts,
-  {
-    config,
-    configCache,
-    shard,
-    health,
-    kv,
-    log,
-  }: Pick<AgentContext, 'config' | 'configCache' | 'shard' | 'health' | 'kv' | 'log'>,
-): () => void {
-  const { pool } = shard.database;
-  const report = (
-    dependency: Dependency,
-    state: ComponentState,
-    reason?: string,
-    since: Date = new Date(),
-  ) => {
+/** Returns a function that reports a dependency to health, and logs when its state changes. */
+function reporter(health: ShardHealth, log: Log): Report {
+  return (dependency, state, reason, since = new Date()) => {
     const before = health.of(dependency);
     health.report(dependency, state, reason, since);
     const [away, back] = SENTENCES[dependency];
@@ -96,6 +84,31 @@ export function reportHealth(
       );
     }
   };
+}
+
+type WatchedWorker = RepeatingStages & {
+  readonly heartbeat: AgentHeartbeat;
+  readonly clock: Clock;
+};
+
+/**
+ * Reports the Postgres of a shard, and its clock. Returns a function that stops the checks and
+ * forgets both.
+ */
+export function reportShardHealth(
+  { heartbeat, clock, ...parts }: WatchedWorker,
+  {
+    configCache,
+    shard,
+    health,
+    log,
+  }: Pick<AgentContext, 'configCache' | 'shard' | 'health' | 'log'>,
+): () => void {
+  const { pool } = shard.database;
+  const reported = reporter(health, log);
+  let isStopped = false;
+  // A probe can end after the worker is closed, and would report its shard for ever.
+  const report: Report = (...state) => isStopped || reported(...state);
   const reportPostgres = (error: unknown, since: Date) => {
     const { reason, fix } = databaseReason(error, shard.settings);
     report(
@@ -149,6 +162,47 @@ export function reportHealth(
     }
   };
 
+  const checkClock = () => {
+    const seconds = Math.round(clock.offsetMs / 1000);
+    if (seconds === 0) return report('clock', 'ok');
+    const reason = `The clock of ${hostname()} is ${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} that of Postgres; requests are signed with the time of Postgres. Synchronise both machines (NTP).`;
+    report('clock', Math.abs(clock.offsetMs) > CLOCK_WRONG_MS ? 'degraded' : 'ok', reason);
+  };
+
+  const check = () => {
+    void checkPostgres();
+    checkClock();
+  };
+  health.report('postgres', 'ok');
+  check();
+  const timer = setInterval(check, CHECK_MS);
+  return () => {
+    isStopped = true;
+    clearInterval(timer);
+    for (const dependency of ['postgres', 'clock']) health.forget(dependency);
+  };
+}
+
+interface WatchedProcess extends Pick<ProcessContext, 'config' | 'configCache' | 'kv' | 'log'> {
+  readonly health: Health;
+  readonly successStreak: SuccessStreak;
+  readonly destination: Pick<Destination, 'shortage'>;
+}
+
+/**
+ * Reports KV, the configuration, the resources of the process and whether any delivery succeeds.
+ * Returns a function that stops the checks.
+ */
+export function reportProcessHealth({
+  config,
+  configCache,
+  kv,
+  log,
+  health,
+  successStreak,
+  destination,
+}: WatchedProcess): () => void {
+  const report = reporter(health, log);
   const checkKv = () =>
     kv.ping().then(
       () => report('kv', 'ok'),
@@ -200,20 +254,11 @@ export function reportHealth(
     );
   };
 
-  const checkClock = () => {
-    const seconds = Math.round(clock.offsetMs / 1000);
-    if (seconds === 0) return report('clock', 'ok');
-    const reason = `The clock of ${hostname()} is ${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} that of Postgres; requests are signed with the time of Postgres. Synchronise both machines (NTP).`;
-    report('clock', Math.abs(clock.offsetMs) > CLOCK_WRONG_MS ? 'degraded' : 'ok', reason);
-  };
-
   let checks = 0;
   const check = () => {
-    void checkPostgres();
     checkEndpoints();
     checkProjects();
     checkReadable();
-    checkClock();
     if (
       checks++ %
         (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) ===
@@ -221,7 +266,6 @@ export function reportHealth(
     )
       void checkKv();
   };
-  health.report('postgres', 'ok');
   check();
   const timer = setInterval(check, CHECK_MS);
   return () => clearInterval(timer);

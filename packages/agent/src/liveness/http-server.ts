@@ -1,25 +1,12 @@
 import type { Config } from '@gateway/core/config';
-import {
-  admitsToDetails,
-  metricsResponse,
-  sendMetrics,
-  serveMetrics,
-} from '@gateway/core/exposition';
-import { closeListener, leaveConnections, listen } from '@gateway/core/http';
+import { admitsToDetails, sendMetrics, type MetricsAnswer } from '@gateway/core/exposition';
+import { listen, type HttpListener } from '@gateway/core/http';
 import { GatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
 import type { Intake } from '@gateway/ingest/intake';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { settles } from '@gateway/plugin';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-
-/**
- * The only dependencies required for readiness: the databases of the shards. One that is away stops
- * its projects alone, so the agent is ready while another answers. A failing source merely degrades
- * health.
- */
-const REQUIRED = /^(postgres|shard)\b/;
 
 const CLOSE_SECONDS = 1;
 /** The grace period for requests that bring events, as in a server. */
@@ -27,29 +14,32 @@ const DRAIN_MS = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 const PATHS = ['/healthz', '/metrics'];
 
+interface HttpServer extends HttpListener {
+  /** Refuses further events, and waits for requests whose body still arrives. */
+  drain(): Promise<void>;
+}
+
 /**
- * Serves `GET /healthz`, `GET /metrics` (optionally on a second address), and the intake.
+ * Serves `GET /healthz`, `GET /metrics` and the intake.
  *
  * @throws GatewayError `port_in_use` or `port_refused` if it cannot listen
  */
 export async function serveHttp(
-  agent: { readonly isStarting: boolean; readonly draining: boolean },
+  agent: { readonly isStarting: boolean; readonly draining: boolean; readonly isUsable: boolean },
   {
     config,
     health,
     plugins,
-    log,
+    metrics,
     intake,
   }: {
     config: Config;
     health: Health;
-    plugins: ActivatedPlugins;
-    log: Log;
+    plugins: Pick<ActivatedPlugins, 'table'>;
+    metrics: MetricsAnswer;
     intake: Intake | undefined;
   },
-): Promise<{ port: number; leave(): void; drain(): Promise<void>; close(): Promise<void> }> {
-  const metrics = metricsResponse({ config, plugins, log });
-
+): Promise<HttpServer> {
   const seesDetails = admitsToDetails(config);
   let isLeaving = false;
   let isDraining = false;
@@ -59,11 +49,8 @@ export async function serveHttp(
     health.reportSecrets();
     const { state, components } = health;
     const draining = agent.draining || isLeaving;
-    const required = components.filter(({ name }) => REQUIRED.test(name));
-    const ready =
-      !agent.isStarting &&
-      !draining &&
-      (required.length === 0 || required.some((it) => it.state !== 'down'));
+    // A failing source merely degrades health.
+    const ready = !agent.isStarting && !draining && agent.isUsable;
     const message = readySentence(ready, draining, isDetailed ? components : []);
     const details = isDetailed
       ? { version: VERSION, components, plugins: plugins.table }
@@ -116,34 +103,18 @@ export async function serveHttp(
     (request, response) => void respond(request, response).catch(() => response.destroy()),
   );
   const { bind, agent_port: port } = config.server.http;
-  const listening = await listen(server, {
-    port,
-    bind,
-    setting: 'server.http.agent_port (AGENT_PORT)',
-    flag: '--port',
-  });
-  const close = () => closeListener(server, { seconds: CLOSE_SECONDS });
-  const leave = () => {
-    isLeaving = true;
-    leaveConnections(server);
-  };
-  /** Refuses further events, and waits for requests whose body still arrives. */
-  const drain = async () => {
-    isLeaving = isDraining = true;
-    const answered = [...bringing].map((it) => new Promise((done) => it.once('close', done)));
-    await settles(Promise.all(answered), DRAIN_MS);
-  };
-  const { pulladdr } = config.agent;
-  if (pulladdr === undefined) return { port: listening, leave, drain, close };
-  const place = { address: pulladdr, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
-  const apart = await serveMetrics(place, metrics).catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
+  const place = { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' };
+  const listener = await listen(server, place, CLOSE_SECONDS);
   return {
-    port: listening,
-    leave,
-    drain,
-    close: () => Promise.all([close(), apart.close()]).then(() => undefined),
+    ...listener,
+    leave() {
+      isLeaving = true;
+      listener.leave();
+    },
+    async drain() {
+      isLeaving = isDraining = true;
+      const answered = [...bringing].map((it) => new Promise((done) => it.once('close', done)));
+      await settles(Promise.all(answered), DRAIN_MS);
+    },
   };
 }

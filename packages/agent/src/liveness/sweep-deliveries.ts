@@ -22,7 +22,7 @@ const DELETED_SECONDS = 15 * MINUTE_SECONDS;
  * Returns a function that stops the sweeps.
  */
 export function startSweeps({
-  shard: { planes },
+  shard: { name, planes },
   configCache,
   log,
 }: Pick<AgentContext, 'shard' | 'configCache' | 'log'>): () => Promise<void> {
@@ -57,12 +57,12 @@ export function startSweeps({
   };
   const pausedNow = () => {
     const ids = new Set<string>();
-    for (const { endpoints } of configCache.projects.values())
+    for (const { endpoints } of configCache.inShard(name))
       for (const { id, status } of endpoints.values()) if (status === 'paused') ids.add(id);
     return ids;
   };
   let paused = pausedNow();
-  configCache.onChange(() => {
+  const unfollow = configCache.onChange(() => {
     const before = paused;
     paused = pausedNow();
     if (isHurried || [...before].every((id) => paused.has(id))) return;
@@ -72,6 +72,7 @@ export function startSweeps({
   schedule(SETTLED_MS);
   return async () => {
     stop.abort();
+    unfollow();
     clearTimeout(timer);
     await running;
   };

@@ -14,13 +14,15 @@ import {
   type ChannelNotification,
   type ChannelRow,
 } from '@gateway/store/config';
-import type { AgentContext } from '../config/agent-context.js';
+import type { ProcessContext } from '../config/agent-context.js';
 import type { HttpDestination } from '../destinations/http/http-destination.js';
 import { unsendable, type RequestResult } from '../destinations/http/sender.js';
 import { channelRequest, type RequestType } from './channel-requests.js';
 import { operationalEvent } from './operational-events.js';
 
-interface ChannelOutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'shard' | 'log'> {
+interface ChannelOutboxOptions extends Pick<ProcessContext, 'config' | 'database' | 'log'> {
+  /** The shards that this agent works on, where it can create events. */
+  readonly shards: () => readonly string[];
   readonly open: Open;
   readonly http: Pick<HttpDestination, 'post'>;
   readonly events: Pick<EventCreator, 'create'>;
@@ -82,14 +84,14 @@ export class ChannelOutbox {
   }
 
   async #send(): Promise<void> {
-    const { database, shard, log } = this.options;
+    const { database, shards, log } = this.options;
     let waitMs = POLL_MS;
     try {
       while (this.#isHurried && !this.#stopped) {
         this.#isHurried = false;
         await this.#cleanUp();
         const channels = await claimChannels(database.pool, {
-          shard: shard.name,
+          shards: shards(),
           max: CHANNELS_MAX,
         });
         await Promise.all(channels.map((channel) => this.#sendTo(channel)));
@@ -170,7 +172,11 @@ export class ChannelOutbox {
     } as const;
     const action = isRecovery ? 'resolve' : 'trigger';
     try {
-      await this.options.events.create(event, eventId(id, action, clampTime(queuedAt.getTime())));
+      // A shard that does not answer must not stop the channels of the others.
+      await withTimeout(
+        this.options.events.create(event, eventId(id, action, clampTime(queuedAt.getTime()))),
+        TIMEOUT_MS,
+      );
       return { error: null, isFinal: true };
     } catch (error) {
       return { error: (error as Error).message, isFinal: isGatewayError(error, 'invalid_request') };

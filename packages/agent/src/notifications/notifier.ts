@@ -1,4 +1,4 @@
-import { withTimeout } from '@gateway/core/process';
+import { withTimeout, type Health } from '@gateway/core/process';
 import {
   endNotifications,
   giveUpNotifications,
@@ -9,8 +9,9 @@ import {
   type SourceRecord,
 } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { AgentContext } from '../config/agent-context.js';
+import type { ProcessContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
+import type { AgentLease } from '../model/lease.js';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
 import { Failures, type FailingResource } from './failures.js';
 import type { Mailer } from './mailer.js';
@@ -18,9 +19,12 @@ import { Outbox } from './outbox.js';
 import { Tallies } from './tallies.js';
 
 interface NotifierOptions extends Pick<
-  AgentContext,
-  'config' | 'database' | 'shard' | 'configCache' | 'log' | 'health' | 'lease'
+  ProcessContext,
+  'config' | 'database' | 'configCache' | 'log'
 > {
+  readonly health: Pick<Health, 'report'>;
+  /** Returns the lease of this agent on a shard that it works on. */
+  readonly leaseOf: (shard: string) => Pick<AgentLease, 'agentId' | 'readers'> | undefined;
   /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer: Mailer | undefined;
 }
@@ -274,9 +278,12 @@ export class Notifier {
     notifications: readonly NewNotification[],
     quietSeconds: number,
   ): Promise<readonly Raised[]> {
-    const { database, lease } = this.options;
+    const { database, configCache, leaseOf } = this.options;
     return raiseNotifications(database.pool, notifications, {
-      agentId: lease.agentId,
+      agentIdOf({ projectId }) {
+        const shard = configCache.projects.get(projectId ?? '')?.shard;
+        return (shard !== undefined && leaseOf(shard)?.agentId) || 0;
+      },
       quietSeconds,
       isMailed: this.isMailing,
     });
@@ -299,15 +306,17 @@ export class Notifier {
 
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
-    const open = await readOpenNotifications(this.options.shard.planes);
+    const open = await readOpenNotifications(this.options.database.pool);
     const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
       endpoint_failing: this.#endpoints,
       endpoint_breaker: this.#breakers,
       source_failing: this.#sources,
     };
     for (const tracked of Object.values(trackedOf)) tracked.open.clear();
-    for (const { kind, subject, raiser_lives: raiserLives } of open) {
+    for (const { kind, subject, shard, raised_by: raiser } of open) {
       const tracked = trackedOf[kind]!;
+      const lease = shard === null ? undefined : this.options.leaseOf(shard);
+      const raiserLives = raiser !== null && lease?.readers.includes(raiser);
       // The agent that could not read the source is gone, so only an agent that reads it can end
       // the notification.
       if (kind === 'source_failing' && !raiserLives && this.#read.has(subject))

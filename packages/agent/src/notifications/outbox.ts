@@ -1,12 +1,13 @@
 import { isGatewayError } from '@gateway/core/errors';
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, type Health } from '@gateway/core/process';
 import { claimPasswordResetMail, markPasswordResetMailed } from '@gateway/store/people';
 import { claimNotifications, markSent, postponeNotifications } from '@gateway/store/config';
-import type { AgentContext } from '../config/agent-context.js';
+import type { ProcessContext } from '../config/agent-context.js';
 import type { Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
 
-interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log' | 'health'> {
+interface OutboxOptions extends Pick<ProcessContext, 'config' | 'database' | 'log'> {
+  readonly health: Pick<Health, 'report'>;
   readonly mailer: Mailer;
 }
 

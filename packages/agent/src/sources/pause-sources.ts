@@ -1,8 +1,8 @@
 import { pauseSource, resumeDueSources } from '@gateway/store/config';
-import type { AgentContext } from '../config/agent-context.js';
+import type { ProcessContext } from '../config/agent-context.js';
 
 export interface PausingOptions extends Pick<
-  AgentContext,
+  ProcessContext,
   'config' | 'database' | 'configCache' | 'log'
 > {
   readonly name: string;
@@ -47,7 +47,7 @@ export function pausing(options: PausingOptions): {
     if (waits.length > 0) resumeAfter(Math.max(0, Math.min(...waits)) + Math.random() * JITTER_MS);
     else clearTimeout(timer);
   };
-  configCache.onChange(follow);
+  const unfollow = configCache.onChange(follow);
 
   return {
     async pause(projectId, id, reason) {
@@ -78,6 +78,7 @@ export function pausing(options: PausingOptions): {
     },
     close() {
       closed = true;
+      unfollow();
       clearTimeout(timer);
     },
   };

@@ -1,11 +1,13 @@
 import { ProjectPace } from '@gateway/core/process';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
+import type { Shard } from '@gateway/store/shards';
 import type { AgentContext } from '../config/agent-context.js';
 import { RunningSource, type RunningSourceOptions } from './running-source.js';
 import { SourceWatch } from './source-watch.js';
 
 interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache'>, Omit<RunningSourceOptions, 'startsInMs'> {
+  readonly shard: Pick<Shard, 'name'>;
   /** The maximum total number of workers of a project's sources. */
   readonly maxWorkers: number;
 }
@@ -16,7 +18,7 @@ const STARTING_MAX_MS = 10_000;
 const STARTS_PER_SECOND = 40;
 
 /**
- * Runs the enabled sources of outgoing projects. A changed function applies at runtime; a changed
+ * Runs the enabled sources of a shard's outgoing projects. A changed function applies at runtime; a changed
  * connection restarts the source.
  */
 export class SourceRunner {
@@ -30,6 +32,7 @@ export class SourceRunner {
   readonly #starts = new ProjectPace(STARTS_PER_SECOND, 0);
   readonly #watchStarts = new ProjectPace(STARTS_PER_SECOND, 0);
   #stopping = false;
+  #unfollow: (() => void) | undefined;
   #startedAtMs: number | undefined;
   #isStarted = false;
 
@@ -50,7 +53,7 @@ export class SourceRunner {
   /** Starts the sources in the config cache without waiting for them, and follows changes. */
   start(): void {
     this.#startedAtMs = performance.now();
-    this.options.configCache.onChange(() => this.#follow());
+    this.#unfollow = this.options.configCache.onChange(() => this.#follow());
     this.#follow();
   }
 
@@ -62,6 +65,7 @@ export class SourceRunner {
   /** Stops all sources. Resolves once they have settled and acknowledged what they can. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#unfollow?.();
     const parts = [this.#running, this.#closing, this.#watches].flatMap((map) => [...map.values()]);
     await Promise.all(parts.map((part) => part.stop()));
   }
@@ -70,12 +74,16 @@ export class SourceRunner {
     if (this.#stopping) return;
     const wanted = new Map<string, SourceRecord>();
     const paused = new Map<string, PausableSource>();
-    const enabled = this.options.configCache.sources.filter(
-      (it) =>
+    const { configCache, shard } = this.options;
+    const enabled = configCache.sources.filter((it) => {
+      const project = configCache.projects.get(it.project_id);
+      return (
         !it.is_disabled &&
         it.pub_sub.type !== 'http' &&
-        this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
-    );
+        project?.type === 'outgoing' &&
+        project.shard === shard.name
+      );
+    });
     for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
       if (record.is_paused) paused.set(record.id, record);
       else wanted.set(record.id, record);

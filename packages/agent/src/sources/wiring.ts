@@ -6,34 +6,28 @@ import { Transformer } from '@gateway/ingest/transform/transformer';
 import type { AgentContext } from '../config/agent-context.js';
 import { Throttle } from '../flow-control/throttle.js';
 import type { Notifier } from '../notifications/notifier.js';
-import { pausing } from './pause-sources.js';
+import type { pausing } from './pause-sources.js';
 import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
 
-/**
- * The number of concurrent event commits of a plane, each on its own connection. With several shards,
- * only one of them commits small messages: their batches stay large although each shard has batches
- * of its own.
- */
+/** The number of concurrent event commits on a shard, each on its own connection. */
 export const COMMITTERS = 3;
 
-interface SourceParts extends Pick<EventWriterOptions, 'router' | 'usage'> {
+/** The parts that the workers of an agent share to read sources and commit. */
+export interface SourceParts extends Pick<EventWriterOptions, 'usage' | 'smallCommitters'> {
   readonly plugins: ActivatedPlugins;
   readonly notifier: Notifier;
-  /** Identifies this agent in source pauses. */
-  readonly name: string;
+  readonly pauses: Pick<ReturnType<typeof pausing>, 'pause'>;
 }
 
-/** Wires the parts from the sources to the commit, last stage first. */
+/** Wires the parts from the sources of a shard to the commit, last stage first. */
 export function wireSources(
   {
     config,
     log,
     health,
-    database,
     shard,
-    shardCount,
     pace,
     kv,
     configCache,
@@ -44,7 +38,14 @@ export function wireSources(
     measure,
     tracing,
   }: AgentContext,
-  { plugins, notifier, name, router, usage }: SourceParts,
+  {
+    plugins,
+    notifier,
+    pauses,
+    router,
+    usage,
+    smallCommitters,
+  }: SourceParts & Pick<EventWriterOptions, 'router'>,
 ) {
   const { ingest, limits } = config;
   const data = shard.database;
@@ -60,10 +61,9 @@ export function wireSources(
     usage,
     pace,
     committers: COMMITTERS,
-    smallCommitters: shardCount > 1 ? 1 : COMMITTERS,
+    smallCommitters,
   });
 
-  const pauses = pausing({ config, database, configCache, log, name, notifier });
   const transformer = new Transformer({
     log,
     measure,
@@ -87,6 +87,7 @@ export function wireSources(
 
   const lags = new SourceLags();
   const sources = new SourceRunner({
+    shard,
     configCache,
     health,
     log,
@@ -111,7 +112,6 @@ export function wireSources(
 
   /** Stops reading. Messages already read are committed and acknowledged. */
   const drainSources = (): Promise<void> => {
-    pauses.close();
     pipeline.stop();
     return sources.stop();
   };

@@ -1,5 +1,6 @@
 export {
   admitsToDetails,
+  type MetricsAnswer,
   metricsPlace,
   sendMetrics,
   serveMetrics,

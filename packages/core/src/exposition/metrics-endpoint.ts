@@ -8,13 +8,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { closeListener, listen } from '../http/listen.js';
+import { listen, type HttpListener } from '../http/listen.js';
 import { networkOf } from '../http/network.js';
 import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Config } from '../config/settings.js';
 import type { Log } from '../logging/log.js';
 
-type MetricsAnswer = ReturnType<typeof metricsResponse>;
+export type MetricsAnswer = ReturnType<typeof metricsResponse>;
 
 interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every local address. */
@@ -25,17 +25,11 @@ interface MetricsPlace {
 }
 
 /** Serves only /metrics, so that scrapers need no access to other paths. Throws like `listen`. */
-export async function serveMetrics(
-  place: MetricsPlace,
-  answer: MetricsAnswer,
-): Promise<{ port: number; close(): Promise<void> }> {
+export function serveMetrics(place: MetricsPlace, answer: MetricsAnswer): Promise<HttpListener> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
   });
-  return {
-    port: await listen(server, metricsPlace(place)),
-    close: () => closeListener(server, { seconds: 1 }),
-  };
+  return listen(server, metricsPlace(place), 1);
 }
 
 export function metricsPlace({ address, key, env }: MetricsPlace) {

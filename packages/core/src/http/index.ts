@@ -2,7 +2,7 @@ export { checkClientCertificate, type ClientCertificate } from './client-certifi
 export { connectionInUse, type ConnectionUse } from './connection-use.js';
 export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
-export { bind, closeListener, KEEP_ALIVE_MS, leaveConnections, listen } from './listen.js';
+export { bind, KEEP_ALIVE_MS, listen, type HttpListener } from './listen.js';
 export {
   authoritiesWith,
   readCertificates,

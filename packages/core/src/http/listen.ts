@@ -30,27 +30,47 @@ const HEADERS = new Map([
  */
 const TLS_HEADERS = new Map([...HEADERS, ['strict-transport-security', 'max-age=31536000']]);
 
+/** A server that listens. */
+export interface HttpListener {
+  readonly port: number;
+  /** Closes each connection after its next response, so that clients find another process. */
+  leave(): void;
+  /** Stops accepting connections, closes idle ones, and later aborts requests in flight. */
+  close(): Promise<void>;
+}
+
 /**
- * Returns the port. Adds the security headers to every response. On `::`, also listens on IPv4, or
- * on it alone if IPv6 is off.
+ * Adds the security headers to every response. On `::`, also listens on IPv4, or on it alone if IPv6
+ * is off.
+ *
+ * @param closeSeconds the grace period for requests in flight when the server closes
  * @throws GatewayError `port_in_use` or `port_refused`, which name the settings
  */
-export function listen(
+export async function listen(
   server: Server,
   place: Parameters<typeof explainListenError>[1],
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.prependListener('request', (request, response) => {
-      response.setHeaders(request.socket instanceof TLSSocket ? TLS_HEADERS : HEADERS);
-    });
-    server.headersTimeout = HEADERS_TIMEOUT_MS;
-    server.keepAliveTimeout = KEEP_ALIVE_MS;
-    server.timeout = STILL_MS;
-    bind(server, place).then(
-      () => resolve((server.address() as AddressInfo).port),
-      (error) => reject(explainListenError(error, place)),
-    );
+  closeSeconds = CLOSE_SECONDS,
+): Promise<HttpListener> {
+  server.prependListener('request', (request, response) => {
+    response.setHeaders(request.socket instanceof TLSSocket ? TLS_HEADERS : HEADERS);
   });
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.timeout = STILL_MS;
+  try {
+    await bind(server, place);
+  } catch (error) {
+    throw explainListenError(error, place);
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave() {
+      server.prependListener('request', (_request, response) =>
+        response.setHeader('connection', 'close'),
+      );
+    },
+    close: () => closeServer(server, closeSeconds),
+  };
 }
 
 /** On `::`, falls back to `0.0.0.0` if IPv6 is off. */
@@ -68,15 +88,7 @@ export async function bind(
   }
 }
 
-/** Each connection closes after its next response, so that clients find another process. */
-export function leaveConnections(server: Server): void {
-  server.prependListener('request', (_request, response) =>
-    response.setHeader('connection', 'close'),
-  );
-}
-
-/** Closes idle connections, and after `seconds` aborts requests in flight. */
-export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
+function closeServer(server: Server, seconds: number): Promise<void> {
   return new Promise((resolve) => {
     const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);
     server.close(() => {

@@ -9,8 +9,8 @@ export interface EventWriterOptions extends BatchCommitterOptions {
   readonly pace: ProjectPace;
   /** The maximum number of concurrent commits. */
   readonly committers: number;
-  /** The maximum number of these that commit small messages. By default all. */
-  readonly smallCommitters?: number;
+  /** Returns the maximum number of these that commit small messages. By default all. */
+  readonly smallCommitters?: (() => number) | undefined;
 }
 
 /**
@@ -140,8 +140,8 @@ export class EventWriter {
     { message, isLarge, dueAtMs }: WaitingMessage,
     underWay: ReadonlySet<readonly WaitingMessage[]>,
   ): number {
-    const { committers, smallCommitters = committers, router } = this.options;
-    const max = isLarge ? Math.max(1, committers - 1) : smallCommitters;
+    const { committers, smallCommitters = () => committers, router } = this.options;
+    const max = isLarge ? Math.max(1, committers - 1) : smallCommitters();
     let alike = 0;
     for (const [first] of underWay) if (first!.isLarge === isLarge) alike++;
     if (alike >= max) return Infinity;

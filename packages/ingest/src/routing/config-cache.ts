@@ -83,7 +83,7 @@ export class ConfigCache {
   sources: readonly PausableSource[] = [];
   /** Projects with an unreadable filter. Events that need subscriptions wait for another agent. */
   unroutable: readonly string[] = [];
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners = new Set<() => void>();
   readonly #notifications: ConfigNotifications;
   #place = NO_CHANGE;
   #hasRead = false;
@@ -102,8 +102,8 @@ export class ConfigCache {
       readonly eventLoopMs: number;
       /** The interval of version queries. Without them, the configuration soon counts as old. */
       readonly verifyMs?: number;
-      /** Loads only the projects with rows in this shard. By default, all. */
-      readonly shard?: string;
+      /** Loads only the projects with rows in these shards. By default, all. */
+      readonly shards?: readonly string[] | undefined;
     },
   ) {
     this.#notifications = new ConfigNotifications(database);
@@ -174,10 +174,16 @@ export class ConfigCache {
 
   /**
    * Calls the listener synchronously after each change, before anything is sent with the new
-   * configuration.
+   * configuration. Returns a function that removes the listener.
    */
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener);
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** The loaded projects of the shard. */
+  *inShard(shard: string): Generator<Project> {
+    for (const project of this.#projects.values()) if (project.shard === shard) yield project;
   }
 
   /**
@@ -328,7 +334,7 @@ export class ConfigCache {
     for (let left = ids; left.length > 0;) {
       let read: readonly ReadProject[];
       try {
-        read = await readProjects(pool, left, PROJECT_BYTES_MAX, this.options.shard);
+        read = await readProjects(pool, left, PROJECT_BYTES_MAX, this.options.shards);
       } catch (error) {
         // Throws if the statement fails even without a project: Postgres is down or does not accept
         // it.

@@ -240,7 +240,7 @@ function mount(
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
-      const paced = route.isGrouped ? project?.id : undefined;
+      const paced = route.createsEvents ? project?.id : undefined;
       if (paced !== undefined) requirePace(paced);
       if (route.body) requireJson(request);
       // Received before a share is taken, so that a slow upload does not block other requests.
@@ -252,7 +252,7 @@ function mount(
       try {
         release = await takeShare(owner, {
           bytes: held?.bytes.length ?? 0,
-          isGrouped: route.isGrouped === true,
+          createsEvents: route.createsEvents === true,
         });
       } finally {
         held?.release();

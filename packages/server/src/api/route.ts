@@ -140,7 +140,7 @@ interface Options {
    * The route creates events, which commit in groups. Many more of these requests may run
    * concurrently, and they count towards `limits.events_per_second`.
    */
-  readonly isGrouped?: true;
+  readonly createsEvents?: true;
   readonly query?: TObject;
   /** The schema of `data`, or of a list's row. If omitted, `data` is null. */
   readonly data?: TSchema;

@@ -19,7 +19,7 @@ const GROUPED_FACTOR = 32;
  */
 export type TakeShare = (
   owner: string,
-  options: { readonly bytes: number; readonly isGrouped: boolean },
+  options: { readonly bytes: number; readonly createsEvents: boolean },
 ) => Promise<ReleaseShare>;
 
 /** @param most the limit per owner, from `server.project_concurrency` */
@@ -30,8 +30,8 @@ export function requestShares(most: number): TakeShare {
     turnsOf(Math.ceil(most / 4)),
     turnsOf(most * GROUPED_FACTOR),
   ];
-  return async (owner, { bytes, isGrouped }) => {
-    const { limit, turns } = bytes > LARGE_BYTES ? large : isGrouped ? grouped : single;
+  return async (owner, { bytes, createsEvents }) => {
+    const { limit, turns } = bytes > LARGE_BYTES ? large : createsEvents ? grouped : single;
     if (turns.waitingOf(owner) >= WAITING_FACTOR * limit)
       throw new GatewayError('too_many_at_once', {
         limit,

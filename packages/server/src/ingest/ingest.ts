@@ -143,7 +143,7 @@ export function ingestRouter(context: AppContext): Router {
         body,
       });
       if (handshake) return sendHandshake(ctx, handshake);
-      release = await takeShare(source.id, { bytes: body.length, isGrouped: true });
+      release = await takeShare(source.id, { bytes: body.length, createsEvents: true });
     } finally {
       held.release();
     }

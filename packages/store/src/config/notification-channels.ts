@@ -104,24 +104,24 @@ export async function testChannel(
 const LEASE = `interval '1 minute'`;
 
 /**
- * Up to `max` channels of a shard's projects that have something to send and are not waiting after
- * a request. Locks the claimed rows and skips locked ones.
+ * Up to `max` channels of the shards' projects that have something to send and are not waiting
+ * after a request. Locks the claimed rows and skips locked ones.
  */
 export async function claimChannels(
   pool: pg.Pool,
-  { shard, max }: { readonly shard: string; readonly max: number },
+  { shards, max }: { readonly shards: readonly string[]; readonly max: number },
 ): Promise<ChannelRow[]> {
   const { rows } = await pool.query<ChannelRow>({
     name: 'claim-channels',
     text: `with due as (
              select project_id, id from notification_channels c
              where id in (select channel_id from channel_notifications) and next_attempt_at <= now() and deleted_at is null
-               and not exists (select from projects p where p.id = c.project_id and p.shard <> $2)
+               and not exists (select from projects p where p.id = c.project_id and p.shard <> all ($2::text[]))
              order by next_attempt_at limit $1 for update skip locked
            )
            update notification_channels c set next_attempt_at = now() + ${LEASE} from due
            where c.project_id = due.project_id and c.id = due.id returning c.*`,
-    values: [max, shard],
+    values: [max, shards],
   });
   return rows;
 }

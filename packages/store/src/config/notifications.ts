@@ -1,7 +1,6 @@
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
-import type { ShardPlanes } from '../shards/open-shards.js';
 
 /**
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
@@ -83,22 +82,26 @@ export async function raiseNotifications(
   client: Querier,
   notifications: readonly NewNotification[],
   {
-    agentId,
+    agentIdOf,
     quietSeconds,
     isMailed = true,
-  }: { agentId: number; quietSeconds: number; isMailed?: boolean },
+  }: {
+    agentIdOf: (notification: NewNotification) => number;
+    quietSeconds: number;
+    isMailed?: boolean;
+  },
 ): Promise<Raised[]> {
   if (notifications.length === 0) return [];
   const { rows } = await client.query<{ raised: Raised }>({
     name: 'raise-notifications',
     // Use set operations: without fresh statistics, Postgres would not use the indexes for lookups.
     text: `with given as (
-             select * from unnest($1::uuid[], $2::notification_kind[], $3::uuid[], $4::text[], $5::text[]) with ordinality
-               as g(id, kind, project_id, subject, facts, n)
+             select * from unnest($1::uuid[], $2::notification_kind[], $3::uuid[], $4::text[], $5::text[], $6::int[]) with ordinality
+               as g(id, kind, project_id, subject, facts, raised_by, n)
            ),
            raised as (
              insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at, status, next_attempt_at)
-             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind in ('source_lost', 'endpoint_exhausted') then now() end, ${waiting('$8')} from given
+             select id, kind, project_id, subject, facts::jsonb, raised_by, case when kind in ('source_lost', 'endpoint_exhausted') then now() end, ${waiting('$8')} from given
              where ${heard('$8', 'given.project_id')} and (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
              order by kind, subject
              on conflict (kind, subject) where ended_at is null do nothing
@@ -114,7 +117,7 @@ export async function raiseNotifications(
       notifications.map(({ projectId }) => projectId),
       notifications.map(({ subject }) => subject),
       notifications.map(({ facts }) => factsText(facts)),
-      agentId,
+      notifications.map(agentIdOf),
       quietSeconds,
       isMailed,
     ],
@@ -146,34 +149,24 @@ export async function endNotifications(
   );
 }
 
-/**
- * Returns the open notifications of failing endpoints, open circuit breakers and failing sources
- * whose projects are on a shard, and whether the agent that raised each is alive there.
- */
-export async function readOpenNotifications({ control, data, shard }: ShardPlanes) {
-  const { rows: open } = await control.query<{
-    kind: NotificationKind;
-    subject: string;
-    raised_by: number | null;
-  }>({
+export interface OpenNotification {
+  readonly kind: NotificationKind;
+  readonly subject: string;
+  /** The shard of its project. Null if that is deleted. */
+  readonly shard: string | null;
+  /** The agent on the shard that raised it. */
+  readonly raised_by: number | null;
+}
+
+/** Returns the open notifications of failing endpoints, open circuit breakers and failing sources. */
+export async function readOpenNotifications(client: Querier): Promise<OpenNotification[]> {
+  const { rows } = await client.query<OpenNotification>({
     name: 'open-notifications',
-    text: `select n.kind, n.subject, n.raised_by
+    text: `select n.kind, n.subject, p.shard, n.raised_by
            from notifications n left join projects p on p.id = n.project_id
-           where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')
-             and (p.id is null or p.shard = $1)`,
-    values: [shard],
+           where n.ended_at is null and n.kind in ('endpoint_failing', 'endpoint_breaker', 'source_failing')`,
   });
-  if (open.length === 0) return [];
-  const { rows: agents } = await data.query<{ id: number }>({
-    name: 'living-agents',
-    text: `select id from agents where expires_at > now()`,
-  });
-  const living = new Set<number | null>(agents.map(({ id }) => id));
-  return open.map(({ kind, subject, raised_by: raiser }) => ({
-    kind,
-    subject,
-    raiser_lives: living.has(raiser),
-  }));
+  return rows;
 }
 
 export interface ClaimedNotification extends NewNotification {

@@ -63,14 +63,14 @@ export interface ReadProject {
  * project, and more up to a total of `maxBytes`. Each record is a separate row: the driver parses a
  * row synchronously, and a row of several megabytes would block the process. Takes no lock.
  *
- * @param shard omits projects of other shards. One that is moving away has rows left, and no
+ * @param shards omits projects of other shards. One that is moving away has rows left, and no
  *   sources. Null reads all.
  */
 export async function readProjects(
   pool: pg.Pool,
   ids: readonly string[],
   maxBytes: number,
-  shard: string | null = null,
+  shards: readonly string[] | null = null,
 ): Promise<ReadProject[]> {
   const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
     `select u.id, u.n, '${part}', row_to_json(r)::text
@@ -86,14 +86,14 @@ export async function readProjects(
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
            live as (
              select asked.n, p.id, p.name, p.type, p.config, p.shard from asked join projects p on p.id = asked.id and p.deleted_at is null
-             where $3::text is null or $3 = p.shard or exists (select from project_moves m where m.project_id = p.id and m.from_shard = $3 and m.phase = 'history')
+             where $3::text[] is null or p.shard = any ($3) or exists (select from project_moves m where m.project_id = p.id and m.from_shard = any ($3) and m.phase = 'history')
            ),
            records(id, n, part, text) as (
              select id, n, null, null from asked
              union all select id, n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config, 'shard', shard)::text from live
              union all ${records('endpoints', columnsOf(endpointRecord))}
              union all ${records('subscriptions', `${columnsOf(subscriptionRecord)}, case when function is not null then updated_at end as function_version`, 'not is_disabled')}
-             union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text is null or u.shard = $3)')}
+             union all ${records('sources', `${columnsOf(sourceRecord)}, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms`, '($3::text[] is null or u.shard = any ($3))')}
              union all select u.id, u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),
            measured as (
@@ -101,7 +101,7 @@ export async function readProjects(
            )
            select part, text, ${['id', 'bytes', 'fits'].map((column) => `case when part is null then ${column} end as ${column}`).join(', ')}
            from measured where fits or part is null order by n, part nulls first`,
-    values: [ids, maxBytes, shard],
+    values: [ids, maxBytes, shards],
   });
   const read: (Omit<ReadProject, 'texts'> & {
     texts: Record<keyof ProjectTexts, string[]> | null;

@@ -1,0 +1,168 @@
+import { newId } from '@gateway/core/events';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import type { Health } from '@gateway/core/process';
+import { EventCreator } from '@gateway/ingest/commit/event-creator';
+import type { EventWriter } from '@gateway/ingest/commit/event-writer';
+import { shardFinder } from '@gateway/ingest/routing/shard-of';
+import type { Shard, Shards } from '@gateway/store/shards';
+import { startUsageCounter } from '@gateway/store/usage';
+import type { ProcessContext } from './config/agent-context.js';
+import { policyOf } from './config/breaker-policy.js';
+import type { AttemptObserver } from './delivery/attempt-writer.js';
+import type { Claimer } from './delivery/claimer.js';
+import type { DueTimes } from './delivery/due-times.js';
+import type { DeliveriesInFlight } from './delivery/in-flight.js';
+import { openDestination, type DeliveryParts } from './delivery/wiring.js';
+import type { BacklogPacing } from './flow-control/backlog-pacing.js';
+import { CircuitBreakers } from './flow-control/circuit-breakers.js';
+import { Clock } from './model/clock.js';
+import type { Destination } from './model/destination.js';
+import type { AgentLease } from './model/lease.js';
+import { SuccessStreak } from './liveness/success-streak.js';
+import { ChannelOutbox } from './notifications/channel-outbox.js';
+import type { Mailer } from './notifications/mailer.js';
+import { Notifier } from './notifications/notifier.js';
+import { pausing } from './sources/pause-sources.js';
+import { COMMITTERS, type SourceParts } from './sources/wiring.js';
+import { IssueCounter } from './telemetry/issue-counter.js';
+import { measuring } from './telemetry/measure.js';
+import { tracing } from './telemetry/tracing.js';
+
+interface RunningWorker {
+  readonly shard: Pick<Shard, 'name'>;
+  readonly lease: Pick<AgentLease, 'agentId' | 'readers'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'wake'>;
+  readonly backlogPacing: Pick<BacklogPacing, 'hasten'>;
+  readonly claimer: Pick<Claimer, 'checkAll'>;
+  readonly destination: Pick<Destination, 'shortage'>;
+  readonly dueTimes: Pick<DueTimes, 'add'>;
+}
+
+interface AgentWorkers {
+  readonly running: readonly RunningWorker[];
+  ofProject(projectId: string): readonly RunningWorker[];
+  writer(): Pick<EventWriter, 'push'>;
+}
+
+export interface ProcessOptions extends Omit<ProcessContext, 'measure' | 'tracing'> {
+  readonly health: Health;
+  readonly plugins: ActivatedPlugins;
+  readonly shards: Shards;
+  /** Without a mailer, notifications appear in the log and go to channels. */
+  readonly mailer?: Mailer | undefined;
+  /** Identifies this agent in pauses and leases. */
+  readonly name: string;
+  readonly workers: AgentWorkers;
+}
+
+export interface ProcessParts
+  extends ProcessContext, DeliveryParts, SourceParts, Pick<ProcessOptions, 'health' | 'name'> {
+  readonly successStreak: SuccessStreak;
+  /** Says whether the worker of a shard has run short of a resource. */
+  readonly destination: Pick<Destination, 'shortage'>;
+  readonly notifier: Notifier;
+  readonly channelOutbox: ChannelOutbox;
+  /** Starts what works without a shard. */
+  start(): void;
+  /** Ends pauses and operational events: the workers get no more of either. */
+  stop(): Promise<void>;
+  /** Writes what was counted and ends requests. Call when no worker runs any more. */
+  close(): Promise<void>;
+}
+
+/** Wires what an agent has once, for the workers of all shards. */
+export function processParts({ workers, mailer, shards, ...given }: ProcessOptions): ProcessParts {
+  const { config, plugins, log, database, kv, open, configCache, name } = given;
+  const measure = measuring(plugins);
+  const notifier = new Notifier({
+    ...given,
+    mailer,
+    leaseOf: (shard) => workers.running.find((it) => it.shard.name === shard)?.lease,
+  });
+  const usage = startUsageCounter({ pool: database.pool, log });
+  const issues = new IssueCounter({ database, log });
+  const successStreak = new SuccessStreak();
+  const recorded: AttemptObserver['recorded'] = (attempts, isOurs) => {
+    for (const attempt of attempts)
+      if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
+  };
+  const http = openDestination({ config, open, clock: new Clock() });
+  const circuitBreakers = new CircuitBreakers({
+    kv,
+    log,
+    name: newId(),
+    policyOf: (endpoint) => policyOf(endpoint, config),
+    inFlight: {
+      wake(endpointId) {
+        for (const { inFlight } of workers.running) inFlight.wake(endpointId);
+      },
+    },
+    backlogPacing: {
+      hasten(endpoint, nowMs) {
+        for (const { backlogPacing } of workers.ofProject(endpoint.projectId))
+          backlogPacing.hasten(endpoint, nowMs);
+      },
+    },
+    observers: measure ? [measure, notifier] : [notifier],
+  });
+  const shardOf = shardFinder(configCache, database);
+  const channelOutbox = new ChannelOutbox({
+    config,
+    database,
+    log,
+    open,
+    http,
+    shards: () => workers.running.map(({ shard }) => shard.name),
+    events: new EventCreator({
+      writer: workers.writer(),
+      configCache,
+      database,
+      dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
+    }),
+  });
+  const pauses = pausing({ config, database, configCache, log, name, notifier });
+  configCache.on('gateway_notifications', () => {
+    notifier.hurry();
+    channelOutbox.hurry();
+  });
+  configCache.on('gateway_due', (projectId) => {
+    for (const { claimer, dueTimes } of workers.ofProject(projectId))
+      if (projectId === '') claimer.checkAll();
+      else dueTimes.add(projectId, 0);
+  });
+  return {
+    ...given,
+    measure,
+    tracing: tracing(plugins),
+    notifier,
+    usage,
+    successStreak,
+    observers: [{ recorded }, successStreak, issues, notifier, ...(measure ? [measure] : [])],
+    destination: {
+      get shortage() {
+        return workers.running.find(({ destination }) => destination.shortage)?.destination
+          .shortage;
+      },
+    },
+    circuitBreakers,
+    channelOutbox,
+    pauses,
+    // Each shard has batches of its own, which must stay large together.
+    smallCommitters: () => Math.max(1, Math.floor(COMMITTERS / workers.running.length)),
+    start() {
+      notifier.start();
+      channelOutbox.start();
+      issues.start();
+    },
+    async stop() {
+      pauses.close();
+      await channelOutbox.close();
+    },
+    async close() {
+      await circuitBreakers.stop();
+      await usage.close();
+      await issues.close();
+      await http.close();
+    },
+  };
+}

@@ -1,0 +1,196 @@
+import { Lifecycle, ProjectPace } from '@gateway/core/process';
+import { startBacklogSamples } from '@gateway/store/counts/backlog';
+import { startCountUpdates } from '@gateway/store/counts/count-deltas';
+import { requireReady } from '@gateway/store/postgres';
+import { migratedAs, type Shard } from '@gateway/store/shards';
+import type { AgentContext } from './config/agent-context.js';
+import { requireKey } from './config/require-key.js';
+import { wireDelivery } from './delivery/wiring.js';
+import { reportShardHealth } from './liveness/health.js';
+import { AgentHeartbeat } from './liveness/heartbeat.js';
+import { startMaintenance } from './liveness/maintenance.js';
+import { startSweeps } from './liveness/sweep-deliveries.js';
+import { Clock } from './model/clock.js';
+import { AgentLease } from './model/lease.js';
+import { shardHealth } from './model/shard-health.js';
+import { stopAtDeadline } from './model/stages.js';
+import type { ProcessParts } from './process-parts.js';
+import { commitRouter } from './routing/commit-router.js';
+import {
+  consumeCreateEvent,
+  consumeFirstAttempts,
+  consumeMatchSubscriptions,
+} from './routing/pending-queues.js';
+import { PendingRouter } from './routing/pending-router.js';
+import { DeliveryPlanner } from './routing/plan-deliveries.js';
+import { wireSources } from './sources/wiring.js';
+
+/** The part of the drain time reserved for closing connections. */
+const CLOSING_SECONDS = 3;
+
+/** Works on one shard: reads the sources of its projects, and sends their deliveries. */
+export type ShardWorker = ReturnType<typeof wireWorker>;
+
+export interface OpenWorker {
+  readonly worker: ShardWorker;
+  /** Drains, ends the lease and closes what the worker has opened. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the worker of a shard and takes its lease. Call `start` to read and send.
+ *
+ * @throws GatewayError if the shard is unreachable or lacks a migration, or the encryption key is
+ *   wrong
+ */
+export async function openWorker(shard: Shard, parts: ProcessParts): Promise<OpenWorker> {
+  const { config, configCache, log, plugins, database, notifier, open } = parts;
+  const lifecycle = new Lifecycle(log);
+  const close = () => lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 });
+  try {
+    await requireReady(shard.database, shard.settings, log, migratedAs(shard));
+    const worker = wireWorker(shard, parts);
+    await worker.heartbeat.start();
+    lifecycle.add('heartbeat', () => worker.heartbeat.leave());
+    // The encryption key may have changed before this agent registered, so the secrets are read
+    // again and checked. It cannot change while an agent is registered.
+    await configCache.refresh();
+    requireKey(configCache.projects.values(), open);
+    lifecycle.add('destination', () => worker.destination.close());
+    lifecycle.add('health', reportShardHealth(worker, worker));
+    const { sessions } = shard.database;
+    lifecycle.add(
+      'maintenance',
+      await startMaintenance(config, {
+        planes: { shard: shard.name, control: database.sessions, data: sessions },
+        log,
+        meter: plugins.meter,
+        isMailing: notifier.isMailing,
+      }),
+    );
+    lifecycle.add(
+      'counts',
+      startCountUpdates({ pool: sessions, log, agents: () => worker.lease.agents }),
+    );
+    lifecycle.add('backlog', startBacklogSamples({ pool: sessions, log }));
+    lifecycle.add('pipeline', () => worker.drain());
+    return { worker, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Wires the parts of a worker, last stage first: each receives its successor. */
+export function wireWorker(shard: Shard, parts: ProcessParts) {
+  const { config, log, kv, configCache, database } = parts;
+  const { limits, agent } = config;
+  const readsSources = agent.mode !== 'retry';
+  const data = shard.database;
+  const lease = new AgentLease();
+  const clock = new Clock();
+  const context: AgentContext = {
+    ...parts,
+    shard,
+    lease,
+    clock,
+    health: shardHealth(parts.health, shard.name),
+  };
+  const { measure, tracing, loopShares } = context;
+
+  const delivery = wireDelivery(context, parts);
+  const { claimer, dueTimes, inFlight, gates, scheduler } = delivery;
+  const { attemptWriter, releaser } = delivery;
+  const planner = new DeliveryPlanner({
+    inFlight,
+    gates,
+    dueTimes,
+    routingPace: new ProjectPace(limits.routing_work),
+    claimsFirstAttempts: readsSources,
+  });
+  const router = new PendingRouter({
+    database: data,
+    configCache,
+    measure,
+    tracing,
+    loopShares,
+    lease,
+    inFlight,
+    planner,
+  });
+  const ingest = wireSources(context, {
+    ...parts,
+    router: commitRouter({ config, configCache, lease, inFlight, planner }),
+  });
+  const { transformer, eventWriter, sources } = ingest;
+  const heartbeat = new AgentHeartbeat({
+    database: data,
+    control: database,
+    shard,
+    kv,
+    configCache,
+    lease,
+    clock,
+    log,
+    measure,
+    router,
+    inFlight,
+    scheduler,
+    dueTimes,
+    claimer,
+    name: parts.name,
+    readsSources,
+    onRenewed: () => sources.share(),
+  });
+
+  const queues = new AbortController();
+  let consuming: Promise<unknown> | undefined;
+  let stopSweeps: (() => Promise<void>) | undefined;
+  let drained: Promise<void> | undefined;
+  const drainAll = async (others: Promise<unknown> | undefined) => {
+    const giveUp = () => {
+      log.warn(
+        { outstanding: inFlight.size },
+        'The drain takes too long; what is unsettled is left to other agents.',
+      );
+      stopAtDeadline({ transformer, eventWriter, attemptWriter, releaser });
+    };
+    const timer = setTimeout(
+      giveUp,
+      Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
+    );
+    queues.abort();
+    // After these have stopped, no message, pending event or due delivery enters the worker.
+    await Promise.all([ingest.drainSources(), consuming, claimer.stop(), stopSweeps?.(), others]);
+    await heartbeat.stop();
+    await delivery.drainDeliveries();
+    ingest.stopPublishing();
+    clearTimeout(timer);
+  };
+
+  return {
+    ...context,
+    ...delivery,
+    ...ingest,
+    planner,
+    heartbeat,
+    get isStarting() {
+      return readsSources && sources.isStarting;
+    },
+    start() {
+      stopSweeps = startSweeps({ shard, configCache, log });
+      if (!readsSources) return;
+      sources.start();
+      const queued = { kv, shard, log, tracing, router, inFlight, claimer };
+      const consumes = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
+      consuming = Promise.all(consumes.map((consume) => consume(queued, queues.signal)));
+    },
+    /**
+     * Finishes work stage by stage and returns waiting deliveries to Postgres. Work unfinished near
+     * the deadline is left to other agents.
+     *
+     * @param others the end of what else creates events, which are still delivered
+     */
+    drain: (others?: Promise<unknown>): Promise<void> => (drained ??= drainAll(others)),
+  };
+}
