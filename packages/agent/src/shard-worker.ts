@@ -151,7 +151,7 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
     const giveUp = () => {
       log.warn(
         { outstanding: inFlight.size },
-        'The drain takes too long; what is unsettled is left to other agents.',
+        'Draining took too long; other agents take over what is unfinished.',
       );
       stopAtDeadline({ transformer, eventWriter, attemptWriter, releaser });
     };

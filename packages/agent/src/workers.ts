@@ -194,7 +194,7 @@ export class Workers {
           health.report(componentOf(name), 'down', `${reason}. Its projects wait.`);
           log[slot.failures === 1 ? 'warn' : 'debug'](
             { shard: name, error },
-            'A shard cannot be worked on; it is tried again. Its projects wait, the others go on.',
+            'Could not start work on a shard; retrying. Its projects wait; other shards continue.',
           );
         },
       )

@@ -254,7 +254,7 @@ claim('while Postgres is away it tries again, and goes on when it is back', () =
     postgres.cut();
     running.wiring.dueTimes.add(running.projectId, 0);
     await until('a failure', () =>
-      running.lines.some(({ sentence }) => sentence.includes('could not be claimed')),
+      running.lines.some(({ sentence }) => sentence.includes('Could not claim')),
     );
     postgres.restore();
     await at.received(2);

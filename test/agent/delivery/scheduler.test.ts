@@ -376,7 +376,7 @@ deliver(
         );
         assert.is(running.wiring.circuitBreakers.stateOf(id), undefined);
         const sentences = running.lines
-          .filter(({ sentence }) => sentence.startsWith('The circuit breaker'))
+          .filter(({ sentence }) => sentence.includes('circuit breaker of'))
           .map(({ level }) => level);
         assert.equal(sentences, ['warn', 'info']);
       },

@@ -84,7 +84,7 @@ pauses(
       assert.ok(codes.every((code) => code === 'transform_timeout'));
       assert.is(queue.waiting, 60 - codes.length, 'the others stay with their broker');
       const told = [one, two].flatMap(({ lines }) =>
-        lines.filter(({ sentence }) => sentence.startsWith('A source is paused')),
+        lines.filter(({ sentence }) => sentence.startsWith('Paused a source')),
       );
       assert.is(told.length, 1, 'one of them says so');
       for (const { port } of [one, two]) {

@@ -44,7 +44,7 @@ const RESTART_MS = 300;
  * An agent's log messages when it leaves attempts unrecorded because its drain timed out. The
  * messages are decisive: a slow drain can be due to the machine.
  */
-const CUT_OFF = ['"The drain takes too long', '"Shutdown timed out'];
+const CUT_OFF = ['"Draining took too long', '"Shutdown timed out'];
 const READY = '"Ready."';
 
 /** @param name `agent-1`; it does not run before `start` */

@@ -26,10 +26,7 @@ export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKe
       health.report('encryption key', 'down', WRONG_KEY);
       log.error({ dependency: 'encryption key' }, WRONG_KEY);
       stop().catch((error: unknown) =>
-        log.error(
-          { error },
-          'The agent could not give back everything; other agents take it over.',
-        ),
+        log.error({ error }, 'Could not release all work; other agents take over.'),
       );
     }
   });

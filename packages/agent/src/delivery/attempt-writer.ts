@@ -54,7 +54,7 @@ export class AttemptWriter {
       failed: (error, attempts) =>
         options.log.warn(
           { error, attempts: attempts.length },
-          'Delivery attempts could not be recorded; trying again.',
+          'Could not record delivery attempts; retrying.',
         ),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
@@ -115,7 +115,7 @@ export class AttemptWriter {
     }
     log.error(
       { error, ...attemptFields(attempt) },
-      'Postgres refuses a delivery attempt as it is; it is recorded without its details, and its delivery has ended.',
+      'Postgres rejected a delivery attempt; recorded it without details and ended its delivery.',
     );
     const bare = bareAttempt(attempt, error);
     this.#bare.add(bare);

@@ -149,10 +149,7 @@ export class Claimer {
         )
           dueTimes.add(projectId, 0);
       } catch (error) {
-        log.warn(
-          { error, project_id: projectId },
-          'Due deliveries could not be claimed; trying again.',
-        );
+        log.warn({ error, project_id: projectId }, 'Could not claim due deliveries; retrying.');
         dueTimes.add(projectId, AGAIN_MS);
       }
     }

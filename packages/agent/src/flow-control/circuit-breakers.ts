@@ -182,7 +182,7 @@ export class CircuitBreakers {
     if (isGood) {
       log.info(
         { project_id: projectId, endpoint_id: endpointId },
-        'The circuit breaker of an endpoint is closed: it answers well again.',
+        'Closed the circuit breaker of an endpoint that responds again.',
       );
       backlogPacing.hasten(endpoint, performance.now());
     } else
@@ -311,7 +311,7 @@ export class CircuitBreakers {
           seconds,
           last_error: error,
         },
-        'The circuit breaker of an endpoint is open: it fails, and nothing is sent to it for a while. Its deliveries wait, and none is lost.',
+        'Opened the circuit breaker of a failing endpoint. Its deliveries wait until a probe succeeds.',
       );
       const isOperational = !known.hasOrdinaryFailure;
       known.hasOrdinaryFailure = false;

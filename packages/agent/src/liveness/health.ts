@@ -36,17 +36,17 @@ const CLOCK_WRONG_MS = 30_000;
 
 const SENTENCES = {
   postgres: [
-    'Postgres is away: messages stay with their brokers, and deliveries wait.',
-    'Postgres is back.',
+    'Postgres is unavailable: messages stay with their brokers, and deliveries wait.',
+    'Postgres is available again.',
   ],
-  kv: ['KV is away: events are routed without it.', 'KV is back.'],
+  kv: ['KV is unavailable: events are routed without it.', 'KV is available again.'],
   clock: [
     'The clock of this machine differs from that of Postgres.',
     'The clock of this machine agrees with that of Postgres again.',
   ],
   projects: ['Projects cannot be loaded; the others go on.', 'All projects are loaded again.'],
   unreadable: [
-    'Configuration of a newer version, or of another key, cannot be read; what needs it waits for another agent.',
+    'Cannot read configuration of a newer version or another key; what needs it waits for another agent.',
     'All configuration can be read again.',
   ],
   resources: [

@@ -72,7 +72,7 @@ async function runMove(
     if (signal.aborted) return;
     log.warn(
       { error, project_id: move.projectId, from: move.from, to: move.to },
-      'A step of the move of a project to another shard failed; it is repeated.',
+      'A step of moving a project to another shard failed; retrying.',
     );
     const reason = error instanceof Error ? error.message : String(error);
     await noteMoveError(shards.control.pool, move, reason).catch(() => undefined);

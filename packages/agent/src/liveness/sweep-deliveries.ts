@@ -40,12 +40,12 @@ export function startSweeps({
       if (deliveries > 0)
         log.info(
           { deliveries },
-          'Deliveries that their endpoints or projects left behind were released or discarded.',
+          'Released or discarded deliveries of inactive or deleted endpoints and projects.',
         );
     } catch (error) {
       log.warn(
         { error },
-        'Deliveries that their endpoints or projects left behind could not be looked for; trying again.',
+        'Could not look for deliveries of inactive or deleted endpoints and projects; retrying.',
       );
     }
     running = undefined;

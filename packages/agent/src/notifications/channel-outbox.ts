@@ -101,7 +101,7 @@ export class ChannelOutbox {
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !this.#stopped)
-        log.warn({ error }, 'Notifications could not be sent to channels; trying again.');
+        log.warn({ error }, 'Could not send notifications to channels; retrying.');
       this.#isFailing = true;
     }
     if (!this.#stopped) this.#timer = setTimeout(() => this.hurry(), waitMs).unref();

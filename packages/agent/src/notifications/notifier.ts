@@ -232,8 +232,7 @@ export class Notifier {
       this.#failing = false;
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#failing)
-        log.warn({ error }, 'Notifications could not be processed; trying again.');
+      if (!this.#failing) log.warn({ error }, 'Could not process notifications; retrying.');
       this.#failing = true;
     }
   }

@@ -35,10 +35,10 @@ export function pausing(options: PausingOptions): {
       ))
         log.info(
           { source_id: id, project_id: projectId, source: name, pauses },
-          'The pause of a source is over; it is tried again.',
+          'The pause of a source has ended; resuming.',
         );
     } catch (error) {
-      log.warn({ error }, 'Paused sources could not be looked after; trying again.');
+      log.warn({ error }, 'Could not check paused sources; retrying.');
     }
     resumeAfter(AGAIN_MS);
   };
@@ -69,7 +69,7 @@ export function pausing(options: PausingOptions): {
             resumes_at: resumesAt.toISOString(),
             pauses,
           },
-          'A source is paused, because its transform function overruns repeatedly. Correct the function to resume the source.',
+          'Paused a source whose transform function overruns repeatedly. Correct the function to resume the source.',
         );
         notifier.hurry();
       }

@@ -65,7 +65,7 @@ export class IssueCounter {
           if (isFirst)
             this.options.log.warn(
               { error },
-              'The issues of endpoints could not be written; failures are counted in memory and written later.',
+              'Could not record the issues of endpoints; failures are counted in memory until then.',
             );
         },
       },

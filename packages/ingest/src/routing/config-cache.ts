@@ -254,10 +254,7 @@ export class ConfigCache {
     } catch (error) {
       if (!this.#hasRead) throw error;
       this.failing = failAgain(this.failing, error);
-      this.options.log.warn(
-        { error },
-        'The configuration could not be read; the cached one stays in use.',
-      );
+      this.options.log.warn({ error }, 'Could not read the configuration; using the cached one.');
     }
     if (this.#hasRead) return;
     this.#hasRead = true;
@@ -387,7 +384,7 @@ export class ConfigCache {
     if (loaded.sources.length > 0) this.#sources.set(id, { sources: loaded.sources, readAtMs });
     else this.#sources.delete(id);
     if (this.#skipped.delete(id))
-      this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
+      this.options.log.info({ project_id: id }, 'Loaded a project that was skipped before.');
   }
 
   #skip(id: string, reason: string): void {
