@@ -31,19 +31,27 @@ export function startMoves(shards: Shards, log: Log): () => Promise<void> {
             run.finally(() => running.delete(move.projectId)),
           );
         }
-        const isAny = running.size > 0;
+        if (running.size === 0) return false;
+        const ended = new AbortController();
         await Promise.race([
           Promise.all(running.values()),
-          sleep(2 * TURN_MS, null, { signal, ref: false }),
+          sleep(2 * TURN_MS, null, {
+            signal: AbortSignal.any([signal, ended.signal]),
+            ref: false,
+          }).catch(() => undefined),
         ]);
-        return isAny;
+        ended.abort();
+        return true;
       };
       return (await takeMoves(control, work, signal)) ? SOON_MS : EVERY_MS;
     },
     {
       retryMs: EVERY_MS,
       failed: (error, isFirst) =>
-        log[isFirst ? 'warn' : 'debug']({ error }, 'Moves of projects could not be read.'),
+        log[isFirst ? 'warn' : 'debug'](
+          { error },
+          'Could not read the moves of projects; retrying.',
+        ),
     },
   );
   return async () => {
