@@ -14,7 +14,8 @@ async function underWay({ shards, offsets }: Queues): Promise<string> {
         `select (select count(*)::int from events where status = 'pending') as events,
                 (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries,
                 (select count(*)::int from project_fences f where through <> 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-                   or through is not null and exists (select from events e where e.project_id = f.project_id)) as moves`,
+                   or through is not null and (exists (select from events e where e.project_id = f.project_id)
+                     or exists (select from event_counts c where c.project_id = f.project_id))) as moves`,
       ),
     ),
   );

@@ -23,7 +23,7 @@ authenticate(
       [undefined, /no API key/],
       ['Basic b3duZXI6cGFzcw==', /not of the form Bearer/],
       ['Bearer', /not of the form Bearer/],
-      ['Bearer secret', /not an API key of this gateway/],
+      ['Bearer secret', /contains no API key of this gateway/],
       [`Bearer ${newApiKey().key}`, /is unknown/],
       [`Bearer ${api.owner.api_key.key.slice(0, -4)}AAAA`, /is unknown/],
     ];

@@ -84,8 +84,11 @@ credentials('what is wrong is refused, and the answer names every way that is op
     [basic('ops:wrong'), /username or the password is wrong/],
     [basic('nobody'), /username or the password is wrong/],
     [{ authorization: 'Basic %%%' }, /not of the form Bearer or Basic/],
-    [{ authorization: `Bearer ${KEY}x` }, /not an API key of this gateway/],
-    [{ authorization: `Bearer ${PAIR.replaceAll(' ', '')}` }, /not an API key of this gateway/],
+    [{ authorization: `Bearer ${KEY}x` }, /contains no API key of this gateway/],
+    [
+      { authorization: `Bearer ${PAIR.replaceAll(' ', '')}` },
+      /contains no API key of this gateway/,
+    ],
     [basic(KEY), /username or the password is wrong/],
   ];
   for (const [headers, sentence] of cases) {
@@ -152,7 +155,7 @@ credentials(
       ],
       [
         { api_keys: ['hunter2 hunter2 hunter2'] },
-        /entry 1 of server\.auth\.api_keys holds blanks/,
+        /entry 1 of server\.auth\.api_keys contains spaces/,
         /--api-auth/,
       ],
       [

@@ -34,11 +34,7 @@ export function MoveProject({
   const action = useAction(async () => {
     await api(id).shards.moveProject(to);
     const name = project?.name ?? 'the project';
-    toast(
-      project
-        ? `New events of ${name} go to ${to}. Earlier ones stay on ${project.shard} until retention deletes them.`
-        : `New events of ${name} go to ${to}.`,
-    );
+    toast(`New events of ${name} go to ${to}. Agents copy the earlier ones.`);
     onDone();
     onClose();
     await readProjects();
