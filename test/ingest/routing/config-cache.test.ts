@@ -274,7 +274,8 @@ memory(
       assert.ok(configCache.endpoint(projectId, id));
       assert.ok(
         lines.some(
-          ({ level, sentence }) => level === 'warn' && sentence.includes('could not be read'),
+          ({ level, sentence }) =>
+            level === 'warn' && sentence.startsWith('Could not read the configuration'),
         ),
       );
       const later = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
