@@ -376,7 +376,7 @@ deliver(
         );
         assert.is(running.wiring.circuitBreakers.stateOf(id), undefined);
         const sentences = running.lines
-          .filter(({ sentence }) => sentence.includes('circuit breaker of'))
+          .filter(({ sentence }) => /^(Opened|Closed) the circuit breaker/.test(sentence))
           .map(({ level }) => level);
         assert.equal(sentences, ['warn', 'info']);
       },

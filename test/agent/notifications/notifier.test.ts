@@ -322,7 +322,11 @@ notify('without an SMTP server the same stands in the log, and the outbox stays 
     await send(1);
     await until('both warnings', () => {
       const warned = lines.filter(({ level }) => level === 'warn').map(({ sentence }) => sentence);
-      return warned.filter((it) => /^An endpoint is failing|responded 410/.test(it)).length === 2;
+      return (
+        warned.filter((it) =>
+          /^(An endpoint is failing|Deactivated an endpoint that responded 410)/.test(it),
+        ).length === 2
+      );
     });
     await until(
       'the endpoint to be out of service',
