@@ -4,7 +4,8 @@
 // `--unit` runs tests without services and processes, `--changed[=<commit>]` tests that a change
 // since that commit (HEAD) can break, `--long` the long ones, which a filter finds too; `--lint`
 // also runs `npm run lint`, and `--coverage` measures the tests. `--shard=second` and `--shard=citus`
-// run tests with their projects on another shard. See docs/internals/testing.md.
+// run tests with their projects on another shard. A few files that fail in a whole run get a second
+// try, alone. See docs/internals/testing.md.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -32,6 +33,8 @@ const given = process.argv
 const filters = shard && given.length === 0 ? (kinds[shard]?.all ?? []) : given;
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
+/** With more failed files than this, the load of the machine is not the cause. */
+const mostSecondTries = 4;
 /** Few, since a process that ends early fails its remaining files. */
 const filesPerProcess = 6;
 const skipsFail = process.env['CI'] === 'true';
@@ -163,25 +166,49 @@ async function runAll(files, services, keeper) {
   );
   // Coverage is counted by process.
   const queue = coverage ? alone : longestFirst(inProcesses(alone.flat()), lastMs);
-  /** @param {number} worker */
-  const work = async (worker) => {
-    for (let tests = queue.shift(); tests?.[0] && !stopping.signal.aborted; tests = queue.shift()) {
-      const [{ name, env: own }] = tests;
-      const env = environment(
-        { ...services, ...own, TEST_PORTS: portsOf(worker) },
-        takesCoverage(name) ? coverage?.folderOf(name) : undefined,
-      );
-      const results = await runFiles(tests, { env, signal: stopping.signal, skipsFail, keeper });
-      for (const [k, result] of results.entries()) {
-        const test = /** @type {import('./test/files.mjs').TestFile} */ (tests[k]);
-        lastMs[test.name] = result.ms;
-        print(test.name, result);
-        count(result);
+  /**
+   * Runs the files of a queue, and returns those that failed, not yet counted.
+   * @param {import('./test/files.mjs').TestFile[][]} queue
+   * @param {number} count of workers
+   */
+  const runQueue = async (queue, count) => {
+    /** @type {{ test: import('./test/files.mjs').TestFile, result: import('./test/run-file.mjs').Result }[]} */
+    const failures = [];
+    /** @param {number} worker */
+    const work = async (worker) => {
+      for (let tests = queue.shift(); tests?.[0]; tests = queue.shift()) {
+        if (stopping.signal.aborted) return;
+        const [{ name, env: own }] = tests;
+        const env = environment(
+          { ...services, ...own, TEST_PORTS: portsOf(worker) },
+          takesCoverage(name) ? coverage?.folderOf(name) : undefined,
+        );
+        const results = await runFiles(tests, { env, signal: stopping.signal, skipsFail, keeper });
+        for (const [k, result] of results.entries()) {
+          const test = /** @type {import('./test/files.mjs').TestFile} */ (tests[k]);
+          lastMs[test.name] = result.ms;
+          print(test.name, result);
+          if (result.failed > 0) failures.push({ test, result });
+          else add(result);
+        }
+        await coverage?.collect(name);
       }
-      await coverage?.collect(name);
-    }
+    };
+    await Promise.all(Array.from({ length: count }, (_, worker) => work(worker)));
+    return failures;
   };
-  await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+  const first = await runQueue(queue, workers);
+  const isTriedAgain = whole && first.length <= mostSecondTries && !stopping.signal.aborted;
+  const failures = isTriedAgain
+    ? await runQueue(
+        first.map(({ test }) => [test]),
+        1,
+      )
+    : first;
+  for (const { result } of failures) add(result);
+  for (const { test } of first)
+    if (!failures.some((it) => it.test === test))
+      console.log(`! ${test.name} failed beside other files and passed alone`);
   fs.mkdirSync(path.dirname(durations), { recursive: true });
   fs.writeFileSync(durations, JSON.stringify(lastMs, null, 2));
   if (coverage && !stopping.signal.aborted) console.log(`\n${await coverage.report()}`);
@@ -258,7 +285,7 @@ function environment(services, coverageFolder) {
 }
 
 /** @param {import('./test/run-file.mjs').Result} result */
-function count({ passed, failed, skipped }) {
+function add({ passed, failed, skipped }) {
   counts.passed += passed;
   counts.failed += failed;
   counts.skipped += skipped;
