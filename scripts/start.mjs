@@ -7,6 +7,6 @@ import { prepareOrExit } from './prepare.mjs';
 
 endWithNpm();
 await prepareOrExit();
-const gateway = new URL('../packages/cli/bin/gateway.js', import.meta.url);
+const gateway = new URL('../bin/gateway.js', import.meta.url);
 process.argv = [process.execPath, fileURLToPath(gateway), 'dev', ...process.argv.slice(2)];
 await import(gateway.href);

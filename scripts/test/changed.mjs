@@ -9,7 +9,7 @@ import path from 'node:path';
 /** Changes that can break any test. */
 const everything =
   /^(package(-lock)?\.json|tsconfig\.json|test\/(tsconfig\.json|support\/)|scripts\/(test|prepare))/;
-/** The module that starts `packages/cli/bin/gateway.js`. */
+/** The module that starts `bin/gateway.js`. */
 const starter = 'test/support/gateway.ts';
 
 /**

@@ -10,7 +10,7 @@ import { onTerminal, shownOnTerminal } from '../support/terminal.js';
 
 const manners = suite('cli/manners');
 
-const bin = fileURLToPath(new URL('../../packages/cli/bin/gateway.js', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
 const ESCAPE = '\u001b[';
 
 manners('colour is for a terminal alone, and NO_COLOR takes it away', async () => {

@@ -8,7 +8,7 @@ import { until, within } from './until.js';
 
 /** The `gateway.js` of the working tree. */
 export const currentBuild = fileURLToPath(
-  new URL('../../packages/cli/bin/gateway.js', import.meta.url),
+  new URL('../../bin/gateway.js', import.meta.url),
 );
 
 export interface GatewayOptions {

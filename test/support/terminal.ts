@@ -4,7 +4,7 @@ import { discard, forget, keep, tempFolder } from './start/keep.js';
 import { installed } from './start/packages.js';
 import { within } from './until.js';
 
-const bin = fileURLToPath(new URL('../../packages/cli/bin/gateway.js', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
 
 /** A gateway command on a private terminal. */
 export interface OnTerminal {
