@@ -106,6 +106,7 @@ export default tseslint.config(
     files: [
       'packages/*/src/**/*.{ts,tsx}',
       'plugins/*/src/**/*.{ts,tsx}',
+      'extras/*/src/**/*.{ts,tsx}',
       'test/**/*.ts',
       'scripts/**/*.mjs',
     ],
@@ -117,7 +118,7 @@ export default tseslint.config(
     rules: { ...plain, ...syntax, ...typed },
   },
   {
-    files: ['packages/*/src/**/*.{ts,tsx}', 'plugins/*/src/**/*.{ts,tsx}'],
+    files: ['packages', 'plugins', 'extras'].map((group) => `${group}/*/src/**/*.{ts,tsx}`),
     rules: unsafe,
   },
   {

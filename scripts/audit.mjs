@@ -37,7 +37,10 @@ export function lockProblems({ packages }) {
   return Object.entries(packages).flatMap(([place, locked]) => {
     const name = /node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(place)?.[1];
     // A workspace, or the link to it.
-    if (name === undefined || (locked.link && /^(packages|plugins)\//.test(locked.resolved ?? '')))
+    if (
+      name === undefined ||
+      (locked.link && /^(packages|plugins|extras)\//.test(locked.resolved ?? ''))
+    )
       return [];
     const problems = [];
     if (locked.resolved !== undefined)

@@ -164,7 +164,7 @@ function copyOfBuild() {
     if (fs.lstatSync(place).isDirectory()) fs.symlinkSync(place, path.join(modules, name));
     else fs.copyFileSync(place, path.join(modules, name));
   }
-  for (const group of ['packages', 'plugins'])
+  for (const group of ['packages', 'plugins', 'extras'])
     for (const name of fs.readdirSync(path.join(copy, group))) {
       fs.symlinkSync(path.join(copy, group, name), path.join(modules, '@gateway', name));
       const own = path.join(root, group, name, 'node_modules');

@@ -96,7 +96,7 @@ function asText(drawn) {
  * @param {string} root
  */
 export function packagesOf(root) {
-  return ['packages', 'plugins'].flatMap((group) =>
+  return ['packages', 'plugins', 'extras'].flatMap((group) =>
     fs
       .readdirSync(path.join(root, group))
       .filter((name) => fs.existsSync(path.join(root, group, name, 'src')))

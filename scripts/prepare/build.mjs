@@ -51,7 +51,7 @@ function stampOf(root) {
  * @param {string} root
  */
 export function workspaces(root) {
-  return ['packages', 'plugins']
+  return ['packages', 'plugins', 'extras']
     .flatMap((group) =>
       list(path.join(root, group)).map((entry) => path.join(root, group, entry.name)),
     )

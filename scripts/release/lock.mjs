@@ -27,16 +27,19 @@ export async function writeLock({ root, out, names: { scope }, tarballs }) {
     const text = execFileSync('tar', ['-xzOf', tarball, 'package/package.json'], {
       encoding: 'utf8',
     });
-    const { name, version, dependencies, optionalDependencies, peerDependencies, bin, engines } =
-      JSON.parse(text);
+    const { name, version, bin, engines, ...needs } = JSON.parse(text);
+    const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = needs;
     const resolved = `file:${path.basename(tarball)}`;
     manifest[name.includes('/tracer-') ? 'devDependencies' : 'dependencies'][name] = resolved;
-    const of = { dependencies, optionalDependencies, peerDependencies, bin, engines };
+    const of = {
+      ...{ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta },
+      ...{ bin, engines },
+    };
     places[`node_modules/${name}`] = { version, resolved, integrity: integrityOf(tarball), ...of };
   }
   for (const [place, locked] of Object.entries(packages)) {
     const [, folder, below] =
-      /^(?:packages|plugins)\/([^/]+)(\/node_modules\/.*)?$/.exec(place) ?? [];
+      /^(?:packages|plugins|extras)\/([^/]+)(\/node_modules\/.*)?$/.exec(place) ?? [];
     if (place === '' || locked.link || (folder !== undefined && below === undefined)) continue;
     places[below === undefined ? place : `node_modules/${scope}/${folder}${below}`] = locked;
   }

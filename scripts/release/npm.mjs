@@ -16,6 +16,7 @@ const MORE_FILES = new Map([
 
 /** Packages with a page in the documentation. */
 const PAGES = new Map([
+  ['@gateway/archive', 'docs/guides/archive.md'],
   ['@gateway/cli', 'README.md'],
   ['@gateway/client', 'docs/guides/client.md'],
   ['@gateway/plugin', 'docs/internals/plugins.md'],

@@ -42,7 +42,7 @@ export function affected(tests, root, changed) {
   if (changed.length === 0) return [];
   if (changed.some((file) => everything.test(file))) return tests;
   const gateway = new Set([
-    ...sources(root, 'plugins'),
+    ...['plugins', 'extras'].flatMap((group) => sources(root, group)),
     ...reachable(root, path.join(root, 'packages', 'cli', 'bin', 'gateway.js')),
   ]);
   const migrates = changed.some((file) => file.startsWith('migrations/'));
@@ -136,8 +136,8 @@ function sourceOf(place) {
  * @param {string} name
  */
 function folderOf(root, name) {
-  const inPackages = path.join(root, 'packages', name);
-  return fs.existsSync(inPackages) ? inPackages : path.join(root, 'plugins', name);
+  const places = ['packages', 'extras', 'plugins'].map((group) => path.join(root, group, name));
+  return places.find((place) => fs.existsSync(place)) ?? path.join(root, 'plugins', name);
 }
 
 /**

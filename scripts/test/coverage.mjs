@@ -44,7 +44,7 @@ export function startCoverage(root) {
      */
     report: async () => {
       const c8 = path.join(root, 'node_modules', 'c8', 'bin', 'c8.js');
-      const places = ['packages/*/src/**', 'plugins/*/src/**'];
+      const places = ['packages/*/src/**', 'plugins/*/src/**', 'extras/*/src/**'];
       const args = [
         'report',
         '--temp-directory',
@@ -81,7 +81,7 @@ function ours(root, text) {
   } catch {
     return undefined;
   }
-  const places = ['packages', 'plugins'].map(
+  const places = ['packages', 'plugins', 'extras'].map(
     (folder) => `${pathToFileURL(path.join(root, folder)).href}/`,
   );
   const result = coverage.result.filter(({ url }) => places.some((place) => url.startsWith(place)));

@@ -143,7 +143,7 @@ supply('workflows pin their actions, and may do no more than they need', () => {
 });
 
 supply('packages can be published where no provenance is signed', () => {
-  for (const group of ['packages', 'plugins'])
+  for (const group of ['packages', 'plugins', 'extras'])
     for (const name of fs.readdirSync(path.join(root, group))) {
       const { publishConfig } = JSON.parse(read(`${group}/${name}/package.json`)) as {
         publishConfig?: object;

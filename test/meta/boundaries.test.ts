@@ -37,6 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   docs: [],
   plugin: [],
   'plugin-conformance': ['plugin'],
+  archive: ['ingest', 'store', 'core'],
 };
 
 /** Names of catch-all folders. */
@@ -246,7 +247,7 @@ boundaries('an exported type name is declared once, so that it has one meaning',
 boundaries('no file or folder is a drawer', () => {
   const places = files().filter(
     (name) =>
-      /^(packages|plugins|bin|scripts|test)\//.test(name) &&
+      /^(packages|plugins|extras|bin|scripts|test)\//.test(name) &&
       !/^((packages\/cli\/src|test\/cli)\/commands|test\/fixtures\/help)\//.test(name),
   );
   const names = places.filter((name) =>

@@ -26,7 +26,7 @@ docs('every file that a page names in code exists', () => {
   const broken = living.flatMap((page) =>
     [
       ...read(page).matchAll(
-        /`((?:packages|plugins|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g,
+        /`((?:packages|plugins|extras|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g,
       ),
     ]
       .map(([, name = '']) => name)

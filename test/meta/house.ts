@@ -8,11 +8,11 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const made = new Set(['node_modules', 'dist', 'coverage', '.git', '.gateway', '.cache']);
 
-/** A package of the workspace, in `packages/` or `plugins/`. */
+/** A package of the workspace, in `packages/`, `plugins/` or `extras/`. */
 export interface Workspace {
   /** Such as `agent` or `source-kafka`. */
   readonly name: string;
-  readonly group: 'packages' | 'plugins';
+  readonly group: 'packages' | 'plugins' | 'extras';
   /** Relative to the root: `packages/agent`. */
   readonly folder: string;
   readonly manifest: Manifest;
@@ -50,7 +50,7 @@ export function read(name: string): string {
 }
 
 export function workspaces(): Workspace[] {
-  return (['packages', 'plugins'] as const).flatMap((group) =>
+  return (['packages', 'plugins', 'extras'] as const).flatMap((group) =>
     fs
       .readdirSync(path.join(root, group))
       .filter((name) => fs.existsSync(path.join(root, group, name, 'package.json')))

@@ -156,7 +156,7 @@ const TESTED: Record<string, readonly string[]> = {
     'limits.subscriptions_per_owner',
     'portal.requests_per_second',
   ],
-  'test/store/archive/archive.test.ts': [
+  'test/archive/archive.test.ts': [
     'archive.region',
     'archive.endpoint',
     'archive.path_style',

@@ -14,21 +14,26 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/agent': 394,
   'packages/cli': 397,
   'packages/client': 15,
-  'packages/core': 458,
+  'packages/core': 460,
   'packages/dashboard': 615,
   'packages/docs': 1,
-  'packages/ingest': 159,
+  'packages/ingest': 153,
   'packages/plugin': 33,
   'packages/plugin-conformance': 99,
   'packages/sandbox': 87,
   'packages/server': 596,
-  'packages/store': 666,
+  'packages/store': 645,
   'plugins/metrics-pullmetrics': 10,
   'plugins/source-kafka': 103,
   'plugins/source-sqs': 30,
   'plugins/tracer-apm': 6,
   'plugins/tracer-errtrack': 9,
   'plugins/tracer-otel': 12,
+};
+
+/** Packages that an installation has only if it names them. */
+const EXTRAS: Readonly<Record<string, number>> = {
+  'extras/archive': 30,
 };
 
 /** By how many kB a package is below its budget before the test asks to lower it. */
@@ -45,11 +50,11 @@ function sizeOf(folder: string): number {
 
 sizes('each package has a budget', () => {
   const folders = workspaces().map(({ folder }) => folder);
-  assert.equal(Object.keys(BUDGETS).sort(), folders.sort());
+  assert.equal(Object.keys({ ...BUDGETS, ...EXTRAS }).sort(), folders.sort());
 });
 
 sizes('no package is larger than its budget', () => {
-  const measured = Object.entries(BUDGETS).map(([folder, budget]) => {
+  const measured = Object.entries({ ...BUDGETS, ...EXTRAS }).map(([folder, budget]) => {
     const kilobytes = Math.ceil(sizeOf(folder) / 1000);
     return { folder, budget, kilobytes };
   });

@@ -4,7 +4,7 @@ import { explainKvError, kvReason } from '@gateway/core/errors';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Health, Lifecycle, LoopShares, ProjectPace } from '@gateway/core/process';
+import { Health, Lifecycle, LoopShares, missingExtra, ProjectPace } from '@gateway/core/process';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { openStores, watchStores } from '@gateway/ingest/stores';
@@ -57,6 +57,9 @@ export async function startAgent({
   intake: openIntake,
 }: AgentOptions): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
   const { open } = sealer(config.encryption_key);
+  const isArchiving = config.retention.enabled && config.archive.url !== undefined;
+  const missing = isArchiving && missingExtra('@gateway/archive', 'archive.url');
+  if (missing) throw missing;
   const lifecycle = new Lifecycle(log);
   const drainTimeoutMs = config.agent.drain_timeout_seconds * 1000;
   const close = () => lifecycle.close({ deadlineMs: drainTimeoutMs });

@@ -64,7 +64,7 @@ const patches = {
 export type Breakage = keyof typeof patches;
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const groups = ['packages', 'plugins'] as const;
+const groups = ['packages', 'plugins', 'extras'] as const;
 /** Parts of a package that are not needed to run. */
 const unused = new Set(['src', 'node_modules', 'tsconfig.json']);
 

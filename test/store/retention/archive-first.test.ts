@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GatewayError } from '#core/errors/errors';
-import type { ArchivedDelivery, ArchivedEvent } from '#store/archive/event-file';
-import type { DayToWrite } from '#store/archive/write-day';
 import { acceptEvents } from '#store/events/events';
+import type { ArchivedDelivery, ArchivedEvent, DayToWrite } from '#store/retention/archive';
 import { readArchiveFailure, type Archive } from '#store/retention/archive-first';
 import { pageStatement } from '#store/retention/expired-events';
 import { ofDay } from '#store/retention/partitions';

@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics/meter';
-import type { ObjectStore } from '@gateway/store/archive';
+import { openArchive, type OpenArchive } from '@gateway/store/retention/archive';
 import type { Archive, NotArchived } from '@gateway/store/retention/archive-first';
 
 interface AgentArchive extends Archive {
@@ -21,19 +21,18 @@ export function archiveOf(
   }: { shard: string | undefined; log: Log; meter: Meter; signal: AbortSignal },
 ): AgentArchive | undefined {
   if (url === undefined) return undefined;
-  let store: ObjectStore | undefined;
+  let archive: OpenArchive | undefined;
   for (const name of ['events', 'bytes', 'failures', 'lost_days'] as const)
     meter.add(`gateway_archive_${name}_total`, {}, 0);
   return {
     giveUpBefore,
     write: async (day) => {
-      const { openObjectStore, writeDay } = await import('@gateway/store/archive');
-      store ??= await openObjectStore({ url, ...options });
+      archive ??= await openArchive({ url, ...options });
       const onPart = ({ events, bytes }: { events: number; bytes: number }) => {
         meter.add('gateway_archive_events_total', {}, events);
         meter.add('gateway_archive_bytes_total', {}, bytes);
       };
-      await writeDay(store, { ...day, shard }, { onPart, signal });
+      await archive.write({ ...day, shard }, { onPart, signal });
     },
     report: ({ waiting, lost, error }) => {
       meter.set('gateway_archive_waiting_days', {}, waiting.length);
@@ -51,6 +50,6 @@ export function archiveOf(
           `A day was deleted without a copy: it could not be archived, and is before archive.give_up_before (${giveUpBefore}).`,
         );
     },
-    close: () => store?.close(),
+    close: () => archive?.close(),
   };
 }

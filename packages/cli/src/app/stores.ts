@@ -6,9 +6,9 @@ import {
   GatewayError,
   kvAddress,
 } from '@gateway/core/errors';
-import type { ObjectStore } from '@gateway/store/archive';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
+import type { OpenArchive } from '@gateway/store/retention/archive';
 import type { Shard, Shards as OpenShards } from '@gateway/store/shards';
 
 // The database and KV drivers are imported on demand: loading one takes longer than running a
@@ -164,14 +164,14 @@ export async function openSignals({ kv: settings }: Config, onKvAway: () => void
 /** Opens the archive for one task. Throws `archive_off` if none is set. */
 export async function withArchive<T>(
   { archive: { url, ...place } }: Config,
-  work: (store: ObjectStore) => Promise<T>,
+  work: (archive: OpenArchive) => Promise<T>,
 ): Promise<T> {
   if (url === undefined) throw new GatewayError('archive_off', {});
-  const { openObjectStore } = await import('@gateway/store/archive');
-  const store = await openObjectStore({ url, ...place });
+  const { openArchive } = await import('@gateway/store/retention/archive');
+  const archive = await openArchive({ url, ...place });
   try {
-    return await work(store);
+    return await work(archive);
   } finally {
-    store.close();
+    archive.close();
   }
 }

@@ -8,6 +8,7 @@ import {
   type Discovery,
   type PluginState,
 } from '@gateway/core/plugins';
+import { missingExtra } from '@gateway/core/process';
 import { licenceOf } from '../app/installation.js';
 import { withLine } from './with-line.js';
 
@@ -52,6 +53,9 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   }
   if (licence.problem)
     add(warnings, 'license_key', `${licence.problem.message}; ${licence.problem.fix}`);
+  const missing =
+    config.archive.url !== undefined && missingExtra('@gateway/archive', 'archive.url');
+  if (missing) add(problems, 'archive.url', `${missing.message}; ${missing.fix}`);
   for (const plugin of plugins) {
     if (!isMissed(plugin, config) || plugin.code === 'plugin_settings') continue;
     add(

@@ -9,9 +9,6 @@ import {
   type DoctorResult,
 } from './finding.js';
 
-/** Stays in the archive: the gateway needs no right to delete. */
-const WRITTEN = 'doctor.txt';
-
 /**
  * Writes, reads and lists as agents and `gateway archive` do. Fails with the first of these that
  * the store refuses.
@@ -26,13 +23,8 @@ export async function checkArchive({ config }: DoctorContext): Promise<DoctorRes
       `there is no folder ${url}`,
       'mount it, or create it so that the user of the agents may write to it; agents on this machine create it when the first day expires',
     );
-  return withArchive(config, async (store) => {
-    const steps = {
-      [`writing ${WRITTEN}`]: () => store.put(WRITTEN, Buffer.from('gateway utils doctor\n')),
-      [`reading ${WRITTEN}`]: () => store.get(WRITTEN),
-      'listing folders': () => store.folders(''),
-    };
-    for (const [step, work] of Object.entries(steps)) {
+  return withArchive(config, async ({ place, probes }) => {
+    for (const [step, work] of Object.entries(probes)) {
       try {
         await work();
       } catch (error) {
@@ -40,6 +32,6 @@ export async function checkArchive({ config }: DoctorContext): Promise<DoctorRes
         return { ...found, sentence: `${step}: ${sentence}` };
       }
     }
-    return ok(`${store.place} can be written, read and listed`);
+    return ok(`${place} can be written, read and listed`);
   });
 }

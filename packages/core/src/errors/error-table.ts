@@ -206,7 +206,9 @@ export const errors = {
   archive_broken: row(500, '{key} in the archive {place} cannot be read: {reason}',
     'restore an earlier version of the object, or upgrade this gateway if a newer one wrote it'),
 
-  // Errors of plugins and the plugin folder.
+  // Errors of packages and plugins, and of the plugin folder.
+  package_missing: row(500, '{neededBy} needs the package {name}, which is not installed',
+    'run `npm install {name}@{version}` in the folder where the gateway is installed, or `npm install -g @gateway/cli@{version} {name}@{version}` if it is installed with -g'),
   plugin_manifest_broken: row(500, 'the manifest of the plugin package {package} is broken: {reason}',
     'correct the `gateway` object in its package.json, or install another version'),
   plugin_setting_claimed: row(500, 'the {kind} plugin {name} claims {what}, which belongs to {owner}',

@@ -42,5 +42,10 @@ export function isGatewayError<Code extends ErrorCode>(
   error: unknown,
   code?: Code,
 ): error is GatewayError<Code> {
-  return error instanceof GatewayError && (code === undefined || error.code === code);
+  // A package that is installed with `npm install -g` has a copy of this class of its own.
+  return (
+    error instanceof Error &&
+    error.name === 'GatewayError' &&
+    (code === undefined || (error as GatewayError).code === code)
+  );
 }

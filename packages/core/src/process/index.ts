@@ -9,6 +9,7 @@ export {
   readySentence,
   statesOnly,
 } from './health.js';
+export { importExtra, missingExtra } from './extra-package.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
 export { LoopShares, SHARES_LOOK_MS } from './loop-shares.js';
 export { ProjectPace, workOfEvents } from './project-pace.js';

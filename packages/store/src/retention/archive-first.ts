@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { DayToWrite } from '../archive/index.js';
 import { isGatewayError } from '@gateway/core/errors';
+import type { DayToWrite } from './archive.js';
 import type { Cutoffs } from './cutoffs.js';
 import { readExpiredEvents, someRowsStay, type ExpiredEvents } from './expired-events.js';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { ArchivedEvent } from '../archive/index.js';
+import type { ArchivedEvent } from './archive.js';
 import { idsOfDay, type Partitions } from './partitions.js';
 
 /** The events of a project's day, in these partitions. */

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '#core/events/ids';
-import type { ArchivedDelivery, ArchivedEvent } from '#store/archive/event-file';
-import { openObjectStore } from '#store/archive/open-store';
-import { writeDay } from '#store/archive/write-day';
+import type { ArchivedDelivery, ArchivedEvent } from '#store/retention/archive';
+import { openObjectStore } from '#archive/open-store';
+import { writeDay } from '#archive/write-day';
 import { migratedDatabase } from '../../../store/migrated.js';
 import { makeProject } from '../../../store/made.js';
 import { bucket } from '../../../support/bucket.js';

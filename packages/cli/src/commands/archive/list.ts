@@ -1,4 +1,4 @@
-import type { ArchivedDay } from '@gateway/store/archive';
+import type { ArchivedDay } from '@gateway/store/retention/archive';
 import { GatewayCommand, idOf, jsonFlag, timeOf, valueFlag } from '../../app/gateway-command.js';
 import { withArchive } from '../../app/stores.js';
 
@@ -27,10 +27,9 @@ export default class ArchiveList extends GatewayCommand {
       to: dayOf('--to', flags.to),
     };
     const { config } = this.resolve(flags);
-    const days = await withArchive(config, async (store) => {
-      const { listArchive } = await import('@gateway/store/archive');
+    const days = await withArchive(config, async (archive) => {
       const found: ArchivedDay[] = [];
-      for await (const manifest of listArchive(store, selection)) found.push(manifest);
+      for await (const manifest of archive.list(selection)) found.push(manifest);
       return found;
     });
     if (flags.json) {

@@ -59,13 +59,11 @@ export default class ArchiveReplay extends GatewayCommand {
       outcome: oneOf('--outcome', flags.outcome, OUTCOMES),
     };
     const { config } = this.resolve(flags);
-    const [{ replayArchived }, { findRetryProjects }, { idBound }, { bothPlanes }] =
-      await Promise.all([
-        import('@gateway/ingest/once/replay-archived'),
-        import('@gateway/store/deliveries'),
-        import('@gateway/store/pagination'),
-        import('@gateway/store/postgres'),
-      ]);
+    const [{ findRetryProjects }, { idBound }, { bothPlanes }] = await Promise.all([
+      import('@gateway/store/deliveries'),
+      import('@gateway/store/pagination'),
+      import('@gateway/store/postgres'),
+    ]);
     const [firstId, lastId] =
       'id' in range
         ? [range.id, range.id]
@@ -73,7 +71,7 @@ export default class ArchiveReplay extends GatewayCommand {
     const sums = { selected: 0, created: 0 };
     const interruption = noteInterruption();
     const replay = () =>
-      withArchive(config, (store) =>
+      withArchive(config, (archive) =>
         withShards(config, async (shards) => {
           const [project] = await findRetryProjects(bothPlanes(shards.control), { projectId });
           // The current shard of the project takes new events.
@@ -86,7 +84,7 @@ export default class ArchiveReplay extends GatewayCommand {
           const options = { pool: planes.data, dryRun, limit, perSecond: paceOf(config) };
           const chosen = { ...selection, firstId, lastId };
           try {
-            for await (const { selected, created } of replayArchived(store, chosen, options)) {
+            for await (const { selected, created } of archive.replay(chosen, options)) {
               sums.selected += selected;
               sums.created += created.length;
               await signals?.push(created, name);

@@ -6,44 +6,7 @@ import {
   schemaFromColumnData,
   type ColumnSource,
 } from 'hyparquet-writer';
-
-/** An event with what became of it. */
-export interface ArchivedEvent {
-  readonly id: string;
-  readonly occurred_at: Date;
-  readonly accepted_at: Date;
-  readonly source_id: string | null;
-  readonly coordinates: string;
-  readonly event_type: string;
-  readonly message_type: string;
-  /** The endpoint or owner that the event names. */
-  readonly endpoint_id: string | null;
-  readonly owner_id: string | null;
-  readonly idempotency_key: string | null;
-  readonly status: string;
-  readonly outcome: string | null;
-  /** A JSON object of strings. */
-  readonly headers: string;
-  /** A JSON array of sentences. */
-  readonly notes: string | null;
-  /** The data as JSON text, unchanged. */
-  readonly data: string;
-  /** A JSON array of `ArchivedDelivery`. */
-  readonly deliveries: string;
-}
-
-export interface ArchivedDelivery {
-  readonly id: string;
-  readonly endpoint_id: string;
-  readonly subscription_id: string | null;
-  readonly status: 'success' | 'failure' | 'discarded';
-  readonly attempts: number;
-  readonly reason: string | null;
-  readonly updated_at: string;
-  /** The answer to the last attempt; null without one. */
-  readonly http_status: number | null;
-  readonly error: string | null;
-}
+import type { ArchivedEvent } from '@gateway/store/retention/archive';
 
 type ParquetColumn = Omit<ColumnSource, 'name' | 'data'>;
 

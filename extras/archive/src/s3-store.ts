@@ -8,7 +8,8 @@ import {
   type PutObjectCommandInput,
 } from '@aws-sdk/client-s3';
 import { networkReason } from '@gateway/core/errors';
-import { unavailable, type ArchivePlace, type ObjectStore } from './object-store.js';
+import type { ArchivePlace } from '@gateway/store/retention/archive';
+import { unavailable, type ObjectStore } from './object-store.js';
 
 const CONNECT_MS = 5_000;
 const REQUEST_MS = 60_000;

@@ -2,13 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import { matchesType } from '@gateway/core/routing';
-import {
-  listArchive,
-  readArchivedDay,
-  type ArchivedDelivery,
-  type ArchivedEvent,
-  type ObjectStore,
-} from '@gateway/store/archive';
+import { byId, onePerKey } from '@gateway/ingest/commit/new-events';
 import {
   acceptEvents,
   type EventRef,
@@ -16,36 +10,15 @@ import {
   type NewEvent,
 } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
-import { byId, onePerKey } from '../commit/new-events.js';
-
-export interface ArchiveSelection {
-  readonly projectId: string;
-  /** The range of event ids, which begin with the time of the message. */
-  readonly firstId: string;
-  readonly lastId: string;
-  /** A pattern such as `order.*`. */
-  readonly eventType?: string | undefined;
-  readonly sourceId?: string | undefined;
-  /** Select deliveries: each is sent again to its endpoint alone. */
-  readonly endpointId?: string | undefined;
-  readonly outcome?: ArchivedDelivery['status'] | undefined;
-}
-
-export interface ArchiveReplayOptions {
-  readonly pool: Database['pool'];
-  readonly dryRun: boolean;
-  /** The maximum number of new events. */
-  readonly limit: number;
-  /** New events per second; 0 is unlimited. */
-  readonly perSecond: number;
-}
-
-/** A commit of new events. In a dry run, `created` is empty. */
-export interface ArchiveReplayStep {
-  readonly selected: number;
-  /** The new events, which are pending and must be signalled. */
-  readonly created: readonly EventRef[];
-}
+import type {
+  ArchivedDelivery,
+  ArchivedEvent,
+  ArchiveReplayOptions,
+  ArchiveReplayStep,
+  ArchiveSelection,
+} from '@gateway/store/retention/archive';
+import type { ObjectStore } from './object-store.js';
+import { listArchive, readArchivedDay } from './read-archive.js';
 
 const COMMIT_EVENTS = 500;
 const COMMIT_BYTES = 4 * 1024 * 1024;
@@ -53,12 +26,7 @@ const COMMIT_BYTES = 4 * 1024 * 1024;
 const KEY_SECONDS = 7 * 86_400;
 const RETRY_AFTER_SECONDS = 1;
 
-/**
- * Sends archived events again, as new events of the current time that agents route. Without a
- * condition on deliveries, an event is routed by the current subscriptions, or to the endpoint or
- * owner that it named. An idempotency key of the archived id makes a second run continue the first.
- * @throws GatewayError `archive_unavailable`, `archive_broken`, or `project_moved`
- */
+/** An idempotency key of the archived id makes a second run continue the first. */
 export async function* replayArchived(
   store: ObjectStore,
   selection: ArchiveSelection,

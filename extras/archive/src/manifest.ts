@@ -1,5 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
+import type { ArchivedDay, ArchivePart, ProjectDay } from '@gateway/store/retention/archive';
 import type { ObjectStore } from './object-store.js';
 
 const VERSION = 1;
@@ -8,45 +9,7 @@ const VERSION = 1;
  * Describes the archived events of a project's day. It is written after its parts: a part that it
  * does not name was never finished.
  */
-export interface Manifest {
-  /** The version of this format and of the columns of the parts. */
-  readonly version: number;
-  readonly project_id: string;
-  /** A UTC day, such as `2026-01-31`. */
-  readonly day: string;
-  readonly archived_at: string;
-  /** All events that were written before this time are in the parts. */
-  readonly written_before: string;
-  readonly events: number;
-  readonly bytes: number;
-  readonly parts: readonly ArchivePart[];
-}
-
-/** A Parquet file with events in the order of their ids. */
-export interface ArchivePart {
-  readonly file: string;
-  readonly events: number;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly first_id: string;
-  readonly last_id: string;
-}
-
-/** A manifest, and the shard of its events. Undefined is the default one. */
-export interface ArchivedDay extends Manifest {
-  readonly shard?: string | undefined;
-}
-
-export interface ProjectDay {
-  /**
-   * The shard of the events, undefined for the default one. A project that moves has events of a day
-   * on two shards, and a manifest has one writer.
-   */
-  readonly shard?: string | undefined;
-  readonly projectId: string;
-  /** A UTC day, such as `2026-01-31`. */
-  readonly day: string;
-}
+type Manifest = Omit<ArchivedDay, 'shard'>;
 
 // `name=value` is how DuckDB, Spark and Athena recognise partitions.
 const SHARD = 'shard=';

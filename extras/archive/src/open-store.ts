@@ -1,4 +1,5 @@
-import type { ArchivePlace, ObjectStore } from './object-store.js';
+import type { ArchivePlace } from '@gateway/store/retention/archive';
+import type { ObjectStore } from './object-store.js';
 
 /** Opens the store that `archive.url` names, without a request to it. */
 export async function openObjectStore(place: ArchivePlace): Promise<ObjectStore> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readEventFile, type ArchivedEvent } from './event-file.js';
+import type { ArchivedDay, ArchivedEvent, ArchiveRange } from '@gateway/store/retention/archive';
+import { readEventFile } from './event-file.js';
 import {
   archivedDays,
   archivedProjects,
@@ -7,15 +8,8 @@ import {
   broken,
   keyOf,
   readManifest,
-  type ArchivedDay,
 } from './manifest.js';
 import type { ObjectStore } from './object-store.js';
-
-export interface DayRange {
-  /** The first and the last UTC day, such as `2026-01-31`. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
 
 /**
  * Manifests by shard, project and day.
@@ -23,7 +17,7 @@ export interface DayRange {
  */
 export async function* listArchive(
   store: ObjectStore,
-  { projectId, from = '', to = '9' }: DayRange & { readonly projectId?: string | undefined },
+  { projectId, from = '', to = '9' }: ArchiveRange,
 ): AsyncGenerator<ArchivedDay> {
   for (const shard of await archivedShards(store)) {
     const ids = projectId === undefined ? await archivedProjects(store, shard) : [projectId];

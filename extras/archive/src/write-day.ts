@@ -3,41 +3,16 @@
 // worker thread would copy every value.
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EventFileWriter, type ArchivedEvent } from './event-file.js';
-import {
-  keyOf,
-  partFile,
-  readManifest,
-  writeManifest,
-  type ArchivePart,
-  type ProjectDay,
-} from './manifest.js';
+import type { ArchivePart, DayToWrite, WriteOptions } from '@gateway/store/retention/archive';
+import { EventFileWriter } from './event-file.js';
+import { keyOf, partFile, readManifest, writeManifest } from './manifest.js';
 import type { ObjectStore } from './object-store.js';
 
 /** A part is held in memory until it is written. */
 const PART_BYTES = 16 * 1024 * 1024;
 const PART_EVENTS = 50_000;
 
-export interface DayToWrite extends ProjectDay {
-  /** All events that were written before this time are among those of `pages`. */
-  readonly writtenBefore: Date;
-  /**
-   * Yields the day's events by id, in pages small enough to encode in one go. With `since`, only
-   * those that were written or delivered since.
-   */
-  pages(since: Date | null): AsyncIterable<readonly ArchivedEvent[]>;
-}
-
-interface WriteOptions {
-  readonly onPart?: ((part: ArchivePart) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/**
- * Adds a project's day to the archive. It may be called again for the same day: events that the
- * manifest covers are left out. If it is interrupted, the next call writes the same parts again.
- * @throws GatewayError `archive_unavailable` or `archive_broken`
- */
+/** Adds a project's day to the archive, as `OpenArchive` says. */
 export async function writeDay(
   store: ObjectStore,
   day: DayToWrite,

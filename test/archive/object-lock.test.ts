@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openObjectStore } from '#store/archive/open-store';
-import { freePort } from '../../support/ports.js';
-import { python } from '../../support/start/python.js';
-import { until } from '../../support/until.js';
+import { openObjectStore } from '#archive/open-store';
+import { freePort } from '../support/ports.js';
+import { python } from '../support/start/python.js';
+import { until } from '../support/until.js';
 
-const lock = suite('store/archive/object-lock');
+const lock = suite('archive/object-lock');
 
 lock('a bucket with Object Lock takes objects with encryption', async () => {
   const port = await freePort();

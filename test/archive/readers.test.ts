@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { openObjectStore } from '#store/archive/open-store';
-import { writeDay } from '#store/archive/write-day';
-import { blocksOf } from '../../docs/page.js';
-import { tempFolder } from '../../support/start/keep.js';
-import { python } from '../../support/start/python.js';
+import { openObjectStore } from '#archive/open-store';
+import { writeDay } from '#archive/write-day';
+import { blocksOf } from '../docs/page.js';
+import { tempFolder } from '../support/start/keep.js';
+import { python } from '../support/start/python.js';
 
-const readers = suite('store/archive/readers');
+const readers = suite('archive/readers');
 
 const DAY = '2026-01-31';
 const place = tempFolder('readers');

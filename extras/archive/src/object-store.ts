@@ -16,18 +16,6 @@ export interface ObjectStore {
   close(): void;
 }
 
-/** The settings `archive.*` that name a store. */
-export interface ArchivePlace {
-  readonly url: string;
-  readonly region?: string | undefined;
-  readonly endpoint?: string | undefined;
-  readonly path_style: boolean;
-  readonly access_key_id?: string | undefined;
-  readonly secret_access_key?: string | undefined;
-  readonly sse?: 'AES256' | 'aws:kms' | 'aws:kms:dsse' | undefined;
-  readonly sse_kms_key_id?: string | undefined;
-}
-
 /** With the fix for its cause. */
 export function unavailable(
   place: string,

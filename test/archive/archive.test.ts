@@ -6,18 +6,18 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
-import type { ArchivedEvent } from '#store/archive/event-file';
-import { keyOf } from '#store/archive/manifest';
-import type { ObjectStore } from '#store/archive/object-store';
-import { openObjectStore } from '#store/archive/open-store';
-import { listArchive, readArchivedDay } from '#store/archive/read-archive';
-import { writeDay } from '#store/archive/write-day';
-import { bucket } from '../../support/bucket.js';
-import { endpoint } from '../../support/endpoint.js';
-import { freePort } from '../../support/ports.js';
-import { tempFolder } from '../../support/start/keep.js';
+import type { ArchivedEvent } from '#store/retention/archive';
+import { keyOf } from '#archive/manifest';
+import type { ObjectStore } from '#archive/object-store';
+import { openObjectStore } from '#archive/open-store';
+import { listArchive, readArchivedDay } from '#archive/read-archive';
+import { writeDay } from '#archive/write-day';
+import { bucket } from '../support/bucket.js';
+import { endpoint } from '../support/endpoint.js';
+import { freePort } from '../support/ports.js';
+import { tempFolder } from '../support/start/keep.js';
 
-const archive = suite('store/archive/archive');
+const archive = suite('archive/archive');
 
 const s3 = await bucket();
 archive.after(() => s3.close());
@@ -187,7 +187,7 @@ for (const [name, open] of Object.entries(STORES)) {
     assert.match(await refusal(read(day)), /^archive_broken: .*its SHA-256 is not the one/);
     const change = (fields: object) =>
       day.store.put(key('_manifest.json'), Buffer.from(JSON.stringify({ ...manifest, ...fields })));
-    await change({ parts: [{ ...manifest!.parts[0], file: '../../secret.parquet' }] });
+    await change({ parts: [{ ...manifest!.parts[0], file: '../secret.parquet' }] });
     assert.match(await refusal(read(day)), /^archive_broken: .*not the manifest of this day/);
     await change({ project_id: newId() });
     assert.match(await refusal(read(day)), /^archive_broken/);
@@ -234,7 +234,7 @@ archive('what a killed process left is removed by the next write of the day', as
 archive('a read-only folder is told with its fix, also where folders are missing', () => {
   const folder = tempFolder('read-only');
   const script = `
-    const { openObjectStore } = await import('@gateway/store/archive');
+    const { openObjectStore } = await import('${import.meta.resolve('#archive/open-store')}');
     const store = await openObjectStore({ url: '${folder}/a/b', path_style: false });
     await store.put('c/d/e', Buffer.from('x')).catch((error) => console.log(String(error)));`;
   const mounted = spawnSync(
