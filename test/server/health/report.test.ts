@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { countRequests } from '#agent/flow-control/breaker-record';
-import { findingRows } from '#server/health/findings';
-import { readHealthReport, type HealthReport } from '#server/health/report';
+import { FINDINGS, type FindingCode } from '#store/findings/table';
+import { readHealthReport, type HealthReport } from '#store/findings/report';
 import { healthProbe } from '#server/health/healthz';
 import { insertSource, pauseSourceByPerson } from '#store/config/sources';
 import { registerAgent } from '#store/deliveries/agents';
@@ -124,7 +124,7 @@ const source = ({ id }: Place, name: string) =>
 const minutesAgo = (minutes: number) => `now() - interval '${minutes} minutes'`;
 
 interface Fault {
-  readonly code: string;
+  readonly code: FindingCode;
   /** Opens the report if this is the worst finding. */
   readonly verdict: string;
   readonly sentence: RegExp;
@@ -427,7 +427,7 @@ report('a project in use with no fault is healthy, and one without traffic says 
 report('the faults are those that can be found, in order of harm', () => {
   assert.equal(
     faults.map(({ code }) => code),
-    findingRows.map(([code]) => code),
+    Object.keys(FINDINGS),
   );
 });
 

@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import type { HealthReport } from '@gateway/server/health';
+import type { HealthReport } from '@gateway/store/findings';
 import { findRetryProjects, type RetryProject } from '@gateway/store/deliveries';
 import type { Kv } from '@gateway/store/kv';
 import { bothPlanes, type Database } from '@gateway/store/postgres';
@@ -72,7 +72,10 @@ async function readReports(
   kv: Kv | undefined,
   projects: readonly RetryProject[],
 ): Promise<ReportedProject[]> {
-  const { healthProbe, readHealthReport } = await import('@gateway/server/health');
+  const [{ healthProbe }, { readHealthReport }] = await Promise.all([
+    import('@gateway/server/health'),
+    import('@gateway/store/findings'),
+  ]);
   const probed = { config, database, shards, kv, billing: undefined };
   const probeHealth = healthProbe(probed, PROBE_MS);
   return Promise.all(

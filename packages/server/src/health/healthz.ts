@@ -1,17 +1,19 @@
 import type { Context } from 'koa';
 import type { Config } from '@gateway/core/config';
-import { databaseReason, isGatewayError, kvReason } from '@gateway/core/errors';
 import { admitsToDetails } from '@gateway/core/exposition';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, readySentence, statesOnly, VERSION, withTimeout } from '@gateway/core/process';
-import type { Kv } from '@gateway/store/kv';
 import {
-  probeDatabase,
-  requireMigrated,
-  type Database,
-  type Replicas,
-} from '@gateway/store/postgres';
-import { DEFAULT_SHARD, type Shard, type Shards } from '@gateway/store/shards';
+  checkDatabase,
+  checkKv,
+  faultText,
+  replicasFault,
+  shardComponent,
+  type Fault,
+} from '@gateway/store/findings';
+import type { Kv } from '@gateway/store/kv';
+import type { Database, Replicas } from '@gateway/store/postgres';
+import { DEFAULT_SHARD, type Shards } from '@gateway/store/shards';
 import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
@@ -32,23 +34,39 @@ interface Probed {
 export type HealthProbe = () => Promise<Health>;
 
 export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthProbe {
+  const { billing, config, database, kv, replicas, shards } = probed;
   const health = new Health();
-  const { billing, kv, replicas } = probed;
+  const tell = (name: string, fault: Fault | undefined, meanwhile?: string) =>
+    void health.report(name, fault?.state ?? 'ok', fault && faultText(fault, meanwhile));
   const probing = new Map<string, Promise<void>>();
-  const probe = (name: string, report: () => Promise<void>) => {
-    const running = probing.get(name) ?? report().finally(() => probing.delete(name));
+  const probe = (name: string, check: () => Promise<void>) => {
+    const running = probing.get(name) ?? check().finally(() => probing.delete(name));
     probing.set(name, running);
     return running;
   };
   return async () => {
-    const others = probed.shards.all.filter(({ name }) => name !== DEFAULT_SHARD);
+    const others = shards.all.filter(({ name }) => name !== DEFAULT_SHARD);
     const names = new Set(others.map(({ name }) => shardComponent(name)));
     for (const { name } of health.components)
       if (name.startsWith(shardComponent('')) && !names.has(name)) health.forget(name);
     const probes = [
-      probe('postgres', () => reportDatabase(health, probed)),
-      ...others.map((shard) => probe(shardComponent(shard.name), () => reportShard(health, shard))),
-      ...(kv ? [probe('kv', () => reportKv(health, { ...probed, kv }))] : []),
+      probe('postgres', async () => {
+        const settings = config.database;
+        const found = await checkDatabase({ name: DEFAULT_SHARD, database, settings }, PROBE_MS);
+        tell('postgres', found.postgres);
+        tell('migrations', found.migrations);
+      }),
+      ...others.map((shard) => {
+        const name = shardComponent(shard.name);
+        return probe(name, async () => {
+          const { postgres, migrations } = await checkDatabase(shard, PROBE_MS);
+          // A newer database works too, so its fault has no fix.
+          const fault = postgres ?? (migrations?.fix === undefined ? undefined : migrations);
+          // An outage only degrades the server: projects on other shards are not affected.
+          tell(name, fault && { ...fault, state: 'degraded' }, 'Requests for its projects fail.');
+        });
+      }),
+      ...(kv ? [probe('kv', async () => tell('kv', await checkKv(kv, config.kv, PROBE_MS)))] : []),
     ];
     await withTimeout(Promise.all(probes), patienceMs).catch(() => undefined);
     health.reportSecrets();
@@ -58,14 +76,7 @@ export function healthProbe(probed: Probed, patienceMs = PATIENCE_MS): HealthPro
         billing.problem === null ? 'ok' : 'degraded',
         billing.problem ?? undefined,
       );
-    if (replicas && replicas.states.length > 0) {
-      const problems = replicas.states.flatMap(({ problem }) => problem ?? []);
-      health.report(
-        'replicas',
-        problems.length === 0 ? 'ok' : 'degraded',
-        problems.length === 0 ? undefined : `${problems.join('; ')}; reads go elsewhere`,
-      );
-    }
+    if (replicas && replicas.states.length > 0) tell('replicas', replicasFault(replicas.states));
     return health;
   };
 }
@@ -109,87 +120,4 @@ export function healthAnswer(
       data: { ready, draining, state, ...details },
     });
   };
-}
-
-async function reportDatabase(health: Health, { database, config }: Probed): Promise<void> {
-  try {
-    // Probed first, because this probe has its own timeout. The migration check would hold a
-    // connection while Postgres is unresponsive.
-    const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
-    if (isWritable) health.report('postgres', 'ok');
-    else {
-      const { reason, fix } = databaseReason({ code: '25006' }, config.database);
-      health.report(
-        'postgres',
-        'degraded',
-        `${reason}. Reads work, writes do not. To fix it: ${fix}.`,
-      );
-    }
-    await withTimeout(requireMigrated(database), PROBE_MS).then(
-      (newer) =>
-        newer.length === 0
-          ? health.report('migrations', 'ok')
-          : health.report(
-              'migrations',
-              'degraded',
-              `the database is newer than this gateway: it has ${newer.join(', ')}; this version works with it too`,
-            ),
-      (error: unknown) => {
-        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade), so old
-        // servers stay ready during an upgrade.
-        if (!isGatewayError(error, 'database_newer')) throw error;
-        health.report(
-          'migrations',
-          'degraded',
-          `${error.message}; this process keeps running but cannot restart: ${error.fix}`,
-        );
-      },
-    );
-  } catch (error) {
-    if (isGatewayError(error, 'migration_pending')) {
-      health.report('migrations', 'down', `${error.message}; ${error.fix}`);
-    } else {
-      const { reason, fix } = databaseReason(error, config.database);
-      health.report('postgres', 'down', `${reason}. To fix it: ${fix}.`);
-      health.report('migrations', 'down', 'unknown while Postgres is unavailable');
-    }
-  }
-}
-
-export function shardComponent(name: string): string {
-  return `shard ${name}`;
-}
-
-/** An outage only degrades the server: projects on other shards are not affected. */
-async function reportShard(health: Health, { name, database, settings }: Shard): Promise<void> {
-  try {
-    const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
-    if (!isWritable) throw Object.assign(new Error('read-only'), { code: '25006' });
-    await withTimeout(requireMigrated(database, undefined, name), PROBE_MS);
-    health.report(shardComponent(name), 'ok');
-  } catch (error) {
-    const { reason, fix } = databaseReason(error, settings);
-    health.report(
-      shardComponent(name),
-      'degraded',
-      `${reason}. Requests for its projects fail. To fix it: ${fix}.`,
-    );
-  }
-}
-
-/** An outage only degrades the server: signals to agents are slower. */
-async function reportKv(
-  health: Health,
-  { kv, config }: Probed & { readonly kv: Kv },
-): Promise<void> {
-  try {
-    await withTimeout(kv.ping(), PROBE_MS);
-    health.report('kv', 'ok');
-  } catch (error) {
-    health.report(
-      'kv',
-      'degraded',
-      `${kvReason(error, config.kv)}; events created here are routed a few seconds later`,
-    );
-  }
 }

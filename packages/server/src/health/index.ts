@@ -1,2 +1,1 @@
 export { healthProbe } from './healthz.js';
-export { readHealthReport, type HealthReport } from './report.js';

@@ -11,8 +11,7 @@ import { WAITING_MAX } from '@gateway/store/counts/health';
 import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { SEVERITIES } from '../health/findings.js';
-import { readHealthReport } from '../health/report.js';
+import { readHealthReport, SEVERITIES } from '@gateway/store/findings';
 import { timeQuery, timeRange } from '../http/list-query.js';
 import {
   described,

@@ -28,11 +28,8 @@ export interface ProjectStates {
   } | null;
   readonly inactive_since: Date | null;
   readonly agents: number;
-  /** The ids of the agents that read sources. */
-  readonly readers: readonly number[];
-  /** When the last lease expired, of any agent and of an agent that reads sources. */
+  /** When the last lease expired. */
   readonly agents_until: Date | null;
-  readonly readers_until: Date | null;
 }
 
 type EndpointStates = Pick<
@@ -48,7 +45,6 @@ export async function readProjectStates(
   const waiting = `event_deliveries where project_id = $1 and status in ('scheduled', 'retry')`;
   const held = `event_deliveries where project_id = $1 and next_attempt_at = 'infinity'`;
   const quarantined = `quarantined_messages where project_id = $1 and status = 'quarantined'`;
-  const expired = 'select max(expires_at) from agents where expires_at <= now()';
   const ofStatus = (status: string) =>
     `from endpoints where project_id = $1 and deleted_at is null and status <> 'active' and status = '${status}'`;
   const { rows: configured } = await control.query<EndpointStates & { source_ids: string[] }>({
@@ -72,8 +68,7 @@ export async function readProjectStates(
         ${countUpTo(quarantined)} as quarantined_messages,
         (select created_at from ${quarantined} order by id limit 1) as quarantined_since,
         (select count(*)::int from agents where expires_at > now()) as agents,
-        array(select id from agents where expires_at > now() and reads_sources order by id) as readers,
-        (${expired}) as agents_until, (${expired} and reads_sources) as readers_until
+        (select max(expires_at) from agents where expires_at <= now()) as agents_until
       from (${PENDING}) pending`,
     values: [projectId, sourceIds],
   });

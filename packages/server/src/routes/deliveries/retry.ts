@@ -3,7 +3,7 @@ import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/
 import type { BehindBreaker } from '@gateway/store/kv';
 import { isOwned } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { clock } from '../../health/wording.js';
+import { clock } from '@gateway/store/findings';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
 import { timeRange } from '../../http/list-query.js';
 import {

@@ -1,4 +1,4 @@
-import { SUMMARY_MAX } from '@gateway/store/counts/activity';
+import { SUMMARY_MAX } from '../counts/activity.js';
 
 const NAMED = 3;
 
@@ -13,9 +13,10 @@ export function namesOf(those: readonly { readonly name: string }[], count = tho
 
 export const figure = (count: number) => count.toLocaleString('en-US');
 /** A plus means that counting stopped there. */
-export const upTo = (count: number, max: number) => `${figure(count)}${count >= max ? '+' : ''}`;
-export const things = (count: number, one: string, many: string) =>
-  `${upTo(count, SUMMARY_MAX)} ${count === 1 ? one : many}`;
+export const upTo = (count: number, max = SUMMARY_MAX) =>
+  `${figure(count)}${count >= max ? '+' : ''}`;
+export const things = (count: number, one: string, many = `${one}s`) =>
+  `${upTo(count)} ${count === 1 ? one : many}`;
 
 const DAY_MS = 86_400_000;
 
@@ -37,6 +38,3 @@ export function span(seconds: number): string {
   const [name, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
   return `${Math.floor(seconds / size)} ${name}`;
 }
-
-export const sinceOf = (since: Date | null, now: Date) =>
-  since ? ` since ${clock(since, now)}` : '';

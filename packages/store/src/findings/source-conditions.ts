@@ -1,6 +1,6 @@
 import { withTimeout } from '@gateway/core/process';
-import { listSources, type ProjectRow } from '@gateway/store/config';
-import { findReaders } from '@gateway/store/deliveries';
+import { listSources, type ProjectRow } from '../config/index.js';
+import { findReaders, type Readers } from '../deliveries/agents.js';
 import {
   readSourceStates,
   sourceCondition,
@@ -9,14 +9,14 @@ import {
   type Kv,
   type ReportedState,
   type SourceCondition,
-} from '@gateway/store/kv';
-import type { Database, Planes } from '@gateway/store/postgres';
+} from '../kv/index.js';
+import type { Database, Planes } from '../postgres/index.js';
 
 const READ_MS = 1_000;
 /** The newest of a project. */
 export const SOURCES_MAX = 1_000;
 
-export interface NamedCondition extends SourceCondition {
+interface NamedCondition extends SourceCondition {
   readonly id: string;
   readonly name: string;
   readonly reported: ReportedState | undefined;
@@ -24,6 +24,7 @@ export interface NamedCondition extends SourceCondition {
 
 export interface SourceConditions {
   readonly conditions: readonly NamedCondition[];
+  readonly readers: Readers;
   readonly isKvAway: boolean;
 }
 
@@ -55,12 +56,10 @@ export async function readConditions({
       READ_MS,
     ).catch(() => undefined));
   const absence = whyUnreported(readers, { isAway: !known, since: null });
-  return {
-    isKvAway: !known,
-    conditions: rows.map((row) => {
-      const reported = known?.get(row.id);
-      const { id, name } = row;
-      return { id, name, reported, ...sourceCondition(row, reported, absence) };
-    }),
-  };
+  const conditions = rows.map((row) => {
+    const reported = known?.get(row.id);
+    const { id, name } = row;
+    return { id, name, reported, ...sourceCondition(row, reported, absence) };
+  });
+  return { conditions, readers, isKvAway: !known };
 }
