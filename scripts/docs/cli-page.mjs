@@ -35,6 +35,12 @@ export async function cliPage(root) {
     group,
     flags: shared.filter((flag) => flag.helpGroup === group),
   }));
+  /** @param {string} flag */
+  const having = (flag) =>
+    commands
+      .filter(({ flags }) => flags[flag])
+      .map((command) => code(nameOf(command)))
+      .join(', ');
   return [
     '# Command line',
     MADE,
@@ -45,10 +51,12 @@ export async function cliPage(root) {
       .filter(({ flags }) => flags.length > 0)
       .map(({ group, flags }) => `- ${titleOf(group)}: ${namesOf(flags)}`)
       .join('\n'),
-    `${code('--json')} prints JSON instead of a table or text: ${commands
-      .filter(({ flags }) => flags['json'])
-      .map(({ id }) => code(id.replaceAll(':', ' ')))
-      .join(', ')}.`,
+    `${code('--json')} prints JSON instead of a table or text: ${having('json')}.`,
+    `## From another machine\n\nThese commands use the [management API](http.md): ${having('url')}.
+
+With ${code('--url')} (${code('GATEWAY_URL')}) and ${code('--key')} (${code('GATEWAY_KEY')}) they use that of a server. Without, they answer their own requests as an operator with all
+rights, on the database of the settings, and no server needs to run. A personal key reaches the projects of its user, a key of a project its project. A key with
+scopes needs ${code('projects:read')} and those of the [routes](http.md#routes) that a command uses; an error names the scope that is missing.`,
     ...commands.map(section),
   ]
     .join('\n\n')

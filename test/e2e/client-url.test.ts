@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runGateway } from '../support/gateway.js';
 import { freePort } from '../support/ports.js';
-import { production } from '../support/production.js';
+import { managementApi, production } from '../support/production.js';
 
 const clientUrl = suite('e2e/client-url');
 
@@ -41,6 +41,37 @@ clientUrl('a command prints the same from afar as beside the database', async ()
     );
   }
 });
+
+clientUrl(
+  'a key of a project with two scopes does what they allow, in its project alone',
+  async () => {
+    const { key: GATEWAY_KEY } = await gateway.api<{ key: string }>('POST', '/api-keys', {
+      name: 'support',
+      scopes: ['projects:read', 'sources:read'],
+    });
+    const run = (...command: string[]) => from({ GATEWAY_URL, GATEWAY_KEY }, ...command);
+    const call = managementApi(gateway.serverPort, gateway.apiKey);
+    const other = await call<{ uid: string }>('POST', '/projects', { name: 'other' });
+    const listed = await run('utils', 'sources', 'list', '--json');
+    assert.is(listed.code, 0, listed.stderr);
+    const sources = JSON.parse(listed.stdout) as { source_name: string; project_name: string }[];
+    assert.equal(
+      sources.map(({ source_name, project_name }) => [source_name, project_name]),
+      [['hooks', 'production']],
+    );
+    for (const [sentence, ...command] of [
+      ['the scope quarantine:read', 'utils', 'quarantine', 'list'],
+      ['the scope eventDeliveries:write', 'retry', '--status', 'failure', '--time', '1h'],
+      ['the scope shards:read', 'shards', 'list'],
+      ['only to the project', 'utils', 'sources', 'list', '--project-id', other.uid],
+    ] as [string, ...string[]][]) {
+      const { code, stdout, stderr } = await run(...command);
+      assert.equal([code, stdout], [1, ''], command.join(' '));
+      assert.match(stderr, sentence);
+      assert.match(stderr, 'fix: ');
+    }
+  },
+);
 
 clientUrl('a wrong key, a wrong URL and none of a gateway say what to fix', async () => {
   const GATEWAY_KEY = `${gateway.apiKey.slice(0, -4)}xxxx`;

@@ -104,6 +104,9 @@ function may(holder: string, route: Route): boolean {
   if (route.role === 'instance') return false;
   // A key is limited to its role, even if its user is an owner.
   if (route.reach === 'account' && holder === 'weak owner') return rank('viewer') >= rank(needed);
+  // A key lists its own project, here for one that can read at least.
+  const isOwnList = route.method === 'get' && route.path === '/projects';
+  if (isOwnList && /^(stranger )?project/.test(holder)) return !/expired|revoked/.test(holder);
   if (route.reach === 'account') return !/^(project|portal|stranger p)/.test(holder);
   if (holder.startsWith('stranger')) return false;
   if (holder === 'portal') return route.reach === 'project' && portal === 'any';

@@ -67,7 +67,9 @@ authenticate(
     assert.is(await get(`${mine.path}/endpoints`), 200);
     assert.is(await get(other.path), 403);
     assert.is(await get(`${other.path}/events`), 403);
-    assert.is(await get('/projects'), 403);
+    const listed = await api.call('GET', '/projects', undefined, { key: mine.key });
+    const uids = (listed.body.data.content as { uid: string }[]).map(({ uid }) => uid);
+    assert.equal(uids, [mine.id]);
     assert.is(await get('/organisations'), 403);
     assert.is((await api.call('POST', '/projects', { name: 'x' }, { key: mine.key })).status, 403);
   },

@@ -25,11 +25,15 @@ projects(
     await makeProject(db);
     const list = async () =>
       (
-        await listProjects(db.knex, [made.organisation_id], {
-          perPage: 10,
-          direction: 'next',
-          sort: 'ASC',
-        })
+        await listProjects(
+          db.knex,
+          { organisationIds: [made.organisation_id] },
+          {
+            perPage: 10,
+            direction: 'next',
+            sort: 'ASC',
+          },
+        )
       ).content;
     const second = await insertProject(db.knex, made.organisation_id, {
       name: 'refunds',

@@ -68,6 +68,11 @@ function explained(error: unknown, url = ''): unknown {
   const { code, fix, name, message } = error as Error & { code?: string; fix?: string };
   if (name === 'GatewayApiError' && code !== 'unexpected_answer') {
     const reason = message.replace(` (${fix})`, '');
+    const [, missing] = /^(path \/.*) not found$/.exec(reason) ?? [];
+    if (missing !== undefined) {
+      const older = `it has no ${missing}, so it may be older than this command`;
+      return new GatewayError('server_unreachable', { url, reason: older }, { cause: error });
+    }
     return code === 'unauthorized'
       ? new GatewayError('server_refused', { url, reason }, { cause: error })
       : Object.assign(new Error(reason, { cause: error }), { code, fix });

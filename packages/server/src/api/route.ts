@@ -157,6 +157,7 @@ interface Options {
    */
   readonly role?: Role | 'instance';
   readonly needsPerson?: true;
+  readonly admitsProject?: true;
   readonly portal?: Access['portal'];
   /** Set for routes that change only events. */
   readonly isAudited?: false;
@@ -211,11 +212,12 @@ export function resourceOf({ reach, path }: Pick<Route, 'reach' | 'path'>): stri
 }
 
 export function accessOf(route: Route): Access {
-  const { method, role, needsPerson, portal } = route;
+  const { method, role, needsPerson, admitsProject, portal } = route;
   return {
     role: role === 'instance' ? 'owner' : (role ?? (method === 'get' ? 'viewer' : 'member')),
     scope: `${resourceOf(route)}:${method === 'get' || role === 'viewer' ? 'read' : 'write'}`,
     ...(needsPerson && { needsPerson }),
+    ...(admitsProject && { admitsProject }),
     ...(portal && { portal }),
   };
 }
@@ -229,7 +231,10 @@ interface ItemOptions extends Options {
   readonly message?: string;
 }
 
-interface ListOptions extends Pick<Options, 'role' | 'needsPerson' | 'portal' | 'name'> {
+interface ListOptions extends Pick<
+  Options,
+  'role' | 'needsPerson' | 'admitsProject' | 'portal' | 'name'
+> {
   readonly title: string;
   readonly data?: TSchema;
   /** Pages may end before they are full, with `searched_to`. */

@@ -24,6 +24,8 @@ export interface Access {
   readonly scope: string;
   /** Rejects project keys. */
   readonly needsPerson?: true;
+  /** Accepts project keys outside their project. */
+  readonly admitsProject?: true;
   /**
    * A portal link reaches only its owner's resources. Ids in the path are checked before the route
    * runs; the route itself must check ids in the body and pass `call.ownerId` to its lists.
@@ -92,7 +94,8 @@ export function personOf(caller: Caller): UserKey | undefined {
 }
 
 /** Throws `forbidden`. */
-export function reachAccount(caller: Caller, { role }: Access): void {
+export function reachAccount(caller: Caller, { role, admitsProject }: Access): void {
+  if (admitsProject && caller.type === 'project') return requireRole(caller.role ?? 'admin', role);
   const person = personOf(caller);
   if (person?.role) requireRole(person.role, role);
 }

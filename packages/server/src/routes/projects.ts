@@ -209,18 +209,21 @@ export const projectRoutes: readonly Route[] = [
   ),
   accountList(
     '/projects',
-    'Lists the projects in all organisations of the authenticated user.',
+    'Lists the projects in all organisations of the authenticated user, or the project of the key.',
     {
       query: object({ ...pageQuery, orgID: Type.Optional(Id) }),
       title: 'projects',
       data: Project,
+      admitsProject: true,
     },
     async (call, page) => {
       const { caller, database, query } = call;
-      const ids = (await organisationsOf(caller, call))
+      if (caller.type === 'project')
+        return listProjects(database.knex, { id: caller.project_id }, page);
+      const organisationIds = (await organisationsOf(caller, call))
         .map(({ id }) => id)
         .filter((id) => query.orgID === undefined || id === query.orgID);
-      return listProjects(database.knex, ids, page);
+      return listProjects(database.knex, { organisationIds }, page);
     },
     withUid,
   ),

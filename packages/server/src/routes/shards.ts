@@ -131,6 +131,12 @@ const ChangedShard = named(
   ),
 );
 
+const MoveQuery = object({
+  must_be_empty: Type.Optional(
+    Type.Boolean({ description: 'Refuse with `conflict` if the project has events.' }),
+  ),
+});
+
 /** Throws `invalid_request` for options that libpq does not know. */
 function assertOptions(text: string | null | undefined): void {
   const parsed = parseDatabaseOptions(text ?? '');
@@ -219,11 +225,12 @@ export const shardRoutes: readonly Route[] = [
   accountRoute(
     'PUT /shards/:name/projects/:project_id',
     'Moves a project to a shard while it runs. Its intake stops for seconds; agents then copy the earlier events. With the shard that it has, calls off a move that stops its intake.',
-    { role: 'instance', data: Shard, name: 'moveProject' },
+    { role: 'instance', query: MoveQuery, data: Shard, name: 'moveProject' },
     async (call) => {
       const { name, project_id: projectId } = call.params as { name: string; project_id: string };
       await call.shards.refresh();
-      await moveToShard(call.shards, { projectId, to: name });
+      const { must_be_empty: mustBeEmpty = false } = call.query;
+      await moveToShard(call.shards, { projectId, to: name, mustBeEmpty });
       return { message: 'project moved', data: await stateOf(call, name) };
     },
   ),

@@ -100,14 +100,14 @@ export function insertProject(
 /** Ordered by creation time, excluding deleted ones. */
 export function listProjects(
   knex: Knex,
-  organisationIds: readonly string[],
+  { id, organisationIds }: { readonly id?: string; readonly organisationIds?: readonly string[] },
   page: PageRequest,
 ): Promise<PageResult<ProjectRow>> {
-  return rows.list(
-    knex,
-    (query) => void query.whereIn('organisation_id', [...organisationIds]),
-    page,
-  );
+  const filter = (query: Knex.QueryBuilder) => {
+    if (id) void query.where({ id });
+    if (organisationIds) void query.whereIn('organisation_id', [...organisationIds]);
+  };
+  return rows.list(knex, filter, page);
 }
 
 /** Excludes deleted projects. Does not check permissions. */

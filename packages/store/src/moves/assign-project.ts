@@ -43,6 +43,8 @@ async function requireUsable(shard: Shard): Promise<void> {
 interface Assignment {
   readonly projectId: string;
   readonly to: string;
+  /** Refuses a project that has events. */
+  readonly mustBeEmpty?: boolean;
 }
 
 /**
@@ -50,12 +52,21 @@ interface Assignment {
  * then move the earlier ones. With the shard that the project has, calls off a move that has not come
  * so far. Can be repeated after a failure. Returns the shard that it had.
  *
- * @throws GatewayError `not_found`; `conflict` if the shard is draining, or while another move of
- *   the project has not ended; `migration_pending`; errors of the databases of both shards
+ * @throws GatewayError `not_found`; `conflict` if the shard is draining, while another move of the
+ *   project has not ended, or if the project has events and must be empty; `migration_pending`;
+ *   errors of the databases of both shards
  */
-export async function moveToShard(shards: Shards, { projectId, to }: Assignment): Promise<string> {
+export async function moveToShard(
+  shards: Shards,
+  { projectId, to, mustBeEmpty = false }: Assignment,
+): Promise<string> {
   const from = await requireProject(shards, projectId);
   await requireUsable(shards.of(from));
+  if (mustBeEmpty && from !== to && (await hasRows(shards.of(from).database.pool, projectId)))
+    throw new GatewayError('conflict', {
+      sentence: `the project has events on the shard ${from}`,
+      fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
+    });
   if (from === to) {
     await callOffMove(shards, projectId);
     return from;
@@ -64,24 +75,6 @@ export async function moveToShard(shards: Shards, { projectId, to }: Assignment)
   const move = await beginMove(shards.control.pool, { projectId, from, to });
   if (move.phase === 'stopping') await continueMove(shards, move);
   return from;
-}
-
-/**
- * Moves a project that has no events to another shard. Returns the shard that it had.
- *
- * @throws GatewayError those of `moveToShard`; `conflict` if the project has events
- */
-export async function assignProject(
-  shards: Shards,
-  { projectId, to }: Assignment,
-): Promise<string> {
-  const from = await requireProject(shards, projectId);
-  if (from !== to && (await hasRows(shards.of(from).database.pool, projectId)))
-    throw new GatewayError('conflict', {
-      sentence: `the project has events on the shard ${from}`,
-      fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
-    });
-  return moveToShard(shards, { projectId, to });
 }
 
 async function requireProject({ control }: Shards, projectId: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { Args, GatewayCommand, idOf, withShards } from '../../app/gateway-command.js';
+import { Args, GatewayCommand, idOf } from '../../app/gateway-command.js';
 
 export default class ShardsAssign extends GatewayCommand {
   static override description =
@@ -16,10 +16,11 @@ export default class ShardsAssign extends GatewayCommand {
     const { args, flags } = await this.parse(ShardsAssign);
     const { project, shard: to } = args;
     const projectId = idOf('the project', project);
-    const { assignProject } = await import('@gateway/store/moves');
-    const from = await withShards(this.resolve(flags).config, (shards) =>
-      assignProject(shards, { projectId, to }),
-    );
+    const { shard: from } = await this.api(flags, async (api) => {
+      const before = await api.projects.get(projectId);
+      await api.project(projectId).shards.moveProject(to, { must_be_empty: true });
+      return before;
+    });
     if (from === to) this.logToStderr(`the project is on the shard ${to}; nothing was changed`);
     else this.log(`the project is on the shard ${to} now, and was on ${from}`);
   }
