@@ -1,6 +1,6 @@
 // @ts-check
 import { routingOutcomes } from '#core/routing/outcomes';
-import { rejectCodes } from '#ingest/message/reject-codes';
+import { rejectCodes } from '#ingest/validate/reject-codes';
 import { errors } from '#core/errors/error-table';
 import { code, MADE, table } from './markdown.mjs';
 

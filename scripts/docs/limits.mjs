@@ -187,7 +187,7 @@ export const limits = {
       scope: 'project', mechanism: 'bucket', beyond: ['waits', '429'], against: ['backlogs', 'large messages', 'webhooks', 'kept messages'] },
     { setting: 'limits.event_loop_ms', stage: 'core/process/loop-shares',
       scope: 'project', mechanism: 'share', beyond: ['waits'], against: ['bursts'] },
-    { setting: 'ingest.max_message_bytes', stage: 'ingest/message/parse-message',
+    { setting: 'ingest.max_message_bytes', stage: 'ingest/decode/decode',
       scope: 'message', mechanism: 'cap', beyond: ['quarantined', '413'], against: ['bodies', 'large messages'] },
     { constant: 'NESTING_MAX', what: 'levels of a message', stage: 'core/json/json-value',
       scope: 'message', mechanism: 'cap', beyond: ['quarantined'], against: ['members'] },

@@ -2,7 +2,7 @@ import { eventId, messageDigest, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
 import type { ReadyMessage } from '#ingest/message/ready-message';
 import type { ReadyEvent } from '#ingest/message/ready-message';
-import type { Rejection } from '#ingest/message/reject-codes';
+import type { Rejection } from '#ingest/validate/reject-codes';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
 

@@ -89,6 +89,9 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     ),
   })),
+  'gives-optional-members-their-types': message(() => ({
+    attributes: { partition: 0 } as never,
+  })),
   'keeps-the-order': step({ sort: (received) => received.toReversed() }),
   'acknowledges-only-after-the-outcome': step({
     took: ({ number }, queue) => queue.acknowledge(number),

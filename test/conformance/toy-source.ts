@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   acknowledges,
+  contentTypeOf,
   PluginError,
   whenAborted,
   type CheckContext,
@@ -97,6 +98,9 @@ export const sound: Steps = {
     timestamp: at,
     body,
     headers,
+    key: null,
+    contentType: contentTypeOf(headers),
+    attributes: { number: String(number) },
   }),
   took: () => {},
   settled(outcome, { number }, queue) {

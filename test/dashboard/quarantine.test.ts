@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rejectCodes } from '#ingest/message/reject-codes';
+import { rejectCodes } from '#ingest/validate/reject-codes';
 import { bytesOf, hexDump, textOf } from '#dashboard/pages/preview/bytes';
 import { REASONS } from '#dashboard/pages/quarantine/reasons';
 import { until } from '../support/until.js';

@@ -84,6 +84,13 @@ const sources: Readonly<Record<string, Broken>> = {
     ),
     /cannot be read: trap/,
   ],
+  'key-string': [hands(`{ key: 'customer-7' }`), bad('key is a string')],
+  'content-type-object': [hands('{ contentType: {} }'), bad('contentType is an object')],
+  'attributes-list': [hands('{ attributes: [] }'), bad('attributes is an array')],
+  'attributes-number': [
+    hands('{ attributes: { partition: 0 } }'),
+    bad('attribute "partition" is a number'),
+  ],
   'run-returns': [source(''), /stopped reading without a reason/],
   'run-sync-throws': [
     `export default { check: async () => {}, run() { throw new Error('thrown at once'); } };`,

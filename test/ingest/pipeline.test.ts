@@ -328,6 +328,37 @@ pipeline('a transform makes the ingest message of an arbitrary one', () =>
   }),
 );
 
+pipeline(
+  'the content type of a message decides how it is decoded, before its function; the message is kept as it came',
+  () =>
+    scene(async ({ at, hand }) => {
+      const form = new FormData();
+      form.append('kind', 'order.paid');
+      form.append('n', '1');
+      const parts = new Request('http://localhost', { method: 'POST', body: form });
+      const bodyFunction = `function transform({ kind, n }) { return { event_type: kind, data: { n } } }`;
+      for (const [body, contentType] of [
+        ['kind=order.paid&n=1', 'application/x-www-form-urlencoded'],
+        [new Uint8Array(await parts.arrayBuffer()), parts.headers.get('content-type')!],
+      ] as const)
+        assert.is(await hand(body, { bodyFunction, contentType }), 'accepted');
+      const requests = await at.received(2);
+      assert.ok(requests.every(({ body }) => body.toString() === '{"n":"1"}'));
+      assert.is(
+        await hand('kind=a', { contentType: 'application/x-www-form-urlencoded' }),
+        'quarantined',
+      );
+      assert.is(await hand('<a/>', { contentType: 'text/xml; charset=utf-8' }), 'quarantined');
+      assert.equal(
+        (await quarantined()).map(({ code, raw }) => [code, raw.toString()]),
+        [
+          ['invalid_message', 'kind=a'],
+          ['not_json', '<a/>'],
+        ],
+      );
+    }),
+);
+
 pipeline('a transform gets what is no JSON as text', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { const [kind, n] = payload.split(';'); return { event_type: kind, data: { n } } }`;
@@ -541,7 +572,6 @@ function bare({
     }),
     eventWriter,
     maxMessageBytes: 10_000,
-    keyOf,
   });
   const hand = (projectId: string, n: number, bodyFunction: string | null = null) =>
     it.handle(() => ({ projectId, id: newId(), bodyFunction }))({
@@ -549,6 +579,7 @@ function bare({
       timestamp: Date.now(),
       body: Buffer.from(GOOD),
       headers: {},
+      ...(keyOf && { read: () => ({ text: undefined, keyOf }) }),
     });
   return { pace, hand };
 }

@@ -538,7 +538,7 @@ source('the schema takes what the plugin takes', () => {
   assert.not.ok(valid({ brokers: ['a:9092'] }));
 });
 
-beside('a message has coordinates, the time of its record, its bytes and its headers', async () => {
+beside('a message has the place, time, bytes, headers and key of its record', async () => {
   const connection = await fresh();
   await broker.produce(connection.topic_name, [
     {
@@ -549,6 +549,7 @@ beside('a message has coordinates, the time of its record, its bytes and its hea
         twice: ['one', 'two'],
         umlaut: Buffer.from('ü'),
         binary: Buffer.from([0xff, 0xfe]),
+        'content-type': 'text/plain',
       },
     },
     { key: 'deleted', value: null },
@@ -560,7 +561,19 @@ beside('a message has coordinates, the time of its record, its bytes and its hea
   assert.is(first?.coordinates, `${connection.topic_name}/0/0`);
   assert.is(first?.timestamp, 1_700_000_000_123);
   assert.equal([...(first?.body ?? [])], [0, 255, 10]);
-  assert.equal(first?.headers, { traceparent: '00-1', twice: 'two', umlaut: 'ü' });
+  assert.equal(first?.headers, {
+    traceparent: '00-1',
+    twice: 'two',
+    umlaut: 'ü',
+    'content-type': 'text/plain',
+  });
+  assert.equal([first?.key, first?.contentType], [null, 'text/plain']);
+  const place = { topic: connection.topic_name, partition: '0', offset: '0' };
+  assert.equal(first?.attributes, place);
+  assert.equal(
+    [String(tombstone?.key && Buffer.from(tombstone.key)), tombstone?.contentType],
+    ['deleted', undefined],
+  );
   assert.is(tombstone?.coordinates, `${connection.topic_name}/0/1`);
   assert.is(tombstone?.body.length, 0);
 });

@@ -264,6 +264,7 @@ source('a message has its id, the time it was sent, its bytes and its attributes
         text: { DataType: 'String', StringValue: 'one' },
         number: { DataType: 'Number', StringValue: '9007199254740993' },
         bytes: { DataType: 'Binary', BinaryValue: Buffer.from([0, 255]) },
+        'Content-Type': { DataType: 'String', StringValue: 'text/plain' },
       },
       MessageSystemAttributes: {
         AWSTraceHeader: {
@@ -282,7 +283,14 @@ source('a message has its id, the time it was sent, its bytes and its attributes
   assert.ok(message && message.timestamp >= before - 1 && message.timestamp <= after + 1);
   assert.is(bodyOf(message), '{"a": 1.10, "b": "ü"}');
   const { 'x-amzn-trace-id': trace, ...attributes } = message.headers;
-  assert.equal(attributes, { text: 'one', number: '9007199254740993', bytes: 'AP8=' });
+  assert.equal(attributes, {
+    text: 'one',
+    number: '9007199254740993',
+    bytes: 'AP8=',
+    'Content-Type': 'text/plain',
+  });
+  assert.equal([message.key, message.contentType], [null, 'text/plain']);
+  assert.is(message.attributes?.['SentTimestamp'], String(message.timestamp));
   // The emulator loses this attribute; SQS does not.
   assert.ok(trace === undefined || trace === 'Root=1-5759e988-bd862e3fe1be46a994272793');
 });

@@ -5,20 +5,25 @@ import {
   workOfEvents,
 } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import type { Handle } from '@gateway/plugin';
+import type { Outcome } from '@gateway/plugin';
+import { decode } from './decode/decode.js';
+import type { Decoded } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
+import type { ReadyMessage } from './message/ready-message.js';
+import {
+  type GivenMessage,
+  SourceMessage,
+  type SourceMessageOptions,
+} from './message/source-message.js';
+import type { Transformed, Transformer } from './transform/transformer.js';
 import {
   checkNesting,
-  decodeMessage,
   type IngestMessage,
   parseIngestMessage,
   parseTransformOutput,
-} from './message/parse-message.js';
-import type { ReadyMessage } from './message/ready-message.js';
-import { readingFailed, type Rejection } from './message/reject-codes.js';
-import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
-import type { Transformed, Transformer } from './transform/transformer.js';
+} from './validate/parse-message.js';
+import { readingFailed, type Rejection } from './validate/reject-codes.js';
 
 interface PipelineOptions extends SourceMessageOptions {
   /** Messages per second. */
@@ -52,7 +57,10 @@ const LOOK_MS = 10;
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** Projects take turns. */
+/**
+ * The way of a message to its commit: decode, transform, validate; then `eventWriter` routes and
+ * commits its events. Projects take turns.
+ */
 export class Pipeline {
   readonly #stage: Stage<SourceMessage>;
   readonly #stop = new AbortController();
@@ -87,7 +95,7 @@ export class Pipeline {
   }
 
   /** `current` is called per message and returns the source at that time. */
-  handle(current: () => IngestSource): Handle {
+  handle(current: () => IngestSource): (message: GivenMessage) => Promise<Outcome> {
     return (message) =>
       new Promise((resolve) =>
         this.#stage.push(new SourceMessage(current(), message, this.options, resolve)),
@@ -129,29 +137,47 @@ export class Pipeline {
   }
 
   #pass(incoming: SourceMessage): void {
+    const { projectId, message } = incoming;
+    const { maxMessageBytes, loopShares } = this.options;
+    const failed = (defect: unknown) => this.#reject(incoming, readingFailed(defect));
+    try {
+      const decoded = decode(message, message.maxBytes ?? maxMessageBytes);
+      if (typeof decoded !== 'object' || !('then' in decoded))
+        return this.#transform(incoming, incoming.read(decoded));
+      decoded
+        .then((it) => loopShares.run(projectId, () => this.#transform(incoming, incoming.read(it))))
+        .catch(failed);
+    } catch (defect) {
+      failed(defect);
+    }
+  }
+
+  #transform(incoming: SourceMessage, decoded: Decoded): void {
     const { source, message, trace } = incoming;
     const { bodyFunction } = source;
-    const { maxMessageBytes, transformer } = this.options;
-    const text = decodeMessage(message.body, maxMessageBytes);
     if (bodyFunction === null)
-      return this.#accept(incoming, [text], (decoded) =>
-        typeof decoded === 'string' ? parseIngestMessage(decoded) : decoded,
+      return this.#accept(incoming, [decoded], (text) =>
+        typeof text === 'string' ? parseIngestMessage(text, message.contentType) : text,
       );
-    const refused = typeof text === 'string' ? checkNesting(text) : text;
+    const refused = typeof decoded === 'string' ? checkNesting(decoded) : decoded;
     if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
     trace?.transforming();
-    transformer.push(
+    this.options.transformer.push(
       source,
       bodyFunction,
-      typeof text === 'string' ? text : message.body,
-      (transformed) => this.#transformed(incoming, transformed),
+      typeof decoded === 'string' ? decoded : message.body,
+      (transformed) => this.#transformed(incoming, decoded, transformed),
     );
   }
 
-  #transformed(incoming: SourceMessage, transformed: Transformed): Promise<void> | void {
+  #transformed(
+    incoming: SourceMessage,
+    decoded: Decoded,
+    transformed: Transformed,
+  ): Promise<void> | void {
     if (transformed.kind === 'changed') {
       incoming.source = transformed.source;
-      return this.#pass(incoming);
+      return this.#transform(incoming, decoded);
     }
     incoming.trace?.transformed(
       transformed.kind,

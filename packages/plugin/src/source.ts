@@ -79,8 +79,33 @@ export interface Message {
   readonly timestamp: number;
   /** The bytes of the message as received. */
   readonly body: Uint8Array;
-  /** Headers or attributes by their original names. Binary values are omitted or base64-encoded. */
+  /**
+   * Headers or attributes that the producer sent, by their original names. Binary values are omitted
+   * or base64-encoded.
+   */
   readonly headers: Readonly<Record<string, string>>;
+  /**
+   * The key by which the broker partitions or orders messages, and null for a message without one.
+   * Undefined if the broker has no keys.
+   */
+  readonly key?: Uint8Array | null | undefined;
+  /**
+   * The media type of the body, such as `contentTypeOf(headers)`. Decides how core decodes the body;
+   * by default, it is JSON.
+   */
+  readonly contentType?: string | undefined;
+  /**
+   * The broker's own attributes of the message, by their original names. Unlike `coordinates`, they
+   * may change when the message is redelivered.
+   */
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The content type among the headers, in any case. */
+export function contentTypeOf(headers: Message['headers']): string | undefined {
+  for (const name in headers)
+    if (name.length === 12 && name.toLowerCase() === 'content-type') return headers[name];
+  return undefined;
 }
 
 /**
@@ -262,7 +287,7 @@ export class InFlight {
   }
 
   /** Counts a message. Call the returned function once the message has settled. */
-  open(message: Pick<Message, 'body' | 'headers'>): () => void {
+  open(message: Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>): () => void {
     const bytes = messageBytes(message);
     this.#count(1, bytes);
     return () => {
@@ -283,8 +308,14 @@ export class InFlight {
   }
 }
 
-function messageBytes({ body, headers }: Pick<Message, 'body' | 'headers'>): number {
-  let bytes = body.byteLength;
-  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0);
+function messageBytes({
+  body,
+  headers,
+  key,
+  attributes,
+}: Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>): number {
+  let bytes = body.byteLength + (key?.byteLength ?? 0);
+  for (const texts of [headers, attributes])
+    for (const name in texts) bytes += name.length + (texts[name]?.length ?? 0);
   return bytes;
 }

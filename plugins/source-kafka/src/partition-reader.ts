@@ -1,5 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { acknowledges, SettledPrefix, type Handle, type Message } from '@gateway/plugin';
+import {
+  acknowledges,
+  contentTypeOf,
+  SettledPrefix,
+  type Handle,
+  type Message,
+} from '@gateway/plugin';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
@@ -105,13 +111,18 @@ export class PartitionReader {
 /** A tombstone, whose value is null, has an empty body. */
 function toMessage(topic: string, partition: number, record: KafkaMessage): Message {
   const timestamp = Number(record.timestamp);
+  const { offset, key, value } = record;
+  const headers = toHeaders(record.headers);
   return {
-    coordinates: `${topic}/${partition}/${record.offset}`,
+    coordinates: `${topic}/${partition}/${offset}`,
     // Brokers before 0.10 send a timestamp of -1 or none.
     timestamp: timestamp > 0 ? timestamp : 0,
-    // Copy the body: a slice would keep the whole batch in memory.
-    body: record.value ? Uint8Array.prototype.slice.call(record.value) : EMPTY,
-    headers: toHeaders(record.headers),
+    // Copy the bytes: a slice would keep the whole batch in memory.
+    body: value ? Uint8Array.prototype.slice.call(value) : EMPTY,
+    headers,
+    key: key && Uint8Array.prototype.slice.call(key),
+    contentType: contentTypeOf(headers),
+    attributes: { topic, partition: String(partition), offset },
   };
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message as Received } from '@aws-sdk/client-sqs';
 import {
   acknowledges,
+  contentTypeOf,
   InFlight,
   type Handle,
   type Message,
@@ -152,11 +153,16 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
   }
   if (Attributes?.AWSTraceHeader !== undefined)
     headers['x-amzn-trace-id'] = Attributes.AWSTraceHeader;
+  const { AWSTraceHeader: _, ...attributes } = Attributes ?? {};
+  const { MessageGroupId: group, SentTimestamp: sentAt } = attributes;
   return {
     coordinates: MessageId ?? '',
-    timestamp: Number(Attributes?.SentTimestamp) || 0,
+    timestamp: Number(sentAt) || 0,
     body: Buffer.from(Body),
     headers,
+    key: group === undefined ? null : Buffer.from(group),
+    contentType: contentTypeOf(headers),
+    attributes,
   };
 }
 

@@ -208,7 +208,12 @@ export async function openQueue(
         MaxNumberOfMessages: Math.min(most, BATCH_SIZE),
         WaitTimeSeconds: LONGEST_POLL_SECONDS,
         VisibilityTimeout: visibilitySeconds,
-        MessageSystemAttributeNames: ['SentTimestamp', 'AWSTraceHeader'],
+        MessageSystemAttributeNames: [
+          'SentTimestamp',
+          'AWSTraceHeader',
+          'MessageGroupId',
+          'ApproximateReceiveCount',
+        ],
         MessageAttributeNames: ['All'],
       });
       const { Messages = [] } = await client.send(command, {

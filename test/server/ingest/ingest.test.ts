@@ -431,7 +431,7 @@ ingest(
         'select reason from quarantined_messages where id = $1',
         [refused.data.uid],
       );
-      assert.match(reason, `The request has the content type ${named}.`);
+      assert.match(reason, `The message has the content type ${named}.`);
     }
   },
 );

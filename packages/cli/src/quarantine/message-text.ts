@@ -1,7 +1,7 @@
 import { clip } from '@gateway/core/json';
 import { isUtf8 } from 'node:buffer';
 import type { ReplayedMessage, WholeQuarantinedMessage } from '@gateway/client';
-import { rejectCodes } from '@gateway/ingest/message/reject-codes';
+import { rejectCodes } from '@gateway/ingest/validate/reject-codes';
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 

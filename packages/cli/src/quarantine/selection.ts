@@ -1,6 +1,6 @@
 import type { GatewayClient, Project, WholeQuarantinedMessage } from '@gateway/client';
 import { GatewayError } from '@gateway/core/errors';
-import { rejectCodes } from '@gateway/ingest/message/reject-codes';
+import { rejectCodes } from '@gateway/ingest/validate/reject-codes';
 import {
   Args,
   argument,

@@ -141,7 +141,10 @@ interface Held {
 }
 
 async function counted(held: Held, message: Message, handle: Handle): Promise<Outcome> {
-  const bytes = Math.max(MESSAGE_BYTES_MIN, message.body.byteLength);
+  const bytes = Math.max(
+    MESSAGE_BYTES_MIN,
+    message.body.byteLength + (message.key?.byteLength ?? 0),
+  );
   held.messages++;
   held.bytes += bytes;
   const outcome = await handle(message);

@@ -18,21 +18,34 @@ export function takenMessage(given: unknown): Message | string {
   try {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return kindOf(given);
     const message = given as Readonly<Record<keyof Message, unknown>>;
-    const { coordinates, timestamp, body, headers } = message;
+    const { coordinates, timestamp, body, headers, key, contentType, attributes } = message;
     const problem =
       coordinatesProblem(coordinates) ??
       (typeof timestamp === 'number'
         ? undefined
         : `timestamp is ${kindOf(timestamp)}, not a number of milliseconds`) ??
-      (isUint8Array(body) ? undefined : `body is ${kindOf(body)}, not a Uint8Array of its bytes`);
+      (isUint8Array(body) ? undefined : `body is ${kindOf(body)}, not a Uint8Array of its bytes`) ??
+      (isAbsent(key) || isUint8Array(key)
+        ? undefined
+        : `key is ${kindOf(key)}, not a Uint8Array or null`) ??
+      (isAbsent(contentType) || typeof contentType === 'string'
+        ? undefined
+        : `contentType is ${kindOf(contentType)}, not a string`);
     if (problem !== undefined) return `a message whose ${problem}`;
-    const copied = copiedHeaders(headers);
+    const copied = copiedTexts('header', headers);
     if (typeof copied === 'string') return `a message whose ${copied}`;
+    const copiedAttributes = isAbsent(attributes)
+      ? undefined
+      : copiedTexts('attribute', attributes);
+    if (typeof copiedAttributes === 'string') return `a message whose ${copiedAttributes}`;
     return {
       coordinates: coordinates as string,
       timestamp: timestamp as number,
       body: bytesOf(body as Uint8Array),
       headers: copied,
+      key: isUint8Array(key) ? bytesOf(key) : (key as null | undefined),
+      contentType: (contentType as string | null) ?? undefined,
+      attributes: copiedAttributes,
     };
   } catch (error) {
     return `a message that cannot be read: ${readableError(error).message.replace(/\.$/, '')}`;
@@ -53,13 +66,20 @@ function coordinatesProblem(value: unknown): string | undefined {
   return value.isWellFormed() ? undefined : 'coordinates contains half of a surrogate pair';
 }
 
-function copiedHeaders(headers: unknown): Record<string, string> | string {
-  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
-    return `headers is ${kindOf(headers)}, not an object of names and texts`;
-  const entries = Object.entries(headers as Record<string, unknown>).filter(
-    ([, value]) => value !== undefined && value !== null,
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function copiedTexts(
+  what: 'header' | 'attribute',
+  given: unknown,
+): Record<string, string> | string {
+  if (typeof given !== 'object' || given === null || Symbol.iterator in given)
+    return `${what}s is ${kindOf(given)}, not an object of names and texts`;
+  const entries = Object.entries(given as Record<string, unknown>).filter(
+    ([, value]) => !isAbsent(value),
   );
   const wrong = entries.find(([, value]) => typeof value !== 'string');
-  if (wrong) return `header "${wrong[0].slice(0, 60)}" is ${kindOf(wrong[1])}, not a string`;
+  if (wrong) return `${what} "${wrong[0].slice(0, 60)}" is ${kindOf(wrong[1])}, not a string`;
   return Object.fromEntries(entries) as Record<string, string>;
 }

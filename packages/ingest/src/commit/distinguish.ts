@@ -2,7 +2,7 @@ import { readMessages, type StoredMessage } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
-import type { Rejection } from '../message/reject-codes.js';
+import type { Rejection } from '../validate/reject-codes.js';
 
 export interface Committed {
   /** Whether the commit created this event for this message. */

@@ -6,7 +6,7 @@ import { hasTarget } from '@gateway/store/config';
 import { originalOf } from '@gateway/store/events';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
-import type { Rejection } from '../message/reject-codes.js';
+import type { Rejection } from '../validate/reject-codes.js';
 import type { IntakeConfig } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
 

@@ -3,7 +3,7 @@ import { backoffMs } from '@gateway/core/process';
 import type { StageOptions } from '@gateway/core/queue';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { ReadyMessage } from '../message/ready-message.js';
-import { databaseRefused } from '../message/reject-codes.js';
+import { databaseRefused } from '../validate/reject-codes.js';
 import { quarantineFields } from './debug-log.js';
 
 /**

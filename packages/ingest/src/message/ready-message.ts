@@ -1,7 +1,7 @@
 import type { Outcome } from '@gateway/plugin';
 import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { Rejection } from './reject-codes.js';
+import type { Rejection } from '../validate/reject-codes.js';
 
 /** An event that is ready to be committed but not yet routed. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {

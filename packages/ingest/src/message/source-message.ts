@@ -9,17 +9,29 @@ import type { ProjectPace } from '@gateway/core/process';
 import type { Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import type { Decoded } from '../decode/text.js';
+import type { IngestMessage } from '../validate/parse-message.js';
+import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
-import type { IngestMessage } from './parse-message.js';
 import type { ReadyEvent, ReadyMessage } from './ready-message.js';
-import { type Rejection, unknownEventType } from './reject-codes.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
+
+/** A message of a source, with what a source of this process adds to it. */
+export interface GivenMessage extends Message {
+  /** By default, `ingest.max_message_bytes`. */
+  readonly maxBytes?: number;
+  /** Called with the decoded text, or undefined if there is none. */
+  readonly read?: (text: string | undefined) => {
+    /** Replaces the message. */
+    readonly text: string | undefined;
+    /** The idempotency key of the event with this ordinal, if it has none. */
+    readonly keyOf: (ordinal: number) => string | null;
+  };
+}
 
 export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;
   readonly accepts?: (projectId: string, eventType: string) => boolean;
-  /** For the event with this ordinal, if the message has no key. */
-  readonly keyOf?: ((ordinal: number) => string | null) | undefined;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
 }
@@ -36,6 +48,7 @@ export class SourceMessage implements ReadyMessage {
   occurredAtMs: number;
   isUndated: boolean;
   #messageDigest: string | undefined;
+  #keyOf: ((ordinal: number) => string | null) | undefined;
   #onSettled: (() => void) | undefined;
 
   /**
@@ -44,7 +57,7 @@ export class SourceMessage implements ReadyMessage {
    */
   constructor(
     public source: IngestSource,
-    readonly message: Message,
+    public message: GivenMessage,
     private readonly options: SourceMessageOptions,
     private readonly settled: (outcome: Outcome) => void,
   ) {
@@ -70,6 +83,16 @@ export class SourceMessage implements ReadyMessage {
     this.trace?.settled(outcome);
     this.settled(outcome);
     this.#onSettled?.();
+  }
+
+  read(decoded: Decoded): Decoded {
+    const { message } = this;
+    if (!message.read) return decoded;
+    const { text, keyOf } = message.read(typeof decoded === 'string' ? decoded : undefined);
+    this.#keyOf = keyOf;
+    if (text === undefined) return decoded;
+    this.message = { ...message, body: Buffer.from(text) };
+    return text;
   }
 
   /**
@@ -190,7 +213,7 @@ export class SourceMessage implements ReadyMessage {
       messageType: parsed.messageType,
       endpointId: parsed.endpointId,
       ownerId: parsed.ownerId,
-      idempotencyKey: parsed.idempotencyKey ?? this.options.keyOf?.(ordinal) ?? null,
+      idempotencyKey: parsed.idempotencyKey ?? this.#keyOf?.(ordinal) ?? null,
       headers: travellingHeaders(message.headers, parsed.customHeaders),
       notes: parsed.notes,
       data: parsed.data,

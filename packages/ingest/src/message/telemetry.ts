@@ -15,7 +15,7 @@ import type { Message, Outcome } from '@gateway/plugin';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from './ingest-source.js';
-import { type RejectCode, rejectCodes } from './reject-codes.js';
+import { type RejectCode, rejectCodes } from '../validate/reject-codes.js';
 
 /** Times are on the monotonic clock. */
 export interface IngestMeasure {

@@ -3,13 +3,13 @@ import { hostname } from 'node:os';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
-import type { Message } from '@gateway/plugin';
 import type { Sandbox } from '@gateway/sandbox';
 import { type EventTypeCatalogue, pauseSource } from '@gateway/store/config';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { ReadyMessage } from '../message/ready-message.js';
+import type { GivenMessage } from '../message/source-message.js';
 import { idleSandbox, sandboxLimits } from '../transform/sandboxes.js';
 import { overrunRule, Overruns } from '../transform/overruns.js';
 import { transformedData } from '../transform/transformed-data.js';
@@ -17,8 +17,6 @@ import { callOf, preview, type Preview, type SampleMessage } from './preview.js'
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
 import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 
-/** For a message's event type, in addition to its body. */
-const ENVELOPE_BYTES = 4_096;
 const RETRY_AFTER_SECONDS = 5;
 
 interface FunctionsOptions {
@@ -119,26 +117,9 @@ export function openFunctions({
         messages.map((it) => (isDry ? dryRun(it, checked) : replay(it, checked))),
       );
     },
-    /**
-     * As an agent does, without committing.
-     *
-     * @param options.keyOf used if an event has no idempotency key
-     * @param options.largestBytes the size of the largest message, if it is not the configured one
-     */
-    async accept(
-      source: IngestSource,
-      message: Message,
-      {
-        keyOf,
-        largestBytes = maxMessageBytes,
-      }: Pick<RunOnceOptions, 'keyOf'> & { readonly largestBytes?: number } = {},
-    ): Promise<ReadyMessage | 'dropped'> {
-      const { ready, called } = await runOnce(source, message, {
-        sandbox,
-        catalogue,
-        keyOf,
-        maxMessageBytes: largestBytes + ENVELOPE_BYTES,
-      });
+    /** As an agent does, without committing. */
+    async accept(source: IngestSource, message: GivenMessage): Promise<ReadyMessage | 'dropped'> {
+      const { ready, called } = await runOnce(source, message, { ...options, catalogue });
       await count(source, called).catch((error: unknown) =>
         log.warn({ error }, 'Could not pause a source whose function keeps overrunning.'),
       );

@@ -1,6 +1,8 @@
+import { contentTypeOf } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import { parseTransformOutput } from '../message/parse-message.js';
+import { decode } from '../decode/decode.js';
+import { parseTransformOutput } from '../validate/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { runOnce, type RunOnceOptions } from './run-once.js';
 
@@ -40,18 +42,28 @@ export async function preview(
   options: RunOnceOptions,
 ): Promise<Preview> {
   const { body, headers = {}, projectId = '' } = sample;
+  const contentType = contentTypeOf(headers);
   const source = { projectId, id: projectId, bodyFunction };
   const { ready, called } = await runOnce(
     source,
-    { coordinates: '', timestamp: Date.now(), body, headers },
+    {
+      coordinates: '',
+      timestamp: Date.now(),
+      body,
+      headers,
+      contentType,
+    },
     options,
   );
   const call = callOf(called);
   if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
   const { events, quarantined } = ready;
-  const texts = bodyFunction === null && !quarantined ? [textOf(body)] : textsOf(called);
+  const texts =
+    bodyFunction === null && !quarantined
+      ? [(await decode({ body, contentType }, Infinity)) as string]
+      : textsOf(called);
   const results = texts.map((json, at) => {
-    const parsed = parseTransformOutput(json);
+    const parsed = parseTransformOutput(json.replace(/^\ufeff/, ''));
     return { json, event: events[at] ?? null, refusal: 'code' in parsed ? parsed : null };
   });
   if (!quarantined) return { kind: 'accepted', refusal: null, results, ...call };
@@ -66,11 +78,6 @@ export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs
     (called.code === 'not_compiled' || called.code === 'no_transform')
   );
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
-}
-
-/** Without the byte order mark. */
-function textOf(body: Uint8Array): string {
-  return new TextDecoder().decode(body);
 }
 
 function textsOf(result: TransformResult | undefined): readonly string[] {

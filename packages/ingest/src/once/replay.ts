@@ -1,4 +1,5 @@
 import { eventId } from '@gateway/core/events';
+import { contentTypeOf } from '@gateway/plugin';
 import { originalOf, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Planes } from '@gateway/store/postgres';
 import {
@@ -11,7 +12,7 @@ import { compare } from '../commit/distinguish.js';
 import { byId, newEvent, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
-import { databaseRefused } from '../message/reject-codes.js';
+import { databaseRefused } from '../validate/reject-codes.js';
 import type { StoredRejection } from './preview.js';
 import { runOnce, type RunOnceOptions } from './run-once.js';
 
@@ -49,11 +50,12 @@ export async function dryRun(message: ReplayableMessage, options: RunOnceOptions
   } = message;
   const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
   // The bodies of HTTP sources were limited when they were received, some to more than the setting.
-  const maxMessageBytes = coordinates.startsWith('http/') ? Infinity : options.maxMessageBytes;
+  const maxBytes = coordinates.startsWith('http/') ? Infinity : options.maxMessageBytes;
+  const contentType = contentTypeOf(headers);
   const { ready } = await runOnce(
     source,
-    { coordinates, timestamp, body, headers },
-    { ...options, maxMessageBytes },
+    { coordinates, timestamp, body, headers, contentType, maxBytes },
+    options,
   );
   if (ready === 'dropped') return { kind: 'dropped' };
   if (!ready.quarantined) return { kind: 'accepted', events: ready.events };

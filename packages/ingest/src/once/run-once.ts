@@ -1,16 +1,15 @@
 import { silentLog } from '@gateway/core/logging';
 import { LoopShares, ProjectPace } from '@gateway/core/process';
-import type { Message } from '@gateway/plugin';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import type { EventTypeCatalogue } from '@gateway/store/config';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { ReadyMessage } from '../message/ready-message.js';
-import type { SourceMessageOptions } from '../message/source-message.js';
-import { unknownEventType } from '../message/reject-codes.js';
+import type { GivenMessage } from '../message/source-message.js';
+import { unknownEventType } from '../validate/reject-codes.js';
 import { Pipeline } from '../pipeline.js';
 import { Transformer } from '../transform/transformer.js';
 
-export interface RunOnceOptions extends Pick<SourceMessageOptions, 'keyOf'> {
+export interface RunOnceOptions {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
   /** If omitted, no event type is rejected. */
@@ -26,8 +25,8 @@ export interface Ran {
 /** Everything up to the commit. Rejects if functions cannot be run. */
 export async function runOnce(
   source: IngestSource,
-  message: Message,
-  { sandbox, maxMessageBytes, catalogue, keyOf }: RunOnceOptions,
+  message: GivenMessage,
+  { sandbox, maxMessageBytes, catalogue }: RunOnceOptions,
 ): Promise<Ran> {
   let called: TransformResult | undefined;
   let failure: unknown;
@@ -49,7 +48,6 @@ export async function runOnce(
       // The pace of this run is unlimited, so the commit has to count the message.
       eventWriter: { push: (message) => resolve(Object.assign(message, { counted: 0 })) },
       maxMessageBytes,
-      keyOf,
       throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
       pace: new ProjectPace(0),
       loopShares: new LoopShares(0),

@@ -5,7 +5,7 @@ import { Stage } from '@gateway/core/queue';
 import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { IngestSource } from '../message/ingest-source.js';
-import type { Rejection } from '../message/reject-codes.js';
+import type { Rejection } from '../validate/reject-codes.js';
 import { isOverrun, type Overruns } from './overruns.js';
 
 export type Transformed =

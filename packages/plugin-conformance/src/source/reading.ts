@@ -128,6 +128,24 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
       must(!other, `the header ${other?.[0]} is not a string`);
     },
   },
+  'gives-optional-members-their-types': {
+    sentence:
+      'A message that has a key, a content type or attributes has bytes or null, a string, and an object of strings.',
+    test: async (bench) => {
+      const message = await bench.readOne();
+      const { key, contentType, attributes = {} } = message;
+      must(
+        key === undefined || key === null || key instanceof Uint8Array,
+        `the key is ${typeof key}, not a Uint8Array or null`,
+      );
+      must(
+        contentType === undefined || typeof contentType === 'string',
+        `the content type is ${typeof contentType}, not a string`,
+      );
+      const other = Object.entries(attributes).find(([, value]) => typeof value !== 'string');
+      must(!other, `the attribute ${other?.[0]} is not a string`);
+    },
+  },
   'keeps-the-order': {
     sentence:
       'Messages are handed over in the order in which they were sent; in a topic, within each partition.',

@@ -5,6 +5,7 @@ import { openConnection } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
 import { functionText } from '@gateway/ingest/message/ingest-source';
+import type { GivenMessage } from '@gateway/ingest/message/source-message';
 import type { HttpSource } from '@gateway/store/config';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { AppContext } from '../api/route.js';
@@ -12,10 +13,9 @@ import type { ReleaseShare } from '../api/shares.js';
 import type { Account } from '../auth/login-guard.js';
 import { derivedKey } from '../auth/process-credentials.js';
 import { send } from '../http/response.js';
-import { jsonOfForm } from './form.js';
 import { handshakeAnswer, type HandshakeAnswer } from './handshakes.js';
 import { isMaskId } from './mask-id.js';
-import { messageOf, type HttpMessage } from './message.js';
+import { messageOf } from './message.js';
 import { largestBodyOf } from './providers.js';
 import { refusedBodies } from './refused-bodies.js';
 import { httpSourceCache } from './source-cache.js';
@@ -149,17 +149,19 @@ export function ingestRouter(context: AppContext): Router {
     }
     try {
       context.requirePace(source.project_id);
-      const message = messageOf(source, {
-        request: ctx.req,
-        query: ctx.query,
-        body: await jsonOfForm(body, headers['content-type']),
-      });
+      const message = {
+        coordinates: `http/${randomUUID()}`,
+        timestamp: Date.now(),
+        body,
+        contentType: headers['content-type'],
+        maxBytes: largest,
+        ...messageOf(source, { request: ctx.req, query: ctx.query }),
+      };
       const shardsOfSource = async () => [
         await shards.find(await context.shardOf(source.project_id)),
       ];
       const commit = { ...COMMIT, shards: shardsOfSource };
-      const received = { ...message, contentType: headers['content-type'], limit: largest };
-      answer(ctx, source, await ask(() => accept(source, received, context), commit));
+      answer(ctx, source, await ask(() => accept(source, message, context), commit));
     } finally {
       release();
     }
@@ -180,29 +182,21 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 /** Commits a message as an agent does. */
 async function accept(
   source: HttpSource,
-  message: HttpMessage & { readonly contentType: string | undefined; readonly limit: number },
+  message: GivenMessage,
   { functions, events, plugins }: AppContext,
 ): Promise<IngestOutcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
     if (plugins.metrics) countIngest(plugins.meter, labelsOf(source), { [end]: 1 });
   };
-  const { body, headers, idempotencyKey, contentType, limit } = message;
   const ready = await functions.accept(
     { projectId, id, bodyFunction: functionText(text), keepsMessages },
-    { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
-    { keyOf: idempotencyKey, largestBytes: limit },
+    message,
   );
   if (ready === 'dropped') {
     count('dropped');
     return { outcome: 'dropped', uid: null, events: 0 };
   }
-  const { quarantined } = ready;
-  if (quarantined?.code === 'not_json' && contentType !== undefined)
-    ready.reject({
-      code: 'not_json',
-      reason: `${quarantined.reason} The request has the content type ${shortOf(contentType)}.`,
-    });
   const creations = await events.commit(ready);
   if (ready.quarantined) {
     count('failed');
@@ -216,13 +210,6 @@ async function accept(
 
 function labelsOf({ project_id: project, id: source }: HttpSource) {
   return { project, source };
-}
-
-function shortOf(contentType: string): string {
-  return contentType
-    .replace(/;[^]*$/, '')
-    .trim()
-    .slice(0, 100);
 }
 
 const MESSAGES: Readonly<Record<IngestOutcome['outcome'], string>> = {

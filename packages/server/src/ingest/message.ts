@@ -1,36 +1,25 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { HttpSource } from '@gateway/store/config';
 import { isTooDeep } from '@gateway/core/json';
+import type { GivenMessage } from '@gateway/ingest/message/source-message';
+import type { HttpSource } from '@gateway/store/config';
 import { jsonAt, valueAt, type Located } from './location.js';
 import { headerOf } from './providers.js';
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
 export interface SourceRequest extends Pick<Located, 'query'> {
   readonly request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
-  readonly body: Uint8Array;
-}
-
-export interface HttpMessage {
-  readonly body: Uint8Array;
-  readonly headers: Readonly<Record<string, string>>;
-  /** For the nth event, counting from 0. */
-  readonly idempotencyKey: (ordinal: number) => string | null;
 }
 
 /**
  * If the source has an event type and no function, the body becomes the `data` of an ingest
- * message, byte for byte. A body that is not JSON is returned unchanged and rejected later.
+ * message, byte for byte. A body that is not JSON is unchanged and rejected later.
  */
 export function messageOf(
-  { id, http, body_function: text }: HttpSource,
-  { request, query, body }: SourceRequest,
-): HttpMessage {
-  const json = lazily(() => jsonOf(body));
-  const located: Located = { headers: () => request.headersDistinct, query, json };
+  { id, http, body_function: bodyFunction }: HttpSource,
+  { request, query }: SourceRequest,
+): Required<Pick<GivenMessage, 'headers' | 'read'>> {
   const names = [...TRACE_HEADERS, ...http.forward_headers.map((name) => name.toLowerCase())];
   const headers = Object.fromEntries(
     names.flatMap((name) => {
@@ -38,18 +27,26 @@ export function messageOf(
       return typeof value === 'string' ? [[name, value] as const] : [];
     }),
   );
-  return { body: bodyOf(), headers, idempotencyKey: keys() };
+  return {
+    headers,
+    read(text) {
+      const json = lazily(() => jsonOf(text));
+      const located: Located = { headers: () => request.headersDistinct, query, json };
+      return { text: textOf(located) ?? text, keyOf: keys(located) };
+    },
+  };
 
-  function bodyOf(): Uint8Array {
+  function textOf(located: Located): string | undefined {
     const { event_type: fallback, event_type_location: location } = http;
-    const data = text?.trim() || (fallback === null && location === null) ? undefined : json();
-    if (data === undefined) return body;
+    if (bodyFunction?.trim() || (fallback === null && location === null)) return undefined;
+    const data = located.json();
+    if (data === undefined) return undefined;
     const type = (location === null ? undefined : valueAt(location, located)) ?? fallback;
     const member = type === null ? '' : `"event_type":${JSON.stringify(type)},`;
-    return Buffer.from(`{${member}"data":${data}}`);
+    return `{${member}"data":${data}}`;
   }
 
-  function keys(): HttpMessage['idempotencyKey'] {
+  function keys(located: Located): (ordinal: number) => string | null {
     const values = http.idempotency_keys.map((location) => jsonAt(location, located));
     if (values.length === 0 || values.includes(undefined)) return () => null;
     const name = nameOf(values as string[]);
@@ -69,13 +66,13 @@ function nameOf(values: readonly string[]): string {
   return /^[\x20-\x7e]{1,400}$/.test(name) ? name : `sha256=${hash('sha256', name)}`;
 }
 
-/** Undefined if the body is not JSON in UTF-8 or is nested too deeply. */
-function jsonOf(bytes: Uint8Array): string | undefined {
+/** Without a byte order mark. Undefined if the text is not JSON or is nested too deeply. */
+function jsonOf(text: string | undefined): string | undefined {
   try {
-    const text = decoder.decode(bytes);
-    if (isTooDeep(text)) return undefined;
-    JSON.parse(text);
-    return text;
+    if (text === undefined || isTooDeep(text)) return undefined;
+    const json = text.startsWith('\ufeff') ? text.slice(1) : text;
+    JSON.parse(json);
+    return json;
   } catch {
     return undefined;
   }

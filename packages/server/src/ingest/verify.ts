@@ -1,6 +1,6 @@
 import { createHmac, hash as digestOf } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isForm } from './form.js';
+import { FORM } from '@gateway/ingest/decode/form';
 import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
@@ -122,7 +122,7 @@ function whyUnsigned(
   }
 
   if (scheme.signed.includes('form')) {
-    if (isForm(headers['content-type'])) parts.form = sortedFields(body);
+    if (FORM.test(headers['content-type'] ?? '')) parts.form = sortedFields(body);
     else if (queryOf(url, 'bodySHA256')?.toLowerCase() !== digestOf('sha256', body))
       return 'its body is not the one whose SHA-256 its URL has in bodySHA256';
   }

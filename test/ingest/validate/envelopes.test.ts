@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseIngestMessage } from '#ingest/message/parse-message';
+import { parseIngestMessage } from '#ingest/validate/parse-message';
 
-const envelopes = suite('ingest/message/envelopes');
+const envelopes = suite('ingest/validate/envelopes');
 
 const inner = JSON.stringify({ event_type: 'paid', data: {} });
 const rows: Record<string, [message: unknown, what: RegExp]> = {

@@ -30,33 +30,6 @@ const NAME_LENGTH_MAX = 512;
 const NOTES_MAX = 20;
 const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satisfies MessageType[];
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** UTF-8, keeping any byte order mark. Rejects with `empty`, `too_large` or `not_utf8`. */
-export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
-  if (body.byteLength === 0)
-    return {
-      code: 'empty',
-      reason:
-        'The message is empty. A producer that deletes by writing empty messages (tombstones) needs a transform function or another topic.',
-    };
-  if (body.byteLength > maxBytes) {
-    return {
-      code: 'too_large',
-      reason: `The message has ${body.byteLength} bytes; ingest.max_message_bytes allows ${maxBytes}. Raise the setting, or send a reference instead of the content.`,
-    };
-  }
-  try {
-    return decoder.decode(body);
-  } catch {
-    return {
-      code: 'not_utf8',
-      reason:
-        'The message is not valid UTF-8. Write JSON text in UTF-8, or give the source a transform function that reads message.bytes.',
-    };
-  }
-}
-
 /** `too_deep` if the text, which need not be JSON, nests more than 200 deep. */
 export function checkNesting(text: string): Rejection | null {
   return isTooDeep(text)
@@ -68,7 +41,10 @@ export function checkNesting(text: string): Rejection | null {
 }
 
 /** May start with a byte order mark. Rejects with `too_deep`, `not_json` or `invalid_message`. */
-export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
+export function parseIngestMessage(
+  decoded: string,
+  contentType?: string,
+): IngestMessage | Rejection {
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
@@ -78,7 +54,7 @@ export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   } catch (error) {
     return {
       code: 'not_json',
-      reason: `The message is not JSON: ${sentence(error)}. Write an ingest message, or give the source a transform function.`,
+      reason: `The message is not JSON: ${sentence(error)}. Write an ingest message, or give the source a transform function.${typeOf(contentType)}`,
     };
   }
   return checkIngestMessage(value, text, 'invalid_message');
@@ -194,6 +170,11 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function typeOf(contentType = ''): string {
+  const type = clip(contentType.replace(/;[^]*$/, '').trim(), 101);
+  return type && ` The message has the content type ${type}.`;
 }
 
 /** Without the position that newer V8 versions repeat. */

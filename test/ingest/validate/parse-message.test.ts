@@ -4,23 +4,23 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { decode } from '#ingest/decode/decode';
 import {
   checkNesting,
-  decodeMessage,
   parseIngestMessage,
   parseTransformOutput,
   type IngestMessage,
-} from '#ingest/message/parse-message';
-import { rejectCodes, type Rejection } from '#ingest/message/reject-codes';
+} from '#ingest/validate/parse-message';
+import { rejectCodes, type Rejection } from '#ingest/validate/reject-codes';
 import { seed } from '../../support/seed.js';
 
-const ingest = suite('ingest/message/parse-message');
+const ingest = suite('ingest/validate/parse-message');
 
 const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.meta.url));
 const MAX_BYTES = 2000;
 
 function read(body: Uint8Array): IngestMessage | Rejection {
-  const text = decodeMessage(body, MAX_BYTES);
+  const text = decode({ body }, MAX_BYTES) as string | Rejection;
   return typeof text === 'string' ? parseIngestMessage(text) : text;
 }
 
@@ -160,9 +160,9 @@ ingest('a message as large as is allowed is accepted', () => {
 });
 
 ingest('size counts bytes, not characters', () => {
-  assert.is(decodeMessage(Buffer.from('é'.repeat(1000)), MAX_BYTES), 'é'.repeat(1000));
+  assert.is(decode({ body: Buffer.from('é'.repeat(1000)) }, MAX_BYTES), 'é'.repeat(1000));
   assert.is(
-    (decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Rejection).code,
+    (decode({ body: Buffer.from('é'.repeat(1001)) }, MAX_BYTES) as Rejection).code,
     'too_large',
   );
 });

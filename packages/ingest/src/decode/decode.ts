@@ -1,0 +1,49 @@
+import type { Message } from '@gateway/plugin';
+import type { Rejection } from '../validate/reject-codes.js';
+import { FORM, decodeForm, decodeMultipart, MULTIPART } from './form.js';
+import { type Decoded, decodeText } from './text.js';
+
+/** Synchronous where possible: a promise for each message costs as much as parsing a small one. */
+type Decoder = (body: Uint8Array, contentType: string) => Decoded | Promise<Decoded>;
+
+/** The first match decodes a message. Others, and messages without a content type, are text. */
+const DECODERS: readonly { readonly contentType: RegExp; readonly decode: Decoder }[] = [
+  { contentType: /^application\/([\w.-]+\+)?json\s*(;|$)/i, decode: decodeText },
+  { contentType: FORM, decode: decodeForm },
+  { contentType: MULTIPART, decode: decodeMultipart },
+];
+
+/** Rejects with `empty`, `too_large` or what the decoder says. */
+export function decode(
+  { body, contentType }: Pick<Message, 'body' | 'contentType'>,
+  maxBytes: number,
+): Decoded | Promise<Decoded> {
+  const refused = sizeProblem(body.byteLength, maxBytes);
+  if (refused) return refused;
+  if (contentType === undefined) return decodeText(body);
+  const { decode: decoder = decodeText } =
+    DECODERS.find((it) => it.contentType.test(contentType)) ?? {};
+  const decoded = decoder(body, contentType);
+  return typeof decoded === 'object' && 'then' in decoded
+    ? decoded.then((text) => bounded(text, maxBytes))
+    : bounded(decoded, maxBytes);
+}
+
+/** The text may be longer than the bytes that it was decoded from. */
+function bounded(decoded: Decoded, maxBytes: number): Decoded {
+  return typeof decoded === 'string' ? (sizeProblem(decoded.length, maxBytes) ?? decoded) : decoded;
+}
+
+function sizeProblem(bytes: number, maxBytes: number): Rejection | undefined {
+  if (bytes === 0)
+    return {
+      code: 'empty',
+      reason:
+        'The message is empty. A producer that deletes by writing empty messages (tombstones) needs a transform function or another topic.',
+    };
+  if (bytes <= maxBytes) return undefined;
+  return {
+    code: 'too_large',
+    reason: `The message has ${bytes} bytes; ingest.max_message_bytes allows ${maxBytes}. Raise the setting, or send a reference instead of the content.`,
+  };
+}
