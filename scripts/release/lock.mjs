@@ -7,8 +7,8 @@ import { succeed } from '../prepare/command.mjs';
 
 /**
  * Writes a package.json and a package-lock.json beside the tarballs, so that `npm ci --omit=dev`
- * installs them with the versions and hashes of the repository. Tracers are development
- * dependencies: locked, and installed by name.
+ * installs them with the versions and hashes of the repository. Tracers and
+ * what only developers use are development dependencies: locked, and installed by name.
  * @param {object} options
  * @param {string} options.root
  * @param {string} options.out
@@ -30,7 +30,8 @@ export async function writeLock({ root, out, names: { scope }, tarballs }) {
     const { name, version, bin, engines, ...needs } = JSON.parse(text);
     const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = needs;
     const resolved = `file:${path.basename(tarball)}`;
-    manifest[name.includes('/tracer-') ? 'devDependencies' : 'dependencies'][name] = resolved;
+    const isOptional = /\/(tracer-.*|dev)$/.test(name);
+    manifest[isOptional ? 'devDependencies' : 'dependencies'][name] = resolved;
     const of = {
       ...{ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta },
       ...{ bin, engines },

@@ -18,6 +18,7 @@ const MORE_FILES = new Map([
 const PAGES = new Map([
   ['@gateway/archive', 'docs/guides/archive.md'],
   ['@gateway/cli', 'README.md'],
+  ['@gateway/dev', 'docs/start.md'],
   ['@gateway/client', 'docs/guides/client.md'],
   ['@gateway/plugin', 'docs/internals/plugins.md'],
   ['@gateway/plugin-conformance', 'docs/guides/write-a-plugin.md'],
@@ -89,7 +90,7 @@ async function staged(root, stage, { folder, manifest }, names) {
   const more = MORE_FILES.get(name) ?? [];
   for (const file of rest.files) copy(path.join(folder, file), path.join(target, file));
   for (const file of [...more, 'LICENSE']) copy(path.join(root, file), path.join(target, file));
-  if (name === '@gateway/cli') await bundleQueueEmulator(root, target);
+  if (name === '@gateway/dev') await bundleQueueEmulator(root, target);
 
   const page = PAGES.get(name);
   const at = `${names.repository}/blob/v${version}`;
@@ -132,7 +133,7 @@ async function staged(root, stage, { folder, manifest }, names) {
  * @param {string} target
  */
 async function bundleQueueEmulator(root, target) {
-  const folder = path.join(target, 'dist', 'dev', 'services');
+  const folder = path.join(target, 'dist', 'services');
   const { code, licences } = await queueEmulator(root);
   fs.writeFileSync(path.join(folder, 'queue-emulator.js'), code);
   fs.writeFileSync(

@@ -122,7 +122,7 @@ function npmSbom(cwd) {
 }
 
 /**
- * Adds what is bundled in the dashboard, the docs and the command line: dev dependencies to npm.
+ * Adds what is bundled in the dashboard, the docs and `gateway dev`: dev dependencies to npm.
  * @param {Bom} bom
  * @param {string} root
  */
@@ -133,7 +133,7 @@ async function addBundled(bom, root) {
   const bundles = {
     '@gateway/dashboard': [...licences('dashboard/dist/site/assets'), 'swagger-ui-dist'],
     '@gateway/docs': licences('docs/dist/site/static'),
-    '@gateway/cli': (await queueEmulator(root)).licences,
+    '@gateway/dev': (await queueEmulator(root)).licences,
   };
   const { packages } = JSON.parse(read('package-lock.json'));
   const known = new Map(

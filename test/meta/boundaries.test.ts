@@ -38,6 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   plugin: [],
   'plugin-conformance': ['plugin'],
   archive: ['ingest', 'store', 'core'],
+  dev: ['cli', 'server', 'agent', 'store', 'core'],
 };
 
 /** Names of catch-all folders. */
@@ -97,7 +98,7 @@ boundaries('a package declares what it imports', () => {
     const { dependencies, peerDependencies, optionalDependencies, devDependencies } =
       workspace.manifest;
     // Bundled when the dashboard is built and the command is packed: an installation does not need them.
-    const bundled = ['dashboard', 'cli'].includes(workspace.name) ? devDependencies : {};
+    const bundled = ['dashboard', 'dev'].includes(workspace.name) ? devDependencies : {};
     const declared = new Set(
       Object.keys({
         ...dependencies,

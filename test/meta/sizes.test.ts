@@ -12,7 +12,7 @@ const sizes = suite('meta/sizes');
  */
 const BUDGETS: Readonly<Record<string, number>> = {
   'packages/agent': 394,
-  'packages/cli': 397,
+  'packages/cli': 333,
   'packages/client': 15,
   'packages/core': 461,
   'packages/dashboard': 615,
@@ -34,6 +34,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
 /** Packages that an installation has only if it names them. */
 const EXTRAS: Readonly<Record<string, number>> = {
   'extras/archive': 30,
+  'extras/dev': 66,
 };
 
 /** By how many kB a package is below its budget before the test asks to lower it. */

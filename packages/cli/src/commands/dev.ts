@@ -1,8 +1,16 @@
 import * as Flags from '@oclif/core/flags';
-import { isFixed, parsePort, parseTopic } from '../dev/flags.js';
+import type { FlagValues } from '@gateway/core/config';
+import type { Discovery } from '@gateway/core/plugins';
+import { importExtra } from '@gateway/core/process';
 import { GatewayCommand, valueFlag } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 import { settingFlags } from '../app/setting-flags.js';
+import { isFixed } from '../config/dev-settings.js';
+
+/** The package `@gateway/dev`. */
+interface DevPackage {
+  runDev(flags: FlagValues, discovery: Discovery): Promise<void>;
+}
 
 function openFlags() {
   const rows = Object.fromEntries(
@@ -43,11 +51,8 @@ export default class Dev extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags: given } = await this.parse(Dev);
-    const { once, fresh, kafka, port, 'agent-port': agentPort, ...flags } = given;
-    const topics = (Array.isArray(kafka) ? kafka : []).map((text) => parseTopic(String(text)));
-    const ports = { api: parsePort('--port', port), agent: parsePort('--agent-port', agentPort) };
-    const { runDev } = await import('../dev/run.js');
-    await runDev({ isOnce: once === true, isFresh: fresh === true, ports, topics, flags });
+    const { flags } = await this.parse(Dev);
+    const { runDev } = await importExtra<DevPackage>('@gateway/dev', 'gateway dev');
+    await runDev(flags, installation());
   }
 }

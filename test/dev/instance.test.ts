@@ -1,18 +1,18 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startInstance } from '#cli/dev/instance';
-import { choosePorts } from '#cli/dev/services/ports';
-import { openState, resolveSettings } from '#cli/dev/state';
-import { useInstallation } from '#cli/app/installation';
+import { startInstance } from '#dev/instance';
+import { choosePorts } from '#dev/services/ports';
+import { openState, resolveSettings } from '#dev/state';
 import { silentLog } from '#core/logging/log';
+import { discover } from '#core/plugins/discovery';
 import { Lifecycle } from '#core/process/lifecycle';
-import { root } from '../../meta/house.js';
-import { database } from '../../support/database.js';
-import { tempFolder } from '../../support/start/keep.js';
-import { until } from '../../support/until.js';
+import { root } from '../meta/house.js';
+import { database } from '../support/database.js';
+import { tempFolder } from '../support/start/keep.js';
+import { until } from '../support/until.js';
 
-const instance = suite('cli/dev/instance');
+const instance = suite('dev/instance');
 
 /**
  * The reconciler ignores events younger than five seconds: an event delivered earlier came through
@@ -27,11 +27,11 @@ instance(
     const folder = tempFolder('instance');
     fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
     process.chdir(folder);
-    const { rows } = useInstallation({ root, file: undefined });
+    const discovery = discover({ root });
     const ports = await choosePorts({});
     const state = await openState({ isFresh: false });
     const lifecycle = new Lifecycle(silentLog);
-    const settings = resolveSettings(state, ports, {}, rows);
+    const settings = resolveSettings(state, ports, {}, discovery.rows);
     const resolved = {
       ...settings,
       config: {
@@ -45,6 +45,7 @@ instance(
         state,
         ports,
         resolved,
+        discovery,
         log: silentLog,
         lifecycle,
         tell,

@@ -21,7 +21,8 @@ import {
   type SettingsTable,
 } from '@gateway/core/config';
 import { isObject, jsonMistake, merged } from '@gateway/core/json';
-import { DevError, isFixed } from './flags.js';
+import { isFixed } from '@gateway/cli/config/dev-settings';
+import { DevError } from './services/dev-error.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
 import {
   POSTGRES_DATABASE,

@@ -1,4 +1,4 @@
-import { DevError } from './flags.js';
+import { DevError } from './services/dev-error.js';
 
 const REQUEST_MS = 20_000;
 

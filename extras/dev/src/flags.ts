@@ -1,32 +1,9 @@
 import type { FlagValues } from '@gateway/core/config';
-import { wrongUse } from '../app/flag-values.js';
-
-/** An error of `gateway dev`, which prints its sentence and fix, and exits with 1. */
-export class DevError extends Error {
-  override readonly name = 'DevError';
-  readonly fix: string;
-
-  constructor(sentence: string, fix: string, cause?: unknown) {
-    super(sentence, { cause });
-    this.fix = fix;
-  }
-}
+import { wrongUse } from '@gateway/cli/app/flag-values';
 
 export interface KafkaTopic {
   readonly brokers: readonly string[];
   readonly name: string;
-}
-
-/**
- * Settings that flags and environment variables cannot change. Otherwise a variable for a
- * production database would make `gateway dev` migrate that database.
- */
-const FIXED =
-  /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
-
-/** Whether `gateway dev` itself sets the setting with this key. */
-export function isFixed(key: string): boolean {
-  return FIXED.test(key);
 }
 
 /**

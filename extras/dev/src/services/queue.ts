@@ -1,5 +1,5 @@
 import { buildApp } from 'fauxqs';
-import { DevError } from '../flags.js';
+import { DevError } from './dev-error.js';
 import { LOOPBACK } from './ports.js';
 
 export const QUEUE_NAME = 'orders';

@@ -7,11 +7,11 @@ import {
 import { networkInterfaces } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startQueue, type QueueEmulator } from '#cli/dev/services/queue';
-import { answers, freePort } from '../../../support/ports.js';
-import { until } from '../../../support/until.js';
+import { startQueue, type QueueEmulator } from '#dev/services/queue';
+import { answers, freePort } from '../../support/ports.js';
+import { until } from '../../support/until.js';
 
-const queue = suite('cli/dev/services/queue');
+const queue = suite('dev/services/queue');
 
 const opened = async () => startQueue(await freePort());
 

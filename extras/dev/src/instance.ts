@@ -1,12 +1,12 @@
 import { startAgent } from '@gateway/agent';
 import type { Resolved } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import { isMissed } from '@gateway/core/plugins';
+import { activate, isMissed, type Discovery } from '@gateway/core/plugins';
 import type { HealthComponent, Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openIntake } from '@gateway/server/intake';
 import { openKv } from '@gateway/store/kv';
-import { licenceOf, startPlugins } from '../app/installation.js';
+import { licenceOf } from '@gateway/cli/app/installation';
 import { Api } from './api.js';
 import { startInbox, type Inbox } from './services/inbox.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
@@ -18,6 +18,7 @@ interface InstanceOptions {
   readonly state: DevState;
   readonly ports: Ports;
   readonly resolved: Resolved;
+  readonly discovery: Discovery;
   readonly log: Log;
   readonly lifecycle: Lifecycle;
   /** Prints that a part is ready. Throws after an interruption, to end the startup. */
@@ -45,6 +46,7 @@ export async function startInstance({
   state,
   ports,
   resolved,
+  discovery,
   log,
   lifecycle,
   tell,
@@ -59,7 +61,9 @@ export async function startInstance({
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
-  const plugins = await startPlugins(resolved, {
+  const plugins = await activate({
+    discovery,
+    resolved,
     licence: licenceOf(config),
     serviceName: 'gateway-dev',
     log,

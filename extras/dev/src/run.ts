@@ -1,12 +1,13 @@
 import { createWriteStream } from 'node:fs';
 import type { FlagValues } from '@gateway/core/config';
 import { createLog } from '@gateway/core/logging';
+import type { Discovery } from '@gateway/core/plugins';
 import { Lifecycle, VERSION } from '@gateway/core/process';
-import { installation } from '../app/installation.js';
-import { closingDeadlineMs } from '../app/process.js';
-import { untilInterrupted } from '../app/signals.js';
-import { paint } from '../output/paint.js';
-import { DevError, type KafkaTopic } from './flags.js';
+import { closingDeadlineMs } from '@gateway/cli/app/process';
+import { untilInterrupted } from '@gateway/cli/app/signals';
+import { paint } from '@gateway/cli/output/paint';
+import type { KafkaTopic } from './flags.js';
+import { DevError } from './services/dev-error.js';
 import { choosePorts, LOOPBACK } from './services/ports.js';
 import { startPostgres } from './services/postgres.js';
 import { LOG, openState, resolveSettings } from './state.js';
@@ -18,6 +19,7 @@ interface DevOptions {
   readonly ports: { readonly api: number | undefined; readonly agent: number | undefined };
   readonly topics: readonly KafkaTopic[];
   readonly flags: FlagValues;
+  readonly discovery: Discovery;
 }
 
 const print = (line: string) => void process.stdout.write(`${line}\n`);
@@ -26,7 +28,7 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
  * Runs `gateway dev` until interrupted or, with `isOnce`, until the sample is verified. Throws a
  * DevError or GatewayError if it cannot start or, with `isOnce`, if the sample was not verified.
  */
-export async function runDev(options: DevOptions): Promise<void> {
+export async function runSession(options: DevOptions): Promise<void> {
   const banner = paint('bold', `gateway ${VERSION} for development`);
   print(
     `${banner}, on ${LOOPBACK} only. For production, run \`gateway server\` and \`gateway agent\`.\n`,
@@ -34,7 +36,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   const ports = await choosePorts(options.ports);
   const state = await openState(options);
   process.once('exit', state.unlock);
-  const resolved = resolveSettings(state, ports, options.flags, installation().rows);
+  const resolved = resolveSettings(state, ports, options.flags, options.discovery.rows);
   const lines = createWriteStream(LOG, { flags: 'w', mode: 0o600 });
   const log = createLog({
     level: resolved.config.logger.level,
@@ -65,7 +67,15 @@ export async function runDev(options: DevOptions): Promise<void> {
       `${LOOPBACK}:${ports.numbers.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${state.postgres.home}`,
     );
     const [{ startInstance }, { showSession }] = await loading;
-    const instance = await startInstance({ state, ports, resolved, log, lifecycle, tell });
+    const instance = await startInstance({
+      state,
+      discovery: options.discovery,
+      ports,
+      resolved,
+      log,
+      lifecycle,
+      tell,
+    });
     const closing = new AbortController();
     lifecycle.add('traffic', () => closing.abort());
     const shown = showSession(instance, { ...options, print, signal: closing.signal });

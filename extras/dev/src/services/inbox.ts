@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { KEEP_ALIVE_MS } from '@gateway/core/http';
-import { verifyDelivery } from '../../inspect/verify.js';
+import { verifyDelivery } from '@gateway/cli/inspect/verify';
 import { LOOPBACK } from './ports.js';
 
 export interface Receipt {

@@ -15,7 +15,7 @@ import { join, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
-import { DevError } from '../flags.js';
+import { DevError } from './dev-error.js';
 import { LOOPBACK } from './ports.js';
 
 export const POSTGRES_USER = 'gateway';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseTopic } from '#cli/dev/flags';
+import { parseTopic } from '#dev/flags';
 
-const flags = suite('cli/dev/flags');
+const flags = suite('dev/flags');
 
 flags('a topic has a broker or several', () => {
   assert.equal(parseTopic('localhost:9092/orders'), {

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sentenceOf } from '@gateway/core/routing';
-import { failureOf, printed } from '../app/failure.js';
-import { escapeLine } from '../output/escape-terminal.js';
-import { paint } from '../output/paint.js';
+import { failureOf, printed } from '@gateway/cli/app/failure';
+import { escapeLine } from '@gateway/cli/output/escape-terminal';
+import { paint } from '@gateway/cli/output/paint';
 import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
-import { DevError, type KafkaTopic } from './flags.js';
+import type { KafkaTopic } from './flags.js';
+import { DevError } from './services/dev-error.js';
 import type { Instance } from './instance.js';
 import type { Receipt } from './services/inbox.js';
 import { QUEUE_NAME } from './services/queue.js';

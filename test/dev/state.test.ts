@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { lockFolder, openState } from '#cli/dev/state';
-import { tempFolder } from '../../support/start/keep.js';
+import { lockFolder, openState } from '#dev/state';
+import { tempFolder } from '../support/start/keep.js';
 
-const state = suite('cli/dev/state');
+const state = suite('dev/state');
 
 state.before.each(() => {
   const folder = tempFolder('state');

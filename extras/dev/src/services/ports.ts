@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { explainListenError } from '@gateway/core/errors';
-import { DevError } from '../flags.js';
+import { DevError } from './dev-error.js';
 
 export const LOOPBACK = '127.0.0.1';
 

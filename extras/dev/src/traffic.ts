@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sentenceOf } from '@gateway/core/routing';
-import { escapeLine } from '../output/escape-terminal.js';
-import { paint, timeOfDay } from '../output/paint.js';
+import { escapeLine } from '@gateway/cli/output/escape-terminal';
+import { paint, timeOfDay } from '@gateway/cli/output/paint';
 import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
 import type { Instance } from './instance.js';
 import type { Receipt } from './services/inbox.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
 import { bootstrapUser } from '@gateway/store/people';
 import { migrateUp, type Database } from '@gateway/store/postgres';
-import { withDatabase } from '../app/stores.js';
+import { withDatabase } from '@gateway/cli/app/stores';
 import type { Api } from './api.js';
 import type { KafkaTopic } from './flags.js';
 import { QUEUE_KEYS, QUEUE_NAME, QUEUE_REGION } from './services/queue.js';
