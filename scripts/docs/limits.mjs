@@ -242,9 +242,9 @@ export const limits = {
   ],
 
   'Deliveries': [
-    { setting: 'delivery.max_outstanding', stage: 'agent/delivery/held-room',
+    { setting: 'delivery.max_outstanding', stage: 'agent/delivery/delivery-room',
       scope: 'project', mechanism: 'share', beyond: ['stays'], against: ['refused events'] },
-    { setting: 'delivery.max_outstanding_bytes', stage: 'agent/delivery/held-room',
+    { setting: 'delivery.max_outstanding_bytes', stage: 'agent/delivery/delivery-room',
       scope: 'project', mechanism: 'share', beyond: ['stays'], against: ['refused events'] },
     { setting: 'consumer_pool_size', stage: 'agent/delivery/scheduler',
       scope: 'endpoint', mechanism: 'share', beyond: ['waits'], against: ['hanging endpoints', 'subscription functions'] },

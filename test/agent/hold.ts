@@ -1,4 +1,4 @@
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import { batch, newDelivery, newEvents } from '../store/batches.js';
 import { until } from '../support/until.js';
@@ -15,9 +15,9 @@ export async function hold(
   count: number,
   event: Partial<NewEvent> = {},
   of: string | null = null,
-): Promise<HeldDelivery[]> {
+): Promise<InFlightDelivery[]> {
   const { agentId } = running.wiring.lease;
-  const held: HeldDelivery[] = [];
+  const held: InFlightDelivery[] = [];
   for (let left = count; left > 0; left -= 500) {
     const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });
     const deliveries = events.map((one) => newDelivery(one, { endpointId, subscriptionId: of }));

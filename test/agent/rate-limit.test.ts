@@ -122,7 +122,7 @@ async function scene(
       running,
       at,
       id,
-      push: async (count) => running.wiring.inFlight.hold(await hold(running, id, count)),
+      push: async (count) => running.wiring.inFlight.add(await hold(running, id, count)),
     });
   } finally {
     await at.close();

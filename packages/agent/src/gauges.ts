@@ -46,9 +46,9 @@ export function showGauges(
 ): () => void {
   return meter.collect(() => {
     const shown = workers();
-    const held = shown.map(({ inFlight }) => inFlight.counts());
-    const sum = (state: keyof (typeof held)[number]) =>
-      held.reduce((total, counts) => total + counts[state], 0);
+    const counts = shown.map(({ inFlight }) => inFlight.counts());
+    const sum = (state: keyof (typeof counts)[number]) =>
+      counts.reduce((total, of) => total + of[state], 0);
     meter.set('gateway_deliveries_held', { state: 'waiting' }, sum('waiting'));
     meter.set('gateway_deliveries_held', { state: 'under_way' }, sum('sending'));
     meter.set('gateway_deliveries_held', { state: 'recording' }, sum('recording'));

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
 import { nextAttemptInMs } from '#agent/attempt/retry-schedule';
 import { AttemptRunner, type Unsent } from '#agent/attempt/run-attempt';
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import type { Destination, Attempted, SendResult } from '#agent/model/destination';
 import { silentLog } from '#core/logging/log';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
@@ -172,7 +172,7 @@ async function attempt(
   const record = await new Promise<AttemptRecord | Unsent>((resolve) =>
     new AttemptRunner(options).run(
       cachedEndpoint({ strategy }),
-      delivery as unknown as HeldDelivery,
+      delivery as unknown as InFlightDelivery,
       performance.now(),
       resolve,
     ),

@@ -68,7 +68,7 @@ async function scene(
         },
         push: async ({ id, subscriptionId }, count = 1) => {
           const held = await hold(running, id, count, {}, subscriptionId);
-          running.wiring.inFlight.hold(held);
+          running.wiring.inFlight.add(held);
           return held.map((one) => one.id);
         },
         change: async ({ subscriptionId }, fn) => {

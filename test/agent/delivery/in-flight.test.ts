@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
 import { DeliveriesInFlight } from '#agent/delivery/in-flight';
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 
 const queue = suite('agent/delivery/in-flight');
 
-function delivery(number: number): HeldDelivery {
+function delivery(number: number): InFlightDelivery {
   return {
     projectId: 'p',
     id: String(number),
@@ -25,7 +25,7 @@ function delivery(number: number): HeldDelivery {
   };
 }
 
-const numbers = (deliveries: readonly HeldDelivery[]) => deliveries.map(({ id }) => Number(id));
+const numbers = (deliveries: readonly InFlightDelivery[]) => deliveries.map(({ id }) => Number(id));
 
 queue('deliveries leave in the order in which they came, however many', () => {
   const one = new EndpointQueue('a', 'p');
@@ -96,7 +96,7 @@ queue('what is reserved takes room until it is held and recorded, or cancelled',
   inFlight.reserve(one);
   inFlight.reserve(other);
   assert.is(inFlight.room, 8);
-  inFlight.hold([one]);
+  inFlight.add([one]);
   inFlight.cancel([other]);
   assert.equal([inFlight.room, inFlight.counts().waiting], [9, 1]);
   const again = delivery(1);
@@ -104,7 +104,7 @@ queue('what is reserved takes room until it is held and recorded, or cancelled',
   inFlight.cancel([again]);
   assert.ok(inFlight.has(one.id), 'a repeat of what is held frees nothing');
   // Claimed again before the answer about its first attempt arrived.
-  inFlight.hold([{ ...one, attempts: 1 }]);
+  inFlight.add([{ ...one, attempts: 1 }]);
   inFlight.recorded([{ id: one.id, number: 1 }]);
   assert.ok(inFlight.has(one.id));
   inFlight.recorded([{ id: one.id, number: 2 }]);
@@ -113,12 +113,12 @@ queue('what is reserved takes room until it is held and recorded, or cancelled',
 
 queue('an endpoint has the reserve while it answers, and no longer when a request hangs', () => {
   const inFlight = inFlightOf();
-  inFlight.hold(Array.from({ length: 8 }, (_, n) => ({ ...delivery(n), endpointId: String(n) })));
+  inFlight.add(Array.from({ length: 8 }, (_, n) => ({ ...delivery(n), endpointId: String(n) })));
   assert.ok(inFlight.isReserve);
   const its = inFlight.queues.get('0')!;
   assert.not.ok(inFlight.hasRoomFor(its));
   inFlight.release([1, 2, 3].map(delivery));
-  inFlight.hold([1, 2, 3].map((n) => ({ ...delivery(n), projectId: 'other' })));
+  inFlight.add([1, 2, 3].map((n) => ({ ...delivery(n), projectId: 'other' })));
   inFlight.setPrompt(its, true);
   assert.ok(inFlight.hasRoomFor(its));
   its.begin(performance.now() - SLOW_AFTER_MS - 1);
@@ -131,7 +131,7 @@ queue(
     const inFlight = inFlightOf();
     const told: string[] = [];
     inFlight.onRoom((projectId) => told.push(projectId));
-    inFlight.hold([
+    inFlight.add([
       delivery(1),
       delivery(2),
       { ...delivery(3), projectId: 'other', endpointId: 'b' },

@@ -59,7 +59,7 @@ async function scene(
         },
         push: async (endpointId, count = 1) => {
           const held = await hold(running, endpointId, count);
-          running.wiring.inFlight.hold(held);
+          running.wiring.inFlight.add(held);
           return held.map(({ id }) => id);
         },
       }),
@@ -227,7 +227,7 @@ deliver(
           await open({}, noted('c')),
         ];
         const held = await Promise.all([a, b, c].map(({ id }) => hold(running, id, 50)));
-        running.wiring.inFlight.hold(held.flat());
+        running.wiring.inFlight.add(held.flat());
         await until('all requests', () => order.length === 150);
         for (const name of ['a', 'b', 'c']) {
           const share = order.slice(0, 75).filter((one) => one === name).length;
@@ -319,7 +319,7 @@ for (const [kind, answersFirst] of [
         }
         for (const { at } of hanging) at.answer({ hang: true });
         const held = await Promise.all(hanging.map(({ id }) => hold(running, id, 30)));
-        running.wiring.inFlight.hold(held.flat());
+        running.wiring.inFlight.add(held.flat());
         await Promise.all(hanging.map(({ at }) => at.received(answersFirst ? 2 : 1)));
         const { sending } = running.wiring.inFlight.counts();
         console.log(`  ten hanging endpoints hold ${sending} of 40 consumers`);
@@ -823,7 +823,7 @@ deliver(
             await push(silent.id);
             await push(slow.id);
             const [delivery] = await push(late.id);
-            running.wiring.inFlight.hold(
+            running.wiring.inFlight.add(
               await hold({ ...running, projectId: theirs.project_id }, theirs.id, 1),
             );
             await become(running, theirs.id, { success: 1 });
@@ -926,7 +926,7 @@ deliver('what was committed under an earlier id of the agent is not sent, but gi
     await claimer.stop();
     const held = await hold(running, id, 2);
     await db.rows('update event_deliveries set claimed_by = 7 where endpoint_id = $1', [id]);
-    inFlight.hold(held.map((delivery) => ({ ...delivery, agentId: 7 })));
+    inFlight.add(held.map((delivery) => ({ ...delivery, agentId: 7 })));
     await become(running, id, { 'scheduled due': 2 });
     assert.is(at.requests.length, 0);
     assert.is(inFlight.size, 0);
@@ -968,7 +968,7 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
       strategy: { type: 'linear', duration: 1, retry_count: 0 },
     });
     await running.configCache.refresh();
-    for (const { id } of [byProject, own]) running.wiring.inFlight.hold(await hold(running, id, 1));
+    for (const { id } of [byProject, own]) running.wiring.inFlight.add(await hold(running, id, 1));
     await become(running, byProject.id, { 'retry later': 1 });
     await become(running, own.id, { failure: 1 });
     assert.match(at.requests[0]!.headers['x-shop-hmac'] ?? '', /^[A-Za-z0-9+/]{86}==$/);
@@ -987,9 +987,9 @@ deliver(
       const { inFlight } = running.wiring;
       const held = await hold(running, id, 5);
       const large = held.map((delivery) => ({ ...delivery, body: Buffer.alloc(8 * 1024 * 1024) }));
-      inFlight.hold(large.slice(0, 3));
+      inFlight.add(large.slice(0, 3));
       assert.ok(inFlight.room > 0);
-      inFlight.hold(large.slice(3));
+      inFlight.add(large.slice(3));
       assert.is(inFlight.room, 0);
       await at.received(5);
       inFlight.recorded(large.map(({ id }) => ({ id, number: 1 })));

@@ -33,7 +33,7 @@ clock(
           async ({ running, at, endpointId }) => {
             const { wiring, configCache } = running;
             await until('the first heartbeat', () => wiring.clock.offsetMs !== 0);
-            running.wiring.inFlight.hold(await hold(running, endpointId, 1));
+            running.wiring.inFlight.add(await hold(running, endpointId, 1));
             await delivered(running, endpointId, 1);
             const signed = Number(at.requests[0]!.headers['webhook-timestamp']) * 1000;
             assert.ok(Math.abs(signed - realNow()) < 60_000, `signed ${signed - realNow()} ms off`);
@@ -142,7 +142,7 @@ clock(
           shift(stepMs);
           assert.not.ok(lease.isHeld);
           const before = at.requests.length;
-          running.wiring.inFlight.hold(await hold(running, endpointId, 1));
+          running.wiring.inFlight.add(await hold(running, endpointId, 1));
           await delivered(running, endpointId, before + 1);
           const signed = Number(at.requests.at(-1)!.headers['webhook-timestamp']) * 1000;
           assert.ok(Math.abs(signed - realNow()) < 10_000, `signed ${signed - realNow()} ms off`);

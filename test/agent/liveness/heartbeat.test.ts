@@ -244,7 +244,7 @@ beside(
       await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
       await running.configCache.refresh();
       const held = await hold(running, endpointId, 10);
-      inFlight.hold(held);
+      inFlight.add(held);
       await at.received(1);
       const before = lease.agentId;
       const other = await registerAgent(db.pool, 'other', 60_000);

@@ -45,7 +45,7 @@ routing(
     const reserved = new Set<string>();
     const planner = new DeliveryPlanner({
       inFlight: {
-        hold: () => undefined,
+        add: () => undefined,
         reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
         cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
       },
@@ -90,11 +90,11 @@ routing(
       ],
     );
     assert.equal(
-      plan.held.map(({ endpointId }) => endpointId),
+      plan.claimed.map(({ endpointId }) => endpointId),
       [id(3), id(5)],
     );
     planner.handOver(plan, ({ endpointId }) => endpointId === id(3));
-    assert.equal([...reserved], [plan.held[0]!.id], 'what was not new takes no room');
+    assert.equal([...reserved], [plan.claimed[0]!.id], 'what was not new takes no room');
     planner.drop(plan);
     assert.is(reserved.size, 0);
   },
@@ -103,7 +103,7 @@ routing(
 const planning = (perSecond = 0) =>
   new DeliveryPlanner({
     inFlight: {
-      hold: () => undefined,
+      add: () => undefined,
       reserve: () => undefined,
       cancel: () => undefined,
     },

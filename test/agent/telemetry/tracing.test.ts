@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { Throttle } from '#agent/flow-control/throttle';
 import { Pipeline } from '#ingest/pipeline';
 import { Transformer } from '#ingest/transform/transformer';
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
@@ -131,7 +131,7 @@ traces(
       headers: {},
       sourceId: newId(),
       traceparent: from.traceparent,
-    } as unknown as HeldDelivery);
+    } as unknown as InFlightDelivery);
     assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
   },
 );
@@ -145,7 +145,7 @@ traces(
         sourceId: null,
         traceparent: null,
         ...fields,
-      } as unknown as HeldDelivery);
+      } as unknown as InFlightDelivery);
     assert.is(attempt({ sourceId: newId() }), undefined);
     assert.ok(attempt({})?.span);
   },

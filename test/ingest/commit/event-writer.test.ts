@@ -622,7 +622,7 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
 accept('what the agent has in hand is not given back', () =>
   scene(async ({ running, endpointId, at }) => {
     at.answer({ hang: true });
-    running.wiring.inFlight.hold(await hold(running, endpointId, 60));
+    running.wiring.inFlight.add(await hold(running, endpointId, 60));
     await at.received(50);
     assert.is(await lookForUnheld(running), 0);
     assert.equal(await states(running, endpointId), { processing: 60 });
@@ -730,7 +730,7 @@ accept(
     scene(
       async ({ running, messages, at, endpointId }) => {
         at.answer({ hang: true });
-        running.wiring.inFlight.hold(await hold(running, endpointId, 4));
+        running.wiring.inFlight.add(await hold(running, endpointId, 4));
         await at.received(4);
         assert.is(running.wiring.inFlight.room, 0);
         const other = await receiver();

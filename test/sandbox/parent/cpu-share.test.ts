@@ -31,7 +31,7 @@ function told() {
 test('a process gets its share, in turns of milliseconds', () => {
   const { share, sent, now, pass } = told();
   pass(3000);
-  const runs = 1 - share.heldMs(now()) / 3000;
+  const runs = 1 - share.stoppedMs(now()) / 3000;
   assert.ok(Math.abs(runs - SHARE) < 0.01, `${runs}`);
   assert.equal(sent.slice(0, 4), ['SIGSTOP', 'SIGCONT', 'SIGSTOP', 'SIGCONT']);
   assert.ok(sent.length > 300, `${sent.length} turns`);
@@ -41,7 +41,7 @@ test('it gets its share also when turns are late, and after a long time in which
   const { share, sent, now, pass } = told();
   for (let n = 0; n < 300; n++) pass(n % 3 === 0 ? 17 : 6, n % 3 === 0 ? 17 : 6);
   const passed = now() - 1000;
-  const runs = 1 - share.heldMs(now()) / passed;
+  const runs = 1 - share.stoppedMs(now()) / passed;
   assert.ok(Math.abs(runs - SHARE) < 0.02, `${runs}`);
 
   while (sent.at(-1) !== 'SIGSTOP') pass(5);
@@ -69,13 +69,13 @@ test('who had too much while nobody looked waits for it', () => {
 test('at the end it runs, and is signalled no more', () => {
   const { share, sent, now, pass } = told();
   while (sent.at(-1) !== 'SIGSTOP') pass(5);
-  const held = share.heldMs(now());
+  const stopped = share.stoppedMs(now());
   share.end(now() + 3);
   assert.is(sent.at(-1), 'SIGCONT');
   const { length } = sent;
   share.end(now() + 4);
   assert.is(sent.length, length);
-  assert.is(share.heldMs(now() + 1000), held + 3);
+  assert.is(share.stoppedMs(now() + 1000), stopped + 3);
   share.begin(now() + 1000);
   share.begin(now() + 1000);
   share.end(now() + 1001);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bodyRoom, type HeldBody } from '#server/http/body-room';
+import { bodyRoom, type ReceivedBody } from '#server/http/body-room';
 import { until, within } from '../../support/until.js';
 
 const bodies = suite('server/http/body-room');
@@ -18,7 +18,7 @@ function request(headers: Record<string, string> = {}): PassThrough & IncomingMe
   }) as unknown as PassThrough & IncomingMessage;
 }
 
-async function outcome(body: Promise<HeldBody>): Promise<string | number> {
+async function outcome(body: Promise<ReceivedBody>): Promise<string | number> {
   return body.then(
     ({ bytes }) => bytes.length,
     (error: { code: string }) => error.code,
@@ -86,7 +86,7 @@ bodies(
   'bodies of a sender that wait for their work keep further ones from being read until there is room',
   async () => {
     const receive = bodyRoom({ messageBytes: MB, timeoutSeconds: 60 });
-    const whole: HeldBody[] = [];
+    const whole: ReceivedBody[] = [];
     for (let n = 0; n < 17; n++) {
       const sent = request();
       const body = receive(sent, { limit: LIMIT, sender: link });

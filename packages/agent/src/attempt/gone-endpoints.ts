@@ -3,7 +3,7 @@ import type { Endpoint } from '@gateway/ingest/routing/project';
 import { deactivateEndpoint } from '@gateway/store/config';
 import { INACTIVE_REASONS } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 
 interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly notifier: { readonly isMailing: boolean; hurry(): void };
@@ -22,7 +22,7 @@ export class GoneEndpoints {
 
   constructor(private readonly options: GoneEndpointsOptions) {}
 
-  deactivate(endpoint: Endpoint, { eventType }: Pick<HeldDelivery, 'eventType'>): void {
+  deactivate(endpoint: Endpoint, { eventType }: Pick<InFlightDelivery, 'eventType'>): void {
     if (this.#gone.has(endpoint)) return;
     this.#gone.add(endpoint);
     const { database, log, notifier } = this.options;

@@ -1,7 +1,7 @@
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { Destination, NotSent, SendLimits, Attempted } from '../model/destination.js';
 import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
@@ -59,19 +59,19 @@ export class AttemptRunner {
   /** Attempts the delivery. Calls `done` exactly once. */
   run(
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     startedAtMs: number,
     done: RunningAttempt['done'],
   ): void {
     const { measure, functions } = this.options;
-    measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
+    measure?.step('wait', delivery.queuedAtMs ?? startedAtMs, startedAtMs);
     if (functions.mayChange(delivery)) void this.#transform(endpoint, delivery, done);
     else this.#send(this.#begin(endpoint, delivery, startedAtMs, done));
   }
 
   #begin(
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     startedAtMs: number,
     done: RunningAttempt['done'],
     transformedData?: string,
@@ -88,13 +88,13 @@ export class AttemptRunner {
 
   async #transform(
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     done: RunningAttempt['done'],
   ): Promise<void> {
     const { functions, clock } = this.options;
     const requestedAtMs = clock.now();
     const outcome = await functions.run(delivery);
-    const begin = (of: HeldDelivery, data?: string) =>
+    const begin = (of: InFlightDelivery, data?: string) =>
       this.#begin(endpoint, of, performance.now(), done, data);
     switch (outcome.kind) {
       case 'made':

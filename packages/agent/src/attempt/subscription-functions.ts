@@ -7,7 +7,7 @@ import { readFunction } from '@gateway/store/config';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';
 import type { Sandbox, TransformFunction, TransformResult } from '@gateway/sandbox';
 import type { AgentContext } from '../config/agent-context.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import { isOverrun } from '@gateway/ingest/transform/overruns';
 import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
@@ -55,7 +55,7 @@ export class SubscriptionFunctions {
   constructor(private readonly options: SubscriptionFunctionsOptions) {}
 
   /** The delivery must go through `run` before it is sent. */
-  mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
+  mayChange({ projectId, subscriptionId, isTransformed }: InFlightDelivery): boolean {
     return (
       subscriptionId !== null &&
       !isTransformed &&
@@ -64,7 +64,7 @@ export class SubscriptionFunctions {
   }
 
   /** Never rejects: an unexpected error postpones the delivery. */
-  async run(delivery: HeldDelivery): Promise<FunctionOutcome> {
+  async run(delivery: InFlightDelivery): Promise<FunctionOutcome> {
     let fn: NamedFunction | null | undefined;
     try {
       fn = await this.#functionOf(delivery);
@@ -83,7 +83,7 @@ export class SubscriptionFunctions {
     for (const key of this.#running.keys()) this.options.sandbox.cancel(key);
   }
 
-  async #call(fn: NamedFunction, { body }: HeldDelivery): Promise<TransformResult> {
+  async #call(fn: NamedFunction, { body }: InFlightDelivery): Promise<TransformResult> {
     const { key } = fn;
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
     try {
@@ -120,7 +120,7 @@ export class SubscriptionFunctions {
     }
   }
 
-  #functionOf({ projectId, subscriptionId }: HeldDelivery): Promise<NamedFunction | null> {
+  #functionOf({ projectId, subscriptionId }: InFlightDelivery): Promise<NamedFunction | null> {
     const id = subscriptionId!;
     const version = this.options.configCache.functionVersion(projectId, id);
     const place = `${id} ${version ?? ''}`;

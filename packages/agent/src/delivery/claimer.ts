@@ -8,7 +8,7 @@ import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Gates, Postponement, Refused } from '../flow-control/gates.js';
 import type { DueTimes } from './due-times.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
@@ -113,7 +113,7 @@ export class Claimer {
       bytes,
     });
     if (isMore) for (const projectId of claimable) dueTimes.add(projectId, 0);
-    await this.#hold(claimed, agentId);
+    await this.#take(claimed, agentId);
   }
 
   /** Stops claiming. Resolves when the running claim has ended. */
@@ -188,28 +188,28 @@ export class Claimer {
         claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length,
       );
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
-    await this.#hold(claimed, agentId);
+    await this.#take(claimed, agentId);
     return isMore ? 'more' : 'done';
   }
 
-  async #hold(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
+  async #take(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
     const { configCache, inFlight, releaser } = this.options;
     const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) =>
       configCache.endpoint(projectId, endpointId) === undefined;
     // Without a refresh, an endpoint newer than the cached configuration would look deleted.
     if (claimed.some(isUnknown)) await configCache.refresh();
-    const [held, early]: [HeldDelivery[], HeldDelivery[]] = [[], []];
+    const [known, early]: [InFlightDelivery[], InFlightDelivery[]] = [[], []];
     for (const claim of claimed) {
       const { headers, data, ...delivery } = claim;
       const isEarly = isUnknown(claim) && configCache.isBehind(claim.projectId);
-      (isEarly ? early : held).push({
+      (isEarly ? early : known).push({
         ...delivery,
         headers: JSON.parse(headers) as Record<string, string>,
         body: Buffer.from(data),
         agentId,
       });
     }
-    inFlight.hold(held);
+    inFlight.add(known);
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 

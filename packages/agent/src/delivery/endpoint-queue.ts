@@ -1,5 +1,5 @@
 import { SLOW_WAITING_MAX } from '../flow-control/gates.js';
-import type { HeldDelivery, QueueState } from '../model/delivery.js';
+import type { InFlightDelivery, QueueState } from '../model/delivery.js';
 
 /** While a request has been running for longer, few of the endpoint's deliveries stay in memory. */
 export const SLOW_AFTER_MS = 1_000;
@@ -9,7 +9,7 @@ type Sending = { readonly startedAtMs: number };
 export class EndpointQueue implements QueueState {
   /** Oldest first: a `Set` keeps insertion order. */
   readonly #sending = new Set<Sending>();
-  #waiting: (HeldDelivery | undefined)[] = [];
+  #waiting: (InFlightDelivery | undefined)[] = [];
   #head = 0;
   isOffered = false;
   isPrompt = false;
@@ -54,11 +54,11 @@ export class EndpointQueue implements QueueState {
     return sending === 0 ? free > Math.floor(consumers / 4) : sending < (free - consumers / 2) / 2;
   }
 
-  push(delivery: HeldDelivery): void {
+  push(delivery: InFlightDelivery): void {
     this.#waiting.push(delivery);
   }
 
-  shift(): HeldDelivery | undefined {
+  shift(): InFlightDelivery | undefined {
     const delivery = this.#waiting[this.#head];
     if (!delivery) return undefined;
     this.#waiting[this.#head++] = undefined;
@@ -69,8 +69,8 @@ export class EndpointQueue implements QueueState {
     return delivery;
   }
 
-  takeAllBut(keep: number): HeldDelivery[] {
-    return this.#waiting.splice(this.#head + keep) as HeldDelivery[];
+  takeAllBut(keep: number): InFlightDelivery[] {
+    return this.#waiting.splice(this.#head + keep) as InFlightDelivery[];
   }
 
   begin(nowMs: number): Sending {

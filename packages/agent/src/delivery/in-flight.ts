@@ -1,9 +1,9 @@
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 import { FairQueue } from '@gateway/core/queue';
 import { EndpointQueue } from './endpoint-queue.js';
-import { HeldRoom } from './held-room.js';
+import { DeliveryRoom } from './delivery-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 interface InFlightOptions {
@@ -16,7 +16,7 @@ interface InFlightOptions {
 /** From commit or claim until their attempt is recorded. */
 export class DeliveriesInFlight {
   readonly queues = new Map<string, EndpointQueue>();
-  readonly #room: HeldRoom;
+  readonly #room: DeliveryRoom;
   readonly #prompt = new Set<string>();
   /** May have something to send. Projects take turns, and so do their endpoints. */
   readonly #ready = new FairQueue<EndpointQueue>();
@@ -30,7 +30,7 @@ export class DeliveriesInFlight {
   #isClosed = false;
 
   constructor(private readonly options: InFlightOptions) {
-    this.#room = new HeldRoom({
+    this.#room = new DeliveryRoom({
       bytes: options.maxOutstandingBytes,
       deliveries: options.maxOutstanding,
     });
@@ -56,7 +56,7 @@ export class DeliveriesInFlight {
   }
 
   /** Allowed by the shares of the project and the endpoint, for any size. */
-  hasRoomFor(of: Pick<HeldDelivery, 'projectId' | 'endpointId'>): boolean {
+  hasRoomFor(of: Pick<InFlightDelivery, 'projectId' | 'endpointId'>): boolean {
     return this.#room.has(of, false) || (this.#answers(of.endpointId) && this.#room.has(of, true));
   }
 
@@ -97,15 +97,15 @@ export class DeliveriesInFlight {
     return this.#prompt.has(endpointId) && !this.queues.get(endpointId)?.isSlow(performance.now());
   }
 
-  /** For a delivery about to be committed. Follow with `hold` or `cancel`. */
-  reserve(delivery: HeldDelivery): void {
+  /** For a delivery about to be committed. Follow with `add` or `cancel`. */
+  reserve(delivery: InFlightDelivery): void {
     // A duplicate message's delivery has the id of one already in flight. The commit will not
     // create it, so the one in flight stays.
     if (!this.has(delivery.id)) this.#room.add(delivery);
   }
 
   /** For deliveries that will not be queued. */
-  cancel(deliveries: readonly HeldDelivery[]): void {
+  cancel(deliveries: readonly InFlightDelivery[]): void {
     this.release(deliveries.filter((delivery) => this.#room.get(delivery.id) === delivery));
   }
 
@@ -127,7 +127,7 @@ export class DeliveriesInFlight {
    * After `close`, or if claimed under a former agent id, the deliveries are returned to Postgres
    * instead.
    */
-  hold(deliveries: readonly HeldDelivery[]): void {
+  add(deliveries: readonly InFlightDelivery[]): void {
     // Claims under a former agent id are void: other agents may take the deliveries at any time.
     if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.options.lease.agentId)) {
       this.cancel(deliveries);
@@ -135,9 +135,9 @@ export class DeliveriesInFlight {
       return;
     }
     this.options.releaser.claimedAgain(deliveries);
-    const heldAtMs = performance.now();
+    const queuedAtMs = performance.now();
     for (const delivery of deliveries) {
-      delivery.heldAtMs = heldAtMs;
+      delivery.queuedAtMs = queuedAtMs;
       this.#room.add(delivery);
       let queue = this.queues.get(delivery.endpointId);
       if (!queue) {

@@ -3,13 +3,13 @@ import { Stage } from '@gateway/core/queue';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
 interface ReleaseGroup {
   readonly key: string;
   readonly how: Release;
-  deliveries: HeldDelivery[];
+  deliveries: InFlightDelivery[];
 }
 
 /** Concurrent, because a group with locked rows must not block the others. */
@@ -55,7 +55,7 @@ export class DeliveryReleaser {
    * An earlier try has returned these deliveries, and its answer was lost. Another try would return
    * them while they are sent.
    */
-  claimedAgain(deliveries: readonly HeldDelivery[]): void {
+  claimedAgain(deliveries: readonly InFlightDelivery[]): void {
     if (this.#underWay.size === 0) return;
     const ids = new Set(deliveries.map(({ id }) => id));
     for (const group of this.#underWay)
@@ -66,7 +66,7 @@ export class DeliveryReleaser {
    * @param wait the delay in milliseconds (Infinity: until the endpoint is active again), or a wait
    *   that spreads the deliveries over time
    */
-  release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
+  release(deliveries: readonly InFlightDelivery[], wait: number | Wait): void {
     // The pace becomes a random spread over the time that all deliveries take at this pace.
     const spread = ({ reason, dueInMs, spreadMs, paceMs }: Wait) => ({
       dueInMs,
@@ -79,7 +79,7 @@ export class DeliveryReleaser {
       this.options.dueTimes.add(projectId, how.dueInMs);
   }
 
-  discard(deliveries: readonly HeldDelivery[], reason: string): void {
+  discard(deliveries: readonly InFlightDelivery[], reason: string): void {
     this.#push(deliveries, { to: 'discarded', reason });
   }
 
@@ -92,7 +92,7 @@ export class DeliveryReleaser {
     this.#stage.stop();
   }
 
-  #push(deliveries: readonly HeldDelivery[], how: Release): void {
+  #push(deliveries: readonly InFlightDelivery[], how: Release): void {
     for (const delivery of deliveries) {
       // Claims under a former agent id are returned under that id.
       const key = JSON.stringify([

@@ -8,7 +8,7 @@ import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import type { RateLimits } from '../flow-control/rate-limits.js';
 import type { Consumers, Gates, GateRefusal } from '../flow-control/gates.js';
 import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
 import type { DeliveriesInFlight } from './in-flight.js';
@@ -143,7 +143,7 @@ export class Scheduler {
     else releaser.release(excess, wait);
   }
 
-  #start(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery): void {
+  #start(queue: EndpointQueue, endpoint: Endpoint, delivery: InFlightDelivery): void {
     const isProbe = queue.probe === 'granted';
     if (isProbe) queue.probe = 'none';
     this.options.consumers.busy++;
@@ -164,7 +164,7 @@ export class Scheduler {
   #end(
     queue: EndpointQueue,
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     { outcome, isProbe }: { readonly outcome: AttemptRecord | Unsent; readonly isProbe: boolean },
   ): void {
     const { inFlight, attemptWriter } = this.options;
@@ -183,7 +183,7 @@ export class Scheduler {
   #release(
     queue: EndpointQueue,
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     outcome: Unsent,
   ): void {
     const { inFlight, gates, releaser, configCache } = this.options;

@@ -171,8 +171,8 @@ export function gatesOf({
           : waiting <= most;
       if (passes) return undefined;
       return postpone('rate', most, (count) => {
-        const held = queue?.waiting ?? 0;
-        const slots = rateLimits.slots(endpoint, limit, count, held, performance.now());
+        const inMemory = queue?.waiting ?? 0;
+        const slots = rateLimits.slots(endpoint, limit, count, inMemory, performance.now());
         return { reason: 'rate_limit', spreadMs: 0, ...slots };
       });
     },

@@ -101,19 +101,19 @@ export class RateLimits {
   }
 
   /**
-   * When `count` deliveries are due: after those already postponed and the `held` deliveries in
+   * When `count` deliveries are due: after those already postponed and those that wait in
    * memory.
    */
   slots(
     { id }: Pick<Endpoint, 'id'>,
     limit: Limit,
     count: number,
-    held: number,
+    waiting: number,
     nowMs: number,
   ): { dueInMs: number; paceMs: number } {
     const state = this.#state(id, nowMs);
     const paceMs = (1_000 * Math.max(1, this.options.lease.agents)) / limit.perSecond;
-    const from = Math.min(Math.max(state.slotAtMs, nowMs + held * paceMs), nowMs + SLOT_MAX_MS);
+    const from = Math.min(Math.max(state.slotAtMs, nowMs + waiting * paceMs), nowMs + SLOT_MAX_MS);
     state.slotAtMs = from + count * paceMs;
     return { dueInMs: Math.round(from - nowMs), paceMs };
   }

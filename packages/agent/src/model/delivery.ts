@@ -1,13 +1,13 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
 /** A delivery that this agent has claimed and whose attempt is not recorded yet. */
-export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
+export interface InFlightDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
   /** The event's data or, if `isTransformed`, the output of the subscription's function. */
   readonly body: Buffer;
   readonly agentId: number;
   /** On the monotonic clock. */
-  heldAtMs?: number;
+  queuedAtMs?: number;
 }
 
 export interface Trip {

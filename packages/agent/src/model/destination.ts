@@ -1,6 +1,6 @@
 import type { SpanAttributes } from '@gateway/core/tracing';
 import type { Endpoint } from '@gateway/ingest/routing/project';
-import type { HeldDelivery } from './delivery.js';
+import type { InFlightDelivery } from './delivery.js';
 
 /** Where deliveries go: a kind of target with its protocol, such as HTTP. */
 export interface Destination {
@@ -16,7 +16,7 @@ export interface Destination {
 export interface Outgoing {
   readonly endpoint: Endpoint;
   /** Its body is the output of the subscription's function, if there is one. */
-  readonly delivery: HeldDelivery;
+  readonly delivery: InFlightDelivery;
   /** The trace context to propagate in place of the event's. */
   readonly trace:
     { readonly traceparent: string; readonly tracestate: string | undefined } | undefined;

@@ -12,11 +12,11 @@ import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { Gates } from '../flow-control/gates.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { ProjectPace } from '@gateway/core/process';
 
 interface DeliveryPlannerOptions {
-  readonly inFlight: Pick<DeliveriesInFlight, 'hold' | 'reserve' | 'cancel'>;
+  readonly inFlight: Pick<DeliveriesInFlight, 'add' | 'reserve' | 'cancel'>;
   readonly gates: Pick<Gates, 'ask' | 'postpone'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
@@ -29,7 +29,7 @@ interface DeliveryPlan {
   /** Deliveries that this agent may still claim with the commit. */
   room: number;
   readonly deliveries: NewEventDelivery[];
-  readonly held: HeldDelivery[];
+  readonly claimed: InFlightDelivery[];
 }
 
 /** Reserves the capacity of deliveries until the commit. */
@@ -39,7 +39,7 @@ export class DeliveryPlanner extends Matcher {
   }
 
   plan(agentId: number, room: number): DeliveryPlan {
-    return { agentId, room, deliveries: [], held: [] };
+    return { agentId, room, deliveries: [], claimed: [] };
   }
 
   add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
@@ -53,7 +53,7 @@ export class DeliveryPlanner extends Matcher {
       plan.deliveries.push(delivery);
       if (delivery.status !== 'processing') continue;
       plan.room--;
-      const held: HeldDelivery = {
+      const claimed: InFlightDelivery = {
         projectId: delivery.projectId,
         id: delivery.id,
         occurredAtMs: delivery.occurredAtMs,
@@ -69,8 +69,8 @@ export class DeliveryPlanner extends Matcher {
         body: (body ??= Buffer.from(event.data)),
         agentId: plan.agentId,
       };
-      this.options.inFlight.reserve(held);
-      plan.held.push(held);
+      this.options.inFlight.reserve(claimed);
+      plan.claimed.push(claimed);
     }
   }
 
@@ -78,18 +78,22 @@ export class DeliveryPlanner extends Matcher {
    * After the commit: queues the new deliveries that this agent sends, and frees the capacity of
    * the others.
    */
-  handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
+  handOver(
+    { deliveries, claimed }: DeliveryPlan,
+    isNew: (delivery: InFlightDelivery) => boolean,
+  ): void {
     const { inFlight, dueTimes } = this.options;
     for (const { status, projectId, dueInMs } of deliveries)
       if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
-    const ours = held.filter(isNew);
-    if (ours.length < held.length) inFlight.cancel(held.filter((delivery) => !isNew(delivery)));
-    if (ours.length > 0) inFlight.hold(ours);
+    const ours = claimed.filter(isNew);
+    if (ours.length < claimed.length)
+      inFlight.cancel(claimed.filter((delivery) => !isNew(delivery)));
+    if (ours.length > 0) inFlight.add(ours);
   }
 
   /** For a plan that was not committed. */
-  drop({ held }: DeliveryPlan): void {
-    this.options.inFlight.cancel(held);
+  drop({ claimed }: DeliveryPlan): void {
+    this.options.inFlight.cancel(claimed);
   }
 
   #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState {

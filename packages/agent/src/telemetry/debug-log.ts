@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { parseTraceparent, traceIdOf } from '@gateway/core/tracing';
 import { traceField } from '@gateway/ingest/commit/debug-log';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 
 /** Writes one debug line per attempt. Undefined unless the log writes debug lines. */
 export type AttemptLog = ReturnType<typeof attemptLog>;
@@ -10,7 +10,7 @@ export type AttemptLog = ReturnType<typeof attemptLog>;
 export function attemptLog(log: Log) {
   if (!log.debugging) return undefined;
   return {
-    attempted(delivery: HeldDelivery, attempt: AttemptRecord) {
+    attempted(delivery: InFlightDelivery, attempt: AttemptRecord) {
       log.debug(
         {
           ...attemptFields(attempt),

@@ -13,7 +13,7 @@ import {
 } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 import type { FailureClass } from '../model/destination.js';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { routingTrace } from './trace-routing.js';
@@ -30,7 +30,7 @@ export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
     received: (source: IngestSource, message: Message) => new MessageTrace(tracer, source, message),
     routing: routingTrace(tracer),
     /** Starts the trace of an attempt, or returns undefined to propagate the context unchanged. */
-    attempting: (delivery: HeldDelivery) => startAttempt(tracer, delivery),
+    attempting: (delivery: InFlightDelivery) => startAttempt(tracer, delivery),
   };
 }
 
@@ -52,7 +52,7 @@ function startAttempt(
     headers,
     sourceId,
     traceparent: before,
-  }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
+  }: Pick<InFlightDelivery, 'headers' | 'sourceId' | 'traceparent'>,
 ): AttemptTrace | undefined {
   const { traceparent } = headers;
   // Fast path: an untraced event, the common case, is recognised without parsing.
@@ -84,7 +84,7 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
 /** Ends the span of an attempt now, with the attributes of the request and any error. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
-  delivery: HeldDelivery,
+  delivery: InFlightDelivery,
   attempt: AttemptRecord,
   ofTarget: SpanAttributes<'meta_event_delivery'>,
 ): void {
@@ -95,7 +95,7 @@ export function endAttempt(
   });
 }
 
-function attributesOf(delivery: HeldDelivery, attempt: AttemptRecord) {
+function attributesOf(delivery: InFlightDelivery, attempt: AttemptRecord) {
   return {
     'gateway.project': delivery.projectId,
     'gateway.event': delivery.eventId,

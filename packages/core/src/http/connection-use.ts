@@ -72,8 +72,8 @@ class WatchedConnection implements ConnectionUse {
   hasAnswered = false;
   #isAtHead = false;
   #informational = 0;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #head: Buffer[] = [];
+  #headBytes = 0;
   /** The last two characters received, because the end of a head may be split across two chunks. */
   #tail = '';
 
@@ -104,7 +104,7 @@ class WatchedConnection implements ConnectionUse {
   }
 
   cutHead(): Head | undefined {
-    const head = readHead(Buffer.concat(this.#held).toString('latin1'));
+    const head = readHead(Buffer.concat(this.#head).toString('latin1'));
     return head && head.status >= 200 ? head : undefined;
   }
 
@@ -112,31 +112,31 @@ class WatchedConnection implements ConnectionUse {
   #readHead(chunk: Buffer): Buffer {
     this.hasAnswered = true;
     const isOld = performance.now() > this.#oldAtMs;
-    if (this.#heldBytes === 0 && !isOld && isPlainHead(chunk)) {
+    if (this.#headBytes === 0 && !isOld && isPlainHead(chunk)) {
       this.#isAtHead = false;
       return chunk;
     }
     for (let rest = chunk; ;) {
       // Skip the empty line that some servers send after a body.
-      while (this.#heldBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a))
+      while (this.#headBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a))
         rest = rest.subarray(1);
       if (rest.length === 0) return NOTHING;
       const seen = this.#tail + rest.toString('latin1');
       const end = HEAD_END.exec(seen);
       const length = end ? end.index + end[0].length - this.#tail.length : rest.length;
-      this.#held.push(rest.subarray(0, length));
-      this.#heldBytes += length;
+      this.#head.push(rest.subarray(0, length));
+      this.#headBytes += length;
       this.#tail = seen.slice(-2);
-      if (!'HTTP/'.startsWith(this.#held[0]!.toString('latin1', 0, 5)))
-        return this.#refuse(otherProtocol(this.#held[0]!));
-      if (this.#heldBytes > HEAD_MAX)
+      if (!'HTTP/'.startsWith(this.#head[0]!.toString('latin1', 0, 5)))
+        return this.#refuse(otherProtocol(this.#head[0]!));
+      if (this.#headBytes > HEAD_MAX)
         return this.#refuse(`its headers are larger than ${HEAD_MAX / 1024} KB`);
       if (!end) return NOTHING;
-      const bytes = Buffer.concat(this.#held);
+      const bytes = Buffer.concat(this.#head);
       const head = readHead(bytes.toString('latin1'));
       if (!head) return this.#refuse(otherProtocol(bytes));
-      this.#held = [];
-      this.#heldBytes = 0;
+      this.#head = [];
+      this.#headBytes = 0;
       this.#tail = '';
       rest = rest.subarray(length);
       // Any number of informational responses may precede the final one; skip them, up to a limit:

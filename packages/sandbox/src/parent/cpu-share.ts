@@ -27,7 +27,7 @@ export class CpuShare {
    */
   #credit = 0;
   #turnedAt = 0;
-  #heldMs = 0;
+  #stoppedMs = 0;
 
   /**
    * Inactive until `begin` is called.
@@ -60,9 +60,9 @@ export class CpuShare {
   }
 
   /** The total time for which the process was stopped. */
-  heldMs(now = performance.now()): number {
+  stoppedMs(now = performance.now()): number {
     if (this.#timer) this.#account(now);
-    return this.#heldMs;
+    return this.#stoppedMs;
   }
 
   #account(now: number): void {
@@ -71,7 +71,7 @@ export class CpuShare {
     if (this.#runs) {
       this.#credit -= (1 - SHARE) * passed;
     } else {
-      this.#heldMs += passed;
+      this.#stoppedMs += passed;
       this.#credit = Math.min(this.#credit + SHARE * passed, MOST_CREDIT_MS);
     }
   }

@@ -31,7 +31,7 @@ export type DeadlineState =
  * Measures from outside how long a child has been running the same call. Only the time between
  * calls of `look` counts, so a call is stopped at most one interval late, never early, and not
  * because the machine or the parent was suspended. A call with hardly any processor time gets more
- * time, and is then reported as starved. Time for which the CPU share stopped the child (`heldMs`)
+ * time, and is then reported as starved. Time for which the CPU share stopped the child (`stoppedMs`)
  * does not count.
  *
  * @param cpuMs the child's processor time, or undefined if unknown
@@ -48,7 +48,7 @@ export function watchDeadline(
   let cpuBefore: number | undefined;
   return {
     everyMs,
-    look(progress: CallProgress, sinceLastMs: number, heldMs = 0): DeadlineState {
+    look(progress: CallProgress, sinceLastMs: number, stoppedMs = 0): DeadlineState {
       if (progress.chunk !== seen.chunk || progress.call !== seen.call) {
         seen = progress;
         seenForMs = seenRunningMs = 0;
@@ -57,7 +57,7 @@ export function watchDeadline(
       }
       const passedMs = Math.min(sinceLastMs, 2 * everyMs);
       seenForMs += passedMs;
-      seenRunningMs += Math.max(0, passedMs - heldMs);
+      seenRunningMs += Math.max(0, passedMs - stoppedMs);
       if (progress.call === undefined) return { state: seenForMs >= STUCK_MS ? 'stuck' : 'fine' };
       if (seenRunningMs < LONG_SHARE * deadlineMs) return { state: 'fine' };
       if (seenRunningMs < deadlineMs) return { state: 'long' };

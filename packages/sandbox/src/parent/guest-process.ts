@@ -211,7 +211,7 @@ export class GuestProcess {
       pid === undefined ? undefined : cpuTimeMs(pid),
     );
     let lookedAt = performance.now();
-    let heldBefore = this.#share.heldMs();
+    let stoppedBefore = this.#share.stoppedMs();
     this.#watch = setInterval(() => {
       if (this.#chunk === undefined && this.hasStarted) {
         clearInterval(this.#watch);
@@ -219,9 +219,13 @@ export class GuestProcess {
         return;
       }
       const now = performance.now();
-      const held = this.#share.heldMs();
-      const seen = watch.look(readProgress(this.#progressFd), now - lookedAt, held - heldBefore);
-      [lookedAt, heldBefore] = [now, held];
+      const stopped = this.#share.stoppedMs();
+      const seen = watch.look(
+        readProgress(this.#progressFd),
+        now - lookedAt,
+        stopped - stoppedBefore,
+      );
+      [lookedAt, stoppedBefore] = [now, stopped];
       if (seen.state === 'long') this.#share.begin();
       else if (seen.state === 'fine' && !this.#quietly) this.#share.end();
       if (seen.state === 'fine' || seen.state === 'long') return;

@@ -245,21 +245,21 @@ function mount(
       if (route.body) requireJson(request);
       // Received before a share is taken, so that a slow upload does not block other requests.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
-      const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
+      const received = route.body && (await receive(request, { limit: bodyLimit, sender }));
       const owner =
         caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
       let release: ReleaseShare;
       try {
         release = await takeShare(owner, {
-          bytes: held?.bytes.length ?? 0,
+          bytes: received?.bytes.length ?? 0,
           createsEvents: route.createsEvents === true,
         });
       } finally {
-        held?.release();
+        received?.release();
       }
       try {
         if (paced !== undefined) requirePace(paced);
-        const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
+        const { body, raw, ignored } = validBody(received?.bytes, dialect.body);
         // `served` is spread last: on Node 20, each property after a spread costs half a
         // microsecond.
         const call: AnyCall = {

@@ -23,7 +23,7 @@ export interface BodySender {
   readonly isStranger: boolean;
 }
 
-export interface HeldBody {
+export interface ReceivedBody {
   readonly bytes: Buffer;
   /** Frees the buffer budget. Call when processing begins or is abandoned. */
   release(): void;
@@ -39,7 +39,7 @@ export interface HeldBody {
 export type ReceiveBody = (
   request: IncomingMessage,
   options: { readonly limit: number; readonly sender: BodySender },
-) => Promise<HeldBody>;
+) => Promise<ReceivedBody>;
 
 interface Room {
   readonly most: number;
@@ -169,7 +169,7 @@ export function bodyRoom({
           given: `content-encoding: ${encoding}`,
         });
       if (request.destroyed) throw cutOff();
-      let held: Buffer | undefined;
+      let buffered: Buffer | undefined;
       let isOver = false;
       const settle = (error?: GatewayError) => {
         if (isOver) return;
@@ -177,10 +177,10 @@ export function bodyRoom({
         arrived(arrival);
         if (!error)
           return resolve({
-            bytes: (held ?? Buffer.alloc(0)).subarray(0, arrival.bytes),
+            bytes: (buffered ?? Buffer.alloc(0)).subarray(0, arrival.bytes),
             release: () => leave(arrival, sender.id),
           });
-        held = undefined;
+        buffered = undefined;
         leave(arrival, sender.id);
         // Drains the rest: closing the connection now would lose the response.
         request.resume();
@@ -190,7 +190,7 @@ export function bodyRoom({
       request.on('data', (chunk: Buffer) => {
         if (isOver) return;
         if (arrival.bytes + chunk.length > limit) return settle(tooLarge());
-        held = appended(held, arrival.bytes, chunk);
+        buffered = appended(buffered, arrival.bytes, chunk);
         grow(arrival, chunk.length);
       });
       request.on('end', () => settle());
@@ -226,12 +226,12 @@ function resume(room: Room): void {
 }
 
 /** Doubling the buffer limits memory and copying for many small chunks. */
-function appended(held: Buffer | undefined, length: number, chunk: Buffer): Buffer {
-  if (!held) return chunk;
-  let grown = held;
-  if (length + chunk.length > held.length) {
-    grown = Buffer.allocUnsafeSlow(Math.max(2 * held.length, length + chunk.length));
-    held.copy(grown, 0, 0, length);
+function appended(buffered: Buffer | undefined, length: number, chunk: Buffer): Buffer {
+  if (!buffered) return chunk;
+  let grown = buffered;
+  if (length + chunk.length > buffered.length) {
+    grown = Buffer.allocUnsafeSlow(Math.max(2 * buffered.length, length + chunk.length));
+    buffered.copy(grown, 0, 0, length);
   }
   chunk.copy(grown, length);
   return grown;

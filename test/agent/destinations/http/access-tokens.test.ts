@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HttpDestination } from '#agent/destinations/http/http-destination';
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import type { NotSent, SendResult, Attempted } from '#agent/model/destination';
 import type { Endpoint } from '#ingest/routing/project';
 import { sealer } from '#core/crypto/sealing';
@@ -70,7 +70,7 @@ async function withTokens(
   }
 }
 
-function delivery(): HeldDelivery {
+function delivery(): InFlightDelivery {
   return {
     projectId: newId(),
     id: newId(),

@@ -8,7 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
-import type { HeldDelivery } from '#agent/model/delivery';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import type { Endpoint } from '#ingest/routing/project';
 import { seed } from '../../../support/seed.js';
 import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../../records.js';
@@ -22,7 +22,7 @@ const data = '{ "id":9007199254740993, "price":1.10 }';
 const endpoint = (fields: Partial<Endpoint> = {}) =>
   cachedEndpoint({ secrets: [secretRecord(SECRET)], ...fields });
 
-function delivery(headers: Record<string, string> = {}): HeldDelivery {
+function delivery(headers: Record<string, string> = {}): InFlightDelivery {
   return {
     projectId: '0190c0de-0000-7000-8000-000000000001',
     id: '0190c0de-0000-8000-8000-000000000003',

@@ -14,7 +14,7 @@ const TOKEN_MAX = 16 * 1024;
 
 type OnToken = (token: string | null, failure: RequestResult | null) => void;
 
-interface Held {
+interface CachedToken {
   token: string | null;
   /** When the token is replaced, on the monotonic clock. */
   untilMs: number;
@@ -30,7 +30,7 @@ export class AccessTokens {
    * Tokens by endpoint. A configuration change creates new endpoint objects, so a changed secret
    * applies immediately.
    */
-  readonly #held = new WeakMap<Endpoint, Held>();
+  readonly #tokens = new WeakMap<Endpoint, CachedToken>();
 
   constructor(
     private readonly options: { readonly sender: Pick<RequestSender, 'send'>; readonly open: Open },
@@ -42,24 +42,26 @@ export class AccessTokens {
    */
   of(endpoint: Endpoint, timeoutMs: number, done: OnToken): void {
     if (endpoint.authentication?.type !== 'oauth2') return done(null, null);
-    let held = this.#held.get(endpoint);
-    if (!held) this.#held.set(endpoint, (held = { token: null, untilMs: 0, waiting: undefined }));
-    if (held.token !== null && performance.now() < held.untilMs) return done(held.token, null);
-    if (held.waiting) return void held.waiting.push(done);
-    held.waiting = [done];
-    this.#request(endpoint, timeoutMs, held);
+    let cached = this.#tokens.get(endpoint);
+    if (!cached)
+      this.#tokens.set(endpoint, (cached = { token: null, untilMs: 0, waiting: undefined }));
+    if (cached.token !== null && performance.now() < cached.untilMs)
+      return done(cached.token, null);
+    if (cached.waiting) return void cached.waiting.push(done);
+    cached.waiting = [done];
+    this.#request(endpoint, timeoutMs, cached);
   }
 
   /** Discards a token that the endpoint rejected, because it may have been revoked. */
   forget(endpoint: Endpoint): void {
-    const held = this.#held.get(endpoint);
-    if (held) held.untilMs = 0;
+    const cached = this.#tokens.get(endpoint);
+    if (cached) cached.untilMs = 0;
   }
 
-  #request(endpoint: Endpoint, timeoutMs: number, held: Held): void {
+  #request(endpoint: Endpoint, timeoutMs: number, cached: CachedToken): void {
     const settle = (token: string | null, failure: RequestResult | null) => {
-      const waiting = held.waiting ?? [];
-      held.waiting = undefined;
+      const waiting = cached.waiting ?? [];
+      cached.waiting = undefined;
       for (const done of waiting) done(token, failure);
     };
     const { oauth2 } = endpoint.authentication as Extract<
@@ -90,8 +92,8 @@ export class AccessTokens {
         const token = answer.failure === null ? tokenOf(answer) : undefined;
         if (!token) return settle(null, failureOf(answer, new URL(url).host));
         const { text, seconds } = token;
-        held.token = text;
-        held.untilMs = performance.now() + Math.max(seconds / 2, seconds - MARGIN_SECONDS) * 1000;
+        cached.token = text;
+        cached.untilMs = performance.now() + Math.max(seconds / 2, seconds - MARGIN_SECONDS) * 1000;
         settle(text, null);
       },
     );

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
-import type { HeldDelivery } from '../../model/delivery.js';
+import type { InFlightDelivery } from '../../model/delivery.js';
 import type { Outgoing } from '../../model/destination.js';
 import type { EndpointRequest } from './sender.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
@@ -41,7 +41,7 @@ export class RequestBuilder {
    */
   build(
     endpoint: Endpoint,
-    delivery: HeldDelivery,
+    delivery: InFlightDelivery,
     nowMs: number,
     {
       trace,

@@ -1,15 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HeldRoom } from '#agent/delivery/held-room';
-import type { HeldDelivery } from '#agent/model/delivery';
+import { DeliveryRoom } from '#agent/delivery/delivery-room';
+import type { InFlightDelivery } from '#agent/model/delivery';
 
-const rooms = suite('agent/delivery/held-room');
+const rooms = suite('agent/delivery/delivery-room');
 
 const MB = 1024 * 1024;
 const body = Buffer.alloc(MB);
 let made = 0;
 
-function delivery(projectId: string, endpointId: string, of = body): HeldDelivery {
+function delivery(projectId: string, endpointId: string, of = body): InFlightDelivery {
   return {
     projectId,
     id: String(made++),
@@ -28,20 +28,20 @@ function delivery(projectId: string, endpointId: string, of = body): HeldDeliver
   };
 }
 
-const roomOf = (deliveries = 4_000) => new HeldRoom({ bytes: 32 * MB, deliveries });
+const roomOf = (deliveries = 4_000) => new DeliveryRoom({ bytes: 32 * MB, deliveries });
 
 /**
  * Adds deliveries for `endpoints` endpoints of each project in rotation until no capacity remains.
  * Returns the added deliveries.
  */
 function fill(
-  room: HeldRoom,
+  room: DeliveryRoom,
   projects: readonly string[],
   endpoints: number,
   answers = false,
   of = body,
-): HeldDelivery[] {
-  const added: HeldDelivery[] = [];
+): InFlightDelivery[] {
+  const added: InFlightDelivery[] = [];
   for (let before = -1; before < added.length;) {
     before = added.length;
     for (let n = 0; n < endpoints; n++)

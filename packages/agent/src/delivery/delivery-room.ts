@@ -1,4 +1,4 @@
-import type { HeldDelivery } from '../model/delivery.js';
+import type { InFlightDelivery } from '../model/delivery.js';
 
 /**
  * A project may use up to this multiple of the free capacity: 7/8 of the total for a single
@@ -20,7 +20,7 @@ const BUSY_SHARE = 2;
  */
 const RESERVED = 1 / 4;
 
-interface HeldRoomOptions {
+interface DeliveryRoomOptions {
   readonly bytes: number;
   readonly deliveries: number;
 }
@@ -29,13 +29,13 @@ interface HeldRoomOptions {
  * Limits of projects and endpoints shrink with the free capacity. Each delivery counts as at least
  * the byte limit divided by the delivery limit.
  */
-export class HeldRoom {
-  readonly #deliveries = new Map<string, HeldDelivery>();
+export class DeliveryRoom {
+  readonly #deliveries = new Map<string, InFlightDelivery>();
   readonly #used = new Map<string, number>();
   readonly #leastBytes: number;
   #bytes = 0;
 
-  constructor(private readonly options: HeldRoomOptions) {
+  constructor(private readonly options: DeliveryRoomOptions) {
     this.#leastBytes = Math.max(1, Math.floor(options.bytes / options.deliveries));
   }
 
@@ -48,19 +48,19 @@ export class HeldRoom {
     return this.#deliveries.size;
   }
 
-  get(deliveryId: string): HeldDelivery | undefined {
+  get(deliveryId: string): InFlightDelivery | undefined {
     return this.#deliveries.get(deliveryId);
   }
 
   /** Even beyond the share of the project or endpoint. Replaces a delivery with the same id. */
-  add(delivery: HeldDelivery): void {
+  add(delivery: InFlightDelivery): void {
     if (this.#deliveries.get(delivery.id) === delivery) return;
     this.remove(delivery.id);
     this.#deliveries.set(delivery.id, delivery);
     this.#count(delivery, 1);
   }
 
-  remove(deliveryId: string): HeldDelivery | undefined {
+  remove(deliveryId: string): InFlightDelivery | undefined {
     const delivery = this.#deliveries.get(deliveryId);
     if (!delivery) return undefined;
     this.#deliveries.delete(deliveryId);
@@ -99,7 +99,7 @@ export class HeldRoom {
 
   /** The shares of the project and the endpoint allow another delivery of any size. */
   has(
-    { projectId, endpointId }: Pick<HeldDelivery, 'projectId' | 'endpointId'>,
+    { projectId, endpointId }: Pick<InFlightDelivery, 'projectId' | 'endpointId'>,
     answers: boolean,
   ): boolean {
     const used = this.#used.get(projectId) ?? 0;
@@ -107,7 +107,7 @@ export class HeldRoom {
     return used < PROJECT_SHARE * free && (this.#used.get(endpointId) ?? 0) < ENDPOINT_SHARE * free;
   }
 
-  #count({ projectId, endpointId, headers, body }: HeldDelivery, sign: 1 | -1): void {
+  #count({ projectId, endpointId, headers, body }: InFlightDelivery, sign: 1 | -1): void {
     let size = body.byteLength;
     for (const name in headers) size += name.length + headers[name]!.length;
     const bytes = sign * Math.max(this.#leastBytes, size);
