@@ -28,6 +28,7 @@ clientUrl('a command prints the same from afar as beside the database', async ()
     ['utils circuit-breakers', '--endpoint-id', endpoint.uid],
     ['retry', '--status', 'failure', '--time', '1h'],
     ['shards list'],
+    ['utils usage'],
   ] as [string, ...string[]][]) {
     const command = [...words.split(' '), ...args];
     const here = await runGateway(command, gateway.run);

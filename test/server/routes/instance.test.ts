@@ -19,7 +19,7 @@ instance.before(async () => {
 });
 instance.after(() => api.close());
 
-const PATHS = ['plugins', 'feature-flags', 'license', 'settings', 'health'].map(
+const PATHS = ['plugins', 'feature-flags', 'license', 'settings', 'health', 'usage'].map(
   (name) => `/instance/${name}`,
 );
 

@@ -9,6 +9,7 @@ import {
   lockBilling,
   listUsage,
   markPosted,
+  type UsageDay,
 } from '#store/usage/usage';
 import { startUsageCounter } from '#store/usage/usage-counter';
 import { proxy } from '../../support/proxy.js';
@@ -53,6 +54,26 @@ usage('usage of the projects of an organisation adds up in one record a day', as
   assert.equal(await listUsage(db.pool, { days: 10, organisationId: newId() }), []);
   const [record] = await listUsage(db.pool, { days: 10, organisationId: organisation_id });
   assert.equal([record?.organisation, record?.posted_at], ['Acme', null]);
+});
+
+usage('records are listed in parts, each after the last record of the one before', async () => {
+  const made = await Promise.all([makeProject(db), makeProject(db)]);
+  const one = { events: 1, deliveries: 1, bytes: 1 };
+  await addUsage(
+    db.pool,
+    made.flatMap(({ id: projectId }) =>
+      [0, 1].map((ago) => ({ projectId, day: day(ago), ...one })),
+    ),
+  );
+  const keyOf = (it: UsageDay) => `${it.day}~${it.organisation_id}`;
+  const whole = (await listUsage(db.pool, { days: 10 })).map(keyOf);
+  assert.is(whole.length, 4);
+  const parts: string[] = [];
+  for (let after: string | undefined; parts.length < 4; after = parts.at(-1))
+    parts.push(
+      ...(await listUsage(db.pool, { days: 10, limit: 3, ...(after && { after }) })).map(keyOf),
+    );
+  assert.equal(parts, whole);
 });
 
 usage('numbers beyond 32 bits are kept', async () => {

@@ -134,7 +134,9 @@ const ONE_POSTGRES =
 const API_COMMANDS = [
   'retry',
   ...['add', 'assign', 'drain', 'list', 'move', 'remove', 'set'].map((it) => `shards:${it}`),
-  ...['circuit-breakers', 'explain', 'transform', 'secrets:rotate'].map((it) => `utils:${it}`),
+  ...['circuit-breakers', 'explain', 'transform', 'usage', 'secrets:rotate'].map(
+    (it) => `utils:${it}`,
+  ),
   ...['list', 'mute', 'retry'].map((it) => `utils:issues:${it}`),
   ...['discard', 'edit', 'list', 'replay', 'show'].map((it) => `utils:quarantine:${it}`),
   ...['list', 'resume'].map((it) => `utils:sources:${it}`),

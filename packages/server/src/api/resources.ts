@@ -64,7 +64,7 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
   quarantine: { about: 'Messages that were not accepted.', scopes: BOTH, isRouting: false },
   instance: {
     about:
-      'Plugins, feature flags, licence, settings and health of the instance, for its operator.',
+      'Plugins, feature flags, licence, settings, usage and health of the instance, for its operator.',
     scopes: ['read'],
   },
   shards: {

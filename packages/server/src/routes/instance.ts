@@ -1,11 +1,24 @@
 import { Type } from '@sinclair/typebox';
 import { presentOrigins } from '@gateway/core/config';
+import { isId } from '@gateway/core/events';
 import { flagStates, licenceRecord } from '@gateway/core/plugins';
 import { VERSION, withTimeout } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
+import { findOrganisation } from '@gateway/store/people';
 import { migratedAs, type Shard } from '@gateway/store/shards';
-import { accountRoute, type Route } from '../api/route.js';
-import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
+import { listUsage } from '@gateway/store/usage';
+import { accountRoute, found, type Route } from '../api/route.js';
+import {
+  described,
+  Id,
+  integer,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+} from '../http/schema.js';
 
 const AGENTS_MAX = 1_000;
 /** A slower shard counts as unavailable. */
@@ -112,6 +125,35 @@ const Health = named(
   }),
 );
 
+const USAGE_ROWS = 1_000;
+const UsageQuery = object(
+  optional({
+    days: integer(1, 99_999, 'Days, including today; 30 by default.'),
+    organisationId: Type.String({ description: 'Only this organisation.' }),
+    after: Type.String({
+      pattern: '^[0-9a-f~-]{47}$',
+      'x-sentence': 'must be the `next` of an answer',
+      description: 'The `next` of the answer before.',
+    }),
+  }),
+);
+const UsageRecord = named(
+  'UsageRecord',
+  object({
+    day: Type.String({ description: 'A day in UTC.' }),
+    organisation_id: Id,
+    organisation: Type.String(),
+    events: Type.Integer({ description: 'Accepted events.' }),
+    deliveries: Type.Integer({ description: 'Successful deliveries.' }),
+    bytes: Type.Integer({ description: 'Size of the data of the events.' }),
+    posted_at: nullable(Timestamp, 'When the record was posted to `billing.url`.'),
+  }),
+);
+const Usage = object({
+  content: Type.Array(UsageRecord, { description: `Up to ${USAGE_ROWS} records, newest first.` }),
+  next: nullable(Type.String(), 'Where the next records begin; null at the end.'),
+});
+
 /** Empty if a shard other than the default does not answer in time. */
 async function agentsOf(shard: Shard) {
   const { name, database } = shard;
@@ -163,6 +205,20 @@ export const instanceRoutes: readonly Route[] = [
         return { key, value, default: usual, origin, summary };
       });
       return Promise.resolve({ message: 'settings', data: { content: settings } });
+    },
+  ),
+  accountRoute(
+    'GET /instance/usage',
+    'Lists the usage of organisations per day.',
+    { role: 'instance', query: UsageQuery, data: Usage, name: 'listUsage' },
+    async ({ database, query: { days = 30, organisationId: id, ...page } }) => {
+      if (id !== undefined)
+        found(isId(id) && (await findOrganisation(database.knex, id)), 'organisation', id);
+      const selection = { days, organisationId: id, ...page, limit: USAGE_ROWS };
+      const content = await listUsage(database.pool, selection);
+      const last = content[USAGE_ROWS - 1];
+      const next = last ? `${last.day}~${last.organisation_id}` : null;
+      return { message: 'usage', data: { content, next } };
     },
   ),
   accountRoute(

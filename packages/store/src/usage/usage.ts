@@ -71,16 +71,22 @@ export function acceptedNow(
  */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
-/** The last `days` days including today, newest first, for one organisation or all. */
+/**
+ * The last `days` days including today, newest first, for one organisation or all.
+ *
+ * @param options.after the day and organisation of a record, as `2026-01-31~<id>`
+ */
 export async function listUsage(
   client: Querier,
-  { days, organisationId = null }: { days: number; organisationId?: string | null },
+  options: { days: number; organisationId?: string | undefined; after?: string; limit?: number },
 ): Promise<UsageDay[]> {
+  const { days, organisationId = null, after = null, limit = null } = options;
   const { rows } = await client.query<UsageDay>(
     `select ${COLUMNS} from usage_days u join organisations o on o.id = u.organisation_id
      where u.day > (now() at time zone 'UTC')::date - $1::int and ($2::uuid is null or u.organisation_id = $2::uuid)
-     order by u.day desc, o.name, o.id`,
-    [days, organisationId],
+       and ($3::text is null or (to_char(u.day, 'YYYY-MM-DD') || '~' || u.organisation_id) collate "C" < $3::text)
+     order by u.day desc, u.organisation_id desc limit $4`,
+    [days, organisationId, after, limit],
   );
   return rows;
 }

@@ -1,12 +1,5 @@
-import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
-import {
-  GatewayCommand,
-  integerOf,
-  jsonFlag,
-  valueFlag,
-  withDatabase,
-} from '../../app/gateway-command.js';
+import type { UsageRecord } from '@gateway/client';
+import { GatewayCommand, integerOf, jsonFlag, valueFlag } from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
 
 export default class UtilsUsage extends GatewayCommand {
@@ -27,26 +20,25 @@ export default class UtilsUsage extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsUsage);
     const days = integerOf('--days', flags.days, { max: 99_999, otherwise: 30 });
-    const organisationId = flags['organisation-id']?.toLowerCase() ?? null;
-    const [{ listUsage }, { findOrganisation }] = await Promise.all([
-      import('@gateway/store/usage'),
-      import('@gateway/store/people'),
-    ]);
-    const records = await withDatabase(this.resolve(flags).config, async ({ knex, pool }) => {
-      if (
-        organisationId !== null &&
-        !(isId(organisationId) && (await findOrganisation(knex, organisationId)))
-      )
-        throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
-      return listUsage(pool, { days, organisationId });
+    const organisationId = flags['organisation-id']?.toLowerCase();
+    const records = await this.api(flags, async ({ instance }) => {
+      const found: UsageRecord[] = [];
+      for (let after: string | undefined | null; after !== null;) {
+        const page = await instance.listUsage({ days, organisationId, after });
+        found.push(...page.content);
+        after = page.next;
+      }
+      return found;
     });
+    const byName = (a: UsageRecord, b: UsageRecord) => a.organisation.localeCompare(b.organisation);
+    records.sort((a, b) => b.day.localeCompare(a.day) || byName(a, b));
     this.logTable(records, flags, [
       ['DAY', ({ day }) => day],
       ['ORGANISATION', ({ organisation }) => escapeLine(organisation)],
       ['EVENTS', ({ events }) => String(events)],
       ['DELIVERIES', ({ deliveries }) => String(deliveries)],
       ['BYTES', ({ bytes }) => String(bytes)],
-      ['POSTED', ({ posted_at: posted }) => posted?.toISOString() ?? '-'],
+      ['POSTED', ({ posted_at: posted }) => posted ?? '-'],
     ]);
     if (records.length === 0) this.logToStderr(`There is no usage for the last ${days} days.`);
   }
