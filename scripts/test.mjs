@@ -36,7 +36,7 @@ const whole = filters.length === 0 && options.every((option) => additions.includ
 /** With more failed files than this, the load of the machine is not the cause. */
 const mostSecondTries = 4;
 /** Few, since a process that ends early fails its remaining files. */
-const filesPerProcess = 6;
+const filesPerProcess = 10;
 const skipsFail = process.env['CI'] === 'true';
 // Most files are idle most of the time.
 const workers = Number(
