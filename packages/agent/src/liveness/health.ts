@@ -1,12 +1,13 @@
-import { databaseReason, kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import { latestOf, type Health, type OngoingFailure } from '@gateway/core/process';
 import {
-  type ComponentState,
-  type Health,
-  type OngoingFailure,
-  latestOf,
-} from '@gateway/core/process';
-import { hostname } from 'node:os';
+  checkKv,
+  clockFault,
+  databaseFault,
+  faultText,
+  readOnly,
+  type Fault,
+} from '@gateway/store/findings';
 import { probeDatabase } from '@gateway/store/postgres';
 import type { AgentContext, ProcessContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
@@ -27,12 +28,6 @@ const CHECKS_PER_KV_PING_AWAY = 2;
 
 /** The maximum number of projects, endpoints or subscriptions named in a reason. */
 const NAMED_MAX = 5;
-
-/**
- * The clock difference above which health is degraded. Receivers reject a `webhook-timestamp` that
- * is minutes old, so half a minute leaves time to correct the clock.
- */
-const CLOCK_WRONG_MS = 30_000;
 
 const SENTENCES = {
   postgres: [
@@ -58,30 +53,19 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-type Report = (
-  dependency: Dependency,
-  state: ComponentState,
-  reason?: string,
-  since?: Date,
-) => void;
+type Report = (dependency: Dependency, fault?: Fault, since?: Date) => void;
 
-/** Returns a function that reports a dependency to health, and logs when its state changes. */
+/** Reports the state of a dependency to health, and logs when it changes. */
 function reporter(health: ShardHealth, log: Log): Report {
-  return (dependency, state, reason, since = new Date()) => {
+  return (dependency, fault, since = new Date()) => {
     const before = health.of(dependency);
-    health.report(dependency, state, reason, since);
+    const reason = fault && faultText(fault);
+    health.report(dependency, fault?.state ?? 'ok', reason, since);
     const [away, back] = SENTENCES[dependency];
-    if (state !== 'ok' && (before?.state ?? 'ok') === 'ok')
-      log.warn({ dependency, since, reason }, away);
-    else if (state === 'ok' && before && before.state !== 'ok') {
-      log.info(
-        {
-          dependency,
-          since: before.since,
-          seconds: Math.round((Date.now() - before.since.getTime()) / 1000),
-        },
-        back,
-      );
+    if (fault && (before?.state ?? 'ok') === 'ok') log.warn({ dependency, since, reason }, away);
+    else if (!fault && before && before.state !== 'ok') {
+      const seconds = Math.round((Date.now() - before.since.getTime()) / 1000);
+      log.info({ dependency, since: before.since, seconds }, back);
     }
   };
 }
@@ -104,32 +88,21 @@ export function reportShardHealth(
     log,
   }: Pick<AgentContext, 'configCache' | 'shard' | 'health' | 'log'>,
 ): () => void {
-  const { pool } = shard.database;
+  const { database, settings } = shard;
+  const { pool } = database;
   const reported = reporter(health, log);
   let isStopped = false;
   // A probe can end after the worker is closed, and would report its shard for ever.
   const report: Report = (...state) => isStopped || reported(...state);
-  const reportPostgres = (error: unknown, since: Date) => {
-    const { reason, fix } = databaseReason(error, shard.settings);
-    report(
-      'postgres',
-      'down',
-      `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`,
-      since,
-    );
-  };
   const failingNow = () => [
     ...failingStages(parts),
     ...[heartbeat, configCache].flatMap(({ failing }) => failing ?? []),
   ];
-  const sinceOf = (failing: readonly OngoingFailure[], otherwise: Date) =>
-    new Date(
-      Math.min(
-        ...(failing.length > 0
-          ? failing.map(({ since }) => since.getTime())
-          : [otherwise.getTime()]),
-      ),
-    );
+  const reportPostgres = (fault: Fault, failing: readonly OngoingFailure[], askedAt: Date) => {
+    const began = failing.map(({ since }) => since.getTime());
+    const since = new Date(began.length > 0 ? Math.min(...began) : askedAt);
+    report('postgres', fault, since);
+  };
 
   let probing = false;
   const checkPostgres = async () => {
@@ -148,25 +121,24 @@ export function reportShardHealth(
       const { isWritable } = await probeDatabase(pool, PROBE_MS);
       const failing = failingNow();
       const latest = latestOf(failing);
-      if (!isWritable) reportPostgres({ code: '25006' }, sinceOf(failing, askedAt));
+      if (!isWritable) reportPostgres(readOnly(settings), failing, askedAt);
       // The probe succeeds, but statements still fail, so Postgres is reported as down.
-      else if (latest) reportPostgres(latest.error, sinceOf(failing, askedAt));
-      else report('postgres', 'ok');
+      else if (latest) reportPostgres(databaseFault(latest.error, settings), failing, askedAt);
+      else report('postgres');
       // Refreshes now, because the next scheduled refresh may be far off. Not awaited, because its
       // statement may hang.
       if (configCache.failing) void configCache.refresh();
     } catch (error) {
-      reportPostgres(error, sinceOf(failingNow(), askedAt));
+      reportPostgres(databaseFault(error, settings), failingNow(), askedAt);
     } finally {
       probing = false;
     }
   };
 
   const checkClock = () => {
-    const seconds = Math.round(clock.offsetMs / 1000);
-    if (seconds === 0) return report('clock', 'ok');
-    const reason = `The clock of ${hostname()} is ${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} that of Postgres; requests are signed with the time of Postgres. Synchronise both machines (NTP).`;
-    report('clock', Math.abs(clock.offsetMs) > CLOCK_WRONG_MS ? 'degraded' : 'ok', reason);
+    const fault = clockFault(clock.offsetMs);
+    // A difference of seconds is for doctor: requests are signed with the time of Postgres.
+    report('clock', fault?.state === 'down' ? { ...fault, state: 'degraded' } : undefined);
   };
 
   const check = () => {
@@ -203,68 +175,58 @@ export function reportProcessHealth({
   destination,
 }: WatchedProcess): () => void {
   const report = reporter(health, log);
-  const checkKv = () =>
-    kv.ping().then(
-      () => report('kv', 'ok'),
-      (error: unknown) =>
-        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
-    );
 
-  /** Reports a dependency that health shows only while it is degraded. */
-  const reportDegraded = (dependency: Dependency, reason?: string, since?: Date) => {
-    if (reason !== undefined) return report(dependency, 'degraded', reason, since);
+  /** For a dependency that health shows only while it is degraded. */
+  const reportDegraded = (dependency: Dependency, reason: string | false, since?: Date) => {
+    if (reason !== false) return report(dependency, { state: 'degraded', reason }, since);
     if (!health.of(dependency)) return;
-    report(dependency, 'ok');
+    report(dependency);
     health.forget(dependency);
   };
-  const listed = (all: readonly string[]) =>
-    `${all.slice(0, NAMED_MAX).join(', ')}${all.length > NAMED_MAX ? ` and ${all.length - NAMED_MAX} more` : ''}`;
+  const reportListed = (dependency: Dependency, all: readonly string[], rest: string) => {
+    const more = all.length > NAMED_MAX ? ` and ${all.length - NAMED_MAX} more` : '';
+    const listed = `${all.slice(0, NAMED_MAX).join(', ')}${more}`;
+    reportDegraded(dependency, all.length > 0 && rest.replace('#', () => listed));
+  };
 
-  const checkEndpoints = () => {
+  const checkDeliveries = () => {
     const outage = successStreak.outage(Date.now());
-    reportDegraded('endpoints', outage?.reason, outage?.since);
+    reportDegraded('endpoints', outage?.reason ?? false, outage?.since);
     const { shortage } = destination;
     reportDegraded(
       'resources',
-      shortage && `Requests could not be sent: ${shortage.reason}. Deliveries wait meanwhile.`,
+      shortage !== undefined &&
+        `Requests could not be sent: ${shortage.reason}. Deliveries wait meanwhile`,
       shortage?.since,
     );
   };
 
   const checkProjects = () => {
-    const skipped = [...configCache.skipped].map(([id, reason]) => `${id} (${reason})`);
-    reportDegraded(
+    reportListed(
       'projects',
-      skipped.length > 0
-        ? `Cannot be loaded: ${listed(skipped)}. Each is tried again when it is changed; make it smaller or correct it.`
-        : undefined,
+      [...configCache.skipped].map(([id, reason]) => `${id} (${reason})`),
+      'Cannot be loaded: #. Each is tried again when it is changed; make it smaller or correct it',
     );
-  };
-
-  const checkReadable = () => {
-    const found = [...configCache.projects.values()].flatMap(({ unreadable, unreadableFilter }) => [
-      ...[...unreadable].map(({ id, unreadable: reason }) => `endpoint ${id} (${reason})`),
-      ...(unreadableFilter === undefined ? [] : [`the filter of subscription ${unreadableFilter}`]),
-    ]);
-    reportDegraded(
+    reportListed(
       'unreadable',
-      found.length > 0
-        ? `This agent cannot read ${listed(found)}. Nothing is attempted, and what needs it waits for an agent that can. Start agents of the version that saved it, with the key of the database, or save it again.`
-        : undefined,
+      [...configCache.projects.values()].flatMap(({ unreadable, unreadableFilter }) => [
+        ...[...unreadable].map(({ id, unreadable: reason }) => `endpoint ${id} (${reason})`),
+        ...(unreadableFilter === undefined
+          ? []
+          : [`the filter of subscription ${unreadableFilter}`]),
+      ]),
+      'This agent cannot read #. Nothing is attempted, and what needs it waits for an agent that can. Start agents of the version that saved it, with the key of the database, or save it again',
     );
   };
 
   let checks = 0;
   const check = () => {
-    checkEndpoints();
+    checkDeliveries();
     checkProjects();
-    checkReadable();
-    if (
-      checks++ %
-        (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) ===
-      0
-    )
-      void checkKv();
+    const every =
+      health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING;
+    if (checks++ % every === 0)
+      void checkKv(kv, config.kv, PROBE_MS).then((fault) => report('kv', fault));
   };
   check();
   const timer = setInterval(check, CHECK_MS);

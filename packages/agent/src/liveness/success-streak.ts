@@ -61,7 +61,7 @@ export class SuccessStreak {
         : `${size < ENDPOINTS_MAX ? size : `${ENDPOINTS_MAX} or more`} endpoints`;
     return {
       since: streak.since,
-      reason: `No delivery succeeds: every attempt, to ${to}, has failed. Deliveries wait for their next attempt in Postgres. Look at the errors of the attempts, and at the way out of this machine (name service, proxy, firewall).`,
+      reason: `No delivery succeeds: every attempt, to ${to}, has failed. Deliveries wait for their next attempt in Postgres. Look at the errors of the attempts, and at the way out of this machine (name service, proxy, firewall)`,
     };
   }
 }

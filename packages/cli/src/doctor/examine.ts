@@ -1,3 +1,4 @@
+import { sealer } from '@gateway/core/crypto';
 import { explainDatabaseError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import {
@@ -7,6 +8,7 @@ import {
   requireSessions,
   type Database,
 } from '@gateway/store/postgres';
+import { Shards } from '@gateway/store/shards';
 import {
   failedBy,
   ok,
@@ -17,28 +19,31 @@ import {
   type DoctorFinding,
 } from './finding.js';
 import {
+  checkEncryptionKey,
+  checkLicence,
   checkOpenFiles,
+  checkPlugins,
   checkPorts,
   checkProxy,
   checkSandbox,
+  checkSettings,
   checkSignIn,
   checkSmtp,
 } from './machine.js';
-import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
-import { checkArchive } from './archive.js';
-import { checkProjects } from './projects.js';
-import { checkShards } from './shards.js';
-import { checkSources } from './sources.js';
+import { checkProjects, checkSources } from './projects.js';
 import {
   checkAgents,
+  checkArchive,
   checkClock,
   checkDatabase,
   checkKv,
   checkPartitions,
   checkReplicas,
+  checkShards,
 } from './stores.js';
 
 const DEADLINE_MS = 10_000;
+const NAME = 'gateway-doctor';
 
 const noDatabase = () => skipped('because of the database');
 
@@ -71,7 +76,7 @@ const checks = [
   ['agents', onTables(checkAgents)],
   ['partitions', onTables(checkPartitions)],
   ['replicas', onTables(checkReplicas)],
-  ['shards', onTables(checkShards)],
+  ['shards', onTables((_, context) => checkShards(context))],
   ['kv', checkKv],
   ['archive', checkArchive],
   ['plugins', checkPlugins],
@@ -113,7 +118,7 @@ export async function* examine(
     );
   let database: Database | undefined;
   const reached = inTime(async () => {
-    database = openDatabase(config.database, { poolSize: 4, name: 'gateway-doctor' });
+    database = openDatabase(config.database, { poolSize: 4, name: NAME });
     await requireSessions(database, config.database);
     return readDatabaseFacts(database.pool);
   }).catch((error: unknown) => {
@@ -122,10 +127,19 @@ export async function* examine(
   const migrated = reached.then(() =>
     inTime(async () => (await requireMigrated(database!), database!)),
   );
-  migrated.catch(() => undefined);
+  let opened: Shards | undefined;
+  const shards = migrated.then((control) =>
+    inTime(async () => {
+      const { open } = sealer(config.encryption_key);
+      opened = new Shards(control, { settings: config.database, open, poolSize: 2, name: NAME });
+      await opened.refresh();
+      return opened;
+    }),
+  );
+  for (const it of [migrated, shards]) it.catch(() => undefined);
   // Fires after a check's own time limit, whose error is more specific.
   const signal = AbortSignal.timeout(withinMs + 100);
-  const context: DoctorContext = { ...given, resolved, config, signal, reached, migrated };
+  const context: DoctorContext = { ...given, resolved, config, signal, reached, migrated, shards };
 
   const run = async ([check, work]: DoctorCheck): Promise<DoctorFinding[]> => {
     const found = await inTime(() => work(context)).catch((error: NodeJS.ErrnoException) =>
@@ -143,6 +157,7 @@ export async function* examine(
     for (const found of wanted.map(run)) yield* await found;
   } finally {
     // Not awaited, because closing waits for running statements.
+    void opened?.close().catch(() => undefined);
     void database?.close().catch(() => undefined);
   }
 }

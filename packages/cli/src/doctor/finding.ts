@@ -1,6 +1,8 @@
 import type { Config, Resolved } from '@gateway/core/config';
 import type { Discovery } from '@gateway/core/plugins';
+import type { Fault } from '@gateway/store/findings';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
+import type { Shards } from '@gateway/store/shards';
 import type { CheckedConfig } from '../config/check.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
@@ -39,6 +41,8 @@ export interface DoctorContext extends Examined {
   readonly reached: Promise<DatabaseFacts>;
   /** Rejects if Postgres is unreachable or lacks migrations. */
   readonly migrated: Promise<Database>;
+  /** Rejects as `migrated`, and without the encryption key. */
+  readonly shards: Promise<Shards>;
 }
 
 /**
@@ -52,23 +56,14 @@ export type DoctorCheck = readonly [
   ) => DoctorResult | readonly DoctorCheck[] | Promise<DoctorResult | readonly DoctorCheck[]>,
 ];
 
-export const ok = (sentence: string): DoctorResult => ({ state: 'ok', sentence });
-export const skipped = (sentence: string): DoctorResult => ({ state: 'skipped', sentence });
-export const warning = (sentence: string, fix: string): DoctorResult => ({
-  state: 'warning',
-  sentence,
-  fix,
-});
-export const unknown = (sentence: string, fix: string): DoctorResult => ({
-  state: 'unknown',
-  sentence,
-  fix,
-});
-export const failed = (sentence: string, fix: string): DoctorResult => ({
-  state: 'failed',
-  sentence,
-  fix,
-});
+const fine = (state: DoctorState) => (sentence: string) => ({ state, sentence });
+const wrong = (state: DoctorState) => (sentence: string, fix: string) => ({ state, sentence, fix });
+export const [ok, skipped] = [fine('ok'), fine('skipped')];
+export const [warning, unknown, failed] = [wrong('warning'), wrong('unknown'), wrong('failed')];
+
+/** The result for a dependency that `/healthz` would show as `degraded` or `down`. */
+export const resultOf = ({ state, reason, fix = '' }: Fault): DoctorResult =>
+  (state === 'down' ? failed : warning)(reason, fix);
 
 /** With the error's message and fix, or with `otherwise` if it has no fix. */
 export function failedBy(

@@ -1,16 +1,22 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
-import { countAgents } from '@gateway/store/deliveries';
 import { silentLog } from '@gateway/core/logging';
 import { createMeter } from '@gateway/core/metrics/meter';
-import { Replicas, type Database, type DatabaseFacts } from '@gateway/store/postgres';
+import { countAgents } from '@gateway/store/deliveries';
+import { clockFault, readOnly } from '@gateway/store/findings';
+import { Replicas, readDatabaseFacts, requireReady } from '@gateway/store/postgres';
+import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import { missingDays } from '@gateway/store/retention/maintenance';
-import { withKv } from '../app/stores.js';
+import { explainShardError, migratedAs, type Shard } from '@gateway/store/shards';
+import { withArchive, withKv } from '../app/stores.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import {
   failed,
+  failedBy,
   ok,
+  resultOf,
   skipped,
   warning,
   type DoctorCheck,
@@ -20,46 +26,35 @@ import {
 
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
-const SKEW_WARNING_MS = 2_000;
-/** Receivers should allow five minutes: https://github.com/standard-webhooks/standard-webhooks */
-const SKEW_FAILURE_MS = 30_000;
 
-/**
- * Reports version and address. Fails if Postgres is older than version 15. Rejects if it is
- * unreachable.
- */
+/** Rejects if Postgres is unreachable. */
 export async function checkDatabase({ config, reached }: DoctorContext): Promise<DoctorResult> {
   return checkServer(config.database, await reached);
 }
 
-/**
- * Reports version and address. Fails if Postgres is older than version 15, and warns of changed
- * collations.
- */
+/** Warns of changed collations. */
 export function checkServer(
-  place: Pick<Config['database'], 'host' | 'port' | 'database'>,
-  { version, majorVersion, tls, latencyMs, collation }: DatabaseFacts,
+  place: Parameters<typeof readOnly>[0],
+  { version, majorVersion, tls, latencyMs, isWritable, collation }: DatabaseFacts,
 ): DoctorResult {
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion < OLDEST_POSTGRES)
     return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
+  if (!isWritable) return resultOf(readOnly(place));
   return collation ? warning(`${sentence}: ${collation.sentence}`, collation.fix) : ok(sentence);
 }
 
-/**
- * Warns if the clocks of this machine and Postgres differ by more than 2 s, and fails above 30 s,
- * after subtracting half a round trip.
- */
+/** Subtracts half a round trip. */
 export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorResult {
   const skewMs = Math.abs(clockAheadMs);
-  const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
-  const fix =
-    'synchronise both machines with NTP; receivers reject signatures that are five minutes off';
-  if (skewMs - latencyMs / 2 > SKEW_FAILURE_MS) return failed(sentence, fix);
-  return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
+  const fault = clockFault(Math.sign(clockAheadMs) * Math.max(0, skewMs - latencyMs / 2));
+  if (fault) return resultOf(fault);
+  return ok(
+    `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`,
+  );
 }
 
-/** Warns if no agent has a valid lease. Rejects if Postgres is unreachable. */
+/** Warns if no agent has a valid lease. */
 export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
   const { alive, dead } = await countAgents(pool);
   const gone = dead.length > 0 ? `; ${dead.length} stopped without a clean shutdown` : '';
@@ -72,7 +67,7 @@ export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
 
 /**
  * Warns if today or tomorrow has no partition: that day's rows then go to the default partition,
- * which is never dropped. Rejects if Postgres is unreachable.
+ * which is never dropped.
  */
 export async function checkPartitions({ pool }: Database): Promise<DoctorResult> {
   const days = await missingDays(pool, 1);
@@ -123,6 +118,35 @@ export async function checkReplicas(
   }
 }
 
+/** Each shard other than the default one is checked as the database of the settings is. */
+export async function checkShards({ shards }: DoctorContext): Promise<DoctorCheck[]> {
+  const others = (await shards).all.filter((shard) => migratedAs(shard) !== undefined);
+  return others.map((shard): DoctorCheck => [`shard ${shard.name}`, () => checkShard(shard)]);
+}
+
+/** The first problem of a shard, or a description of its database. */
+async function checkShard(shard: Shard): Promise<DoctorResult> {
+  const { database, settings } = shard;
+  const named = (what: string, result: DoctorResult) => ({
+    ...result,
+    sentence: `${what}: ${result.sentence}`,
+  });
+  try {
+    await requireReady(database, settings, silentLog, migratedAs(shard));
+    const facts = await readDatabaseFacts(database.pool);
+    const server = checkServer(settings, facts);
+    const results = [
+      server,
+      named('clock', checkClock(facts)),
+      named('partitions', await checkPartitions(database)),
+      named('agents', await checkAgents(database)),
+    ];
+    return results.find(({ state }) => state !== 'ok') ?? server;
+  } catch (error) {
+    return failedBy(explainShardError(error, shard));
+  }
+}
+
 /**
  * Warns if KV is in memory or can evict keys, and fails if Redis is older than 6.2. Rejects with
  * `kv_unreachable` or another connection error.
@@ -157,4 +181,31 @@ function placeOf(settings: Config['kv']): string {
   const { host, port, sentinels, nodes } = kvAddress(settings);
   if (nodes) return `on one node of the Cluster with ${nodes}`;
   return sentinels ? `found through the Sentinels ${sentinels}` : `at ${host}:${port}`;
+}
+
+/**
+ * Writes, reads and lists as agents and `gateway archive` do. Fails with the first of these that
+ * the store refuses.
+ */
+export async function checkArchive({ config }: DoctorContext): Promise<DoctorResult> {
+  const { url } = config.archive;
+  if (url === undefined)
+    return skipped('archive.url is not set, so retention deletes events without a copy');
+  // Writing would create the folder: as another user than the agents, or where no disk is mounted.
+  if (!url.startsWith('s3://') && !existsSync(url))
+    return warning(
+      `there is no folder ${url}`,
+      'mount it, or create it so that the user of the agents may write to it; agents on this machine create it when the first day expires',
+    );
+  return withArchive(config, async ({ place, probes }) => {
+    for (const [step, work] of Object.entries(probes)) {
+      try {
+        await work();
+      } catch (error) {
+        const { sentence, ...found } = failedBy(error);
+        return { ...found, sentence: `${step}: ${sentence}` };
+      }
+    }
+    return ok(`${place} can be written, read and listed`);
+  });
 }

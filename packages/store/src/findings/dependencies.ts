@@ -22,13 +22,15 @@ export function faultText({ reason, fix }: Fault, meanwhile?: string): string {
   return sentences.filter(Boolean).join(' ');
 }
 
-export const databaseFault = (error: unknown, settings: Shard['settings']): Fault => ({
+type DatabaseAddress = Parameters<typeof databaseReason>[1];
+
+export const databaseFault = (error: unknown, place: DatabaseAddress): Fault => ({
   state: 'down',
-  ...databaseReason(error, settings),
+  ...databaseReason(error, place),
 });
 
 /** A database that answers reads, and takes no writes. */
-export const readOnly = (settings: Shard['settings']) => databaseFault({ code: '25006' }, settings);
+export const readOnly = (place: DatabaseAddress) => databaseFault({ code: '25006' }, place);
 
 /** Whether Postgres answers and takes writes, and whether it has the migrations of this version. */
 export async function checkDatabase(
@@ -101,7 +103,7 @@ export function clockFault(aheadMs: number): Fault | undefined {
   if (skewMs <= CLOCK_DOUBTFUL_MS) return undefined;
   return {
     state: skewMs > CLOCK_WRONG_MS ? 'down' : 'degraded',
-    reason: `The clock of ${hostname()} is ${(skewMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`,
+    reason: `The clock of ${hostname()} is ${Math.round(skewMs / 1000)} s ${aheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`,
     fix: 'synchronise both machines with NTP; receivers reject signatures that are five minutes off',
   };
 }

@@ -6,6 +6,7 @@ export interface DatabaseFacts {
   readonly version: string;
   readonly majorVersion: number;
   readonly tls: string | null;
+  readonly isWritable: boolean;
   readonly latencyMs: number;
   /** How far the Postgres clock is ahead of this process's clock. Negative if it is behind. */
   readonly clockAheadMs: number;
@@ -37,6 +38,8 @@ export async function readCollationChange(pool: Pool): Promise<CollationChange |
   };
 }
 
+const WRITABLE = `current_setting('transaction_read_only') = 'off' as writable`;
+
 /**
  * `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects if there is no
  * connection.
@@ -44,8 +47,13 @@ export async function readCollationChange(pool: Pool): Promise<CollationChange |
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
   try {
-    const { rows } = await client.query<{ version: string; number: number; tls: string | null }>(
-      `select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
+    const { rows } = await client.query<{
+      version: string;
+      number: number;
+      writable: boolean;
+      tls: string | null;
+    }>(
+      `select current_setting('server_version') as version, current_setting('server_version_num')::int as number, ${WRITABLE},
               (select version from pg_stat_ssl where pid = pg_backend_pid() and ssl) as tls`,
     );
     const startedAtMs = performance.now();
@@ -53,12 +61,13 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
       `select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
     );
     const latencyMs = performance.now() - startedAtMs;
-    const { version, number, tls } = rows[0]!;
+    const { version, number, writable, tls } = rows[0]!;
     const clockAheadMs = clock[0]!.ms - (Date.now() - latencyMs / 2);
     return {
       version: version.split(' ')[0]!,
       majorVersion: Math.floor(number / 10_000),
       tls,
+      isWritable: writable,
       latencyMs,
       clockAheadMs,
       collation: await readCollationChange(pool),
@@ -86,7 +95,7 @@ export async function probeDatabase(
   withinMs: number,
 ): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
-    text: `select current_setting('transaction_read_only') = 'off' as writable`,
+    text: `select ${WRITABLE}`,
     query_timeout: withinMs,
   });
   return { isWritable: rows[0]!.writable };
