@@ -7,7 +7,6 @@ import { isRawNumber, parseExactly } from '#dashboard/format/exact-json';
 import { objectOf, pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
 import { milliseconds, relative, span } from '#dashboard/format/time';
-import { mismatchSentence } from '#dashboard/pages/preview/route';
 import { actionWords } from '#dashboard/pages/audit/actions';
 import { reasonOf } from '#dashboard/pages/quarantine/reasons';
 import { searchOf } from '#dashboard/components/log/filter-bar';
@@ -114,24 +113,6 @@ logic('paths give their parameters', () => {
   });
   assert.is(match('/projects/:project/events', '/projects/a/events/b'), undefined);
   assert.equal(match('/x/:id', '/x/%E0%A4%A'), { id: '%E0%A4%A' }, 'a broken escape is text');
-});
-
-logic('why a subscription does not match is a sentence', () => {
-  assert.is(
-    mismatchSentence(
-      { part: 'body', path: 'total', operator: '$gte', wanted: 100, found: 12 },
-      'order.paid',
-    ),
-    'the filter requires total to be at least 100, but it is 12',
-  );
-  assert.is(
-    mismatchSentence({ part: 'headers', path: 'x-shop', wanted: 'berlin' }, 'order.paid'),
-    'the filter requires header x-shop to be "berlin", but it is missing',
-  );
-  assert.is(
-    mismatchSentence({ part: 'event_types', wanted: ['a', 'b.*'] }, 'order.paid'),
-    'the event type order.paid does not match a, b.*',
-  );
 });
 
 logic(

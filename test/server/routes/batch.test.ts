@@ -323,8 +323,14 @@ batch('a filter is tested against a sample, and what does not match is told', as
       headers: false,
       body: false,
       mismatches: [
-        { part: 'headers', path: 'x-region', operator: '$eq', wanted: 'eu', found: 'us' },
-        { part: 'body', path: 'order.total', operator: '$gte', wanted: 100, found: 20 },
+        {
+          ...{ part: 'headers', path: 'x-region', operator: '$eq', wanted: 'eu', found: 'us' },
+          sentence: 'the filter requires the header x-region to be "eu", but it is "us"',
+        },
+        {
+          ...{ part: 'body', path: 'order.total', operator: '$gte', wanted: 100, found: 20 },
+          sentence: 'the filter requires order.total to be at least 100, but it is 20',
+        },
       ],
     },
   );
@@ -332,13 +338,21 @@ batch('a filter is tested against a sample, and what does not match is told', as
     matches: false,
     headers: true,
     body: false,
-    mismatches: [{ part: 'body', path: 'order.total', operator: '$gte', wanted: 100 }],
+    mismatches: [
+      {
+        ...{ part: 'body', path: 'order.total', operator: '$gte', wanted: 100 },
+        sentence: 'the filter requires order.total to be at least 100, but it is missing',
+      },
+    ],
   });
   const types = { event_types: ['order.*', 'refund'] };
   const typed = async (event_type: string) => (await test({}, { event_type }, types)).mismatches;
   assert.equal([await typed('order.paid'), await typed('refund')], [[], []]);
   assert.equal(await typed('orders'), [
-    { part: 'event_types', wanted: types.event_types, found: 'orders' },
+    {
+      ...{ part: 'event_types', wanted: types.event_types, found: 'orders' },
+      sentence: 'the event type orders does not match order.*, refund',
+    },
   ]);
   assert.equal(
     await test({}, {}, types),

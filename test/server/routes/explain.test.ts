@@ -77,11 +77,13 @@ explain('it tells the rule, the deliveries, and why each subscription does not m
     operator: '$gte',
     wanted: 100,
     found: 50,
+    sentence: 'the filter requires amount to be at least 100, but it is 50',
   });
   assert.equal(mismatches.refunds, {
     part: 'event_types',
     wanted: ['refund.*'],
     found: 'order.paid',
+    sentence: 'the event type order.paid does not match refund.*',
   });
   assert.ok(mismatches.notes.found.length < 1_100, 'the data of the event is cut');
   assert.equal([now.outcome, now.endpoint_ids, now.endpoint_count], ['routed', [endpointId], 1]);

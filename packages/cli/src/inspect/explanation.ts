@@ -3,7 +3,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { formatDuration } from '../app/flag-values.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
-import { endpointText, mismatchText } from './route-text.js';
+import { endpointText } from './route-text.js';
 
 const NAMED_MAX = 50;
 /** An agent with capacity routes an event within this time. */
@@ -205,7 +205,7 @@ function subscriptionLines({
   for (const { name, endpoint_id: id, mismatch, changed_since: isChanged } of subscriptions) {
     const shown = escapeLine(name, 100);
     const match = mismatch
-      ? `not ${shown}: ${mismatchText(mismatch)}`
+      ? `not ${shown}: ${escapeLine(mismatch.sentence)}`
       : `${shown} matches: ${escapeLine(names.get(id) ?? `endpoint ${id}`, 100)}`;
     lines.push(`  ${match}${isChanged ? '; changed since the event' : ''}`);
   }

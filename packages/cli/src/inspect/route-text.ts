@@ -1,9 +1,8 @@
-import type { EventExplanation, FunctionTestResult } from '@gateway/client';
+import type { FunctionTestResult } from '@gateway/client';
 import { maskUrls } from '@gateway/core/logging';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
-const VALUE_CHARS = 80;
 const NAMED_MAX = 50;
 
 /**
@@ -24,7 +23,6 @@ export function endpointText({
 }
 
 type TestedRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
-type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
 /** One line, such as `would go to 2 endpoints: shop, archive`. */
 export function targetsText({
@@ -49,43 +47,9 @@ export function targetsText({
  */
 export function mismatchLines({ subscriptions }: TestedRoute): string[] {
   const missed = subscriptions.flatMap(({ name, mismatch }) =>
-    mismatch ? [`${escapeLine(name, 100)}: ${mismatchText(mismatch)}`] : [],
+    mismatch ? [`${escapeLine(name, 100)}: ${escapeLine(mismatch.sentence)}`] : [],
   );
   const more =
     missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
   return [...missed.slice(0, NAMED_MAX), ...more];
-}
-
-/** A clause without a full stop. */
-export function mismatchText(mismatch: Mismatch): string {
-  const { part, path = '', operator, wanted, found, sentence } = mismatch;
-  switch (part) {
-    case 'deleted':
-      return 'the subscription was deleted';
-    case 'disabled':
-      return 'the subscription is disabled';
-    case 'endpoint':
-      return sentence ?? 'the endpoint was deleted';
-    case 'filter':
-      return `the filter is invalid and matches nothing: ${sentence}`;
-    case 'event_types':
-      if (sentence) return sentence;
-      return `the event type ${escapeLine(String(found), 200)} does not match ${escapeLine([wanted].flat().join(', '), 200)}`;
-    case 'headers':
-    case 'body': {
-      const place =
-        part === 'headers'
-          ? `the header ${escapeLine(path, 100)}`
-          : path === ''
-            ? 'the body'
-            : `the body's ${escapeLine(path, 100)}`;
-      if (operator === '$or')
-        return `none of the ${Array.isArray(wanted) ? `${wanted.length} ` : ''}alternatives of $or matches ${path === '' ? `the ${part}` : place}`;
-      return `the filter requires ${place} ${operator} ${valueText(wanted)}, but it is ${valueText(found)}`;
-    }
-  }
-}
-
-function valueText(value: unknown): string {
-  return value === undefined ? 'missing' : escapeLine(JSON.stringify(value), VALUE_CHARS);
 }

@@ -1,4 +1,10 @@
-export { filterMismatch, subscriptionMismatch, type SubscriptionMismatch } from './mismatch.js';
+export {
+  filterMismatch,
+  subscriptionMismatch,
+  type SubscriptionMismatch,
+  typeMismatch,
+  withSentence,
+} from './mismatch.js';
 export {
   mayChange,
   needsMatching,

@@ -30,8 +30,8 @@ export const Mismatch = object({
     found: Type.Unknown({
       description: 'Value in the event; omitted if there is none. Long values are truncated.',
     }),
-    sentence: Type.String(),
   }),
+  sentence: Type.String({ description: 'Why it does not match, as a clause.' }),
 });
 const Delivery = object({
   uid: Id,

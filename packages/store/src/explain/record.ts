@@ -1,6 +1,11 @@
 import { clip } from '@gateway/core/json';
 import { maskUrls } from '@gateway/core/logging';
-import { ruleSentences, sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
+import {
+  ruleSentences,
+  sentenceOf,
+  type SubscriptionMismatch,
+  withSentence,
+} from '@gateway/core/routing';
 import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';
 import type { ExplainedSubscription } from './explain-route.js';
@@ -73,7 +78,7 @@ export function subscriptionRecord(
     uid,
     name,
     matches: mismatch === null,
-    mismatch: mismatch && clippedMismatch(mismatch, clip),
+    mismatch: mismatch && withSentence(clippedMismatch(mismatch, clip)),
   };
 }
 

@@ -165,7 +165,7 @@ explain(
       /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
       /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
       'the event type order.paid does not match refund.*',
-      /not large orders: the filter requires the body's amount \$gte 100, but it is 50; changed since the event/,
+      /not large orders: the filter requires amount to be at least 100, but it is 50; changed since the event/,
       'not subscription: the subscription was deleted; changed since the event',
     ])
       assert.match(stdout, expected);

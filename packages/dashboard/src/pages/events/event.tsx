@@ -12,7 +12,6 @@ import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { eventCommand } from '../event-types/event-command.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
-import { mismatchSentence } from '../preview/route.js';
 import { EventBadge } from './event-badge.js';
 import { ReplayButton } from './replay.js';
 import { Timeline } from './timeline.js';
@@ -233,9 +232,7 @@ function RoutingRows({
           />
           <span>
             <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
-            {it.mismatch && (
-              <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>
-            )}
+            {it.mismatch && <span class="muted"> {it.mismatch.sentence}</span>}
             {it.changed_since && <span class="muted"> (changed since the event was accepted)</span>}
           </span>
         </li>

@@ -81,12 +81,11 @@ function Result({
   result: OneResult;
   name: string;
 }) {
-  const { event_type: type } = (payload ?? {}) as { readonly event_type?: unknown };
   return (
     <div class="preview-event">
       {refusal && <p class="preview-refusal">{refusal.reason}</p>}
       {notes.length > 0 && <p class="muted">Omitted: {notes.join('; ')}</p>}
-      {route && <PreviewedRoute route={route} eventType={typeof type === 'string' ? type : ''} />}
+      {route && <PreviewedRoute route={route} />}
       <Code label={name} text={JSON.stringify(payload)} />
     </div>
   );

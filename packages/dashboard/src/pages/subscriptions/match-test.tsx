@@ -9,7 +9,6 @@ import { Panel } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
 import { capital } from '../../format/text.js';
 import { projectId } from '../../router/location.js';
-import { mismatchSentence } from '../preview/route.js';
 import type { FilterSample } from './sample.js';
 import { readChoices, readSample } from './samples.js';
 
@@ -38,7 +37,7 @@ export function MatchTest({
     replace({ ...values, [field]: text, event: '' });
   return (
     <Panel title="Filter test">
-      <Verdict match={match} type={values.type} />
+      <Verdict match={match} />
       <Select
         label="Sample"
         value={values.event}
@@ -68,13 +67,7 @@ export function MatchTest({
   );
 }
 
-function Verdict({
-  match: { data, error, isLoading },
-  type,
-}: {
-  readonly match: Resource<FilterMatch>;
-  readonly type: string;
-}) {
+function Verdict({ match: { data, error, isLoading } }: { readonly match: Resource<FilterMatch> }) {
   return (
     <div class="verdict" role="status">
       {error && <p class="muted">Not tested. Fix the errors in the form first.</p>}
@@ -91,7 +84,7 @@ function Verdict({
           </p>
           <ul>
             {data.mismatches.map((it) => (
-              <li key={it.part}>{capital(mismatchSentence(it, type))}</li>
+              <li key={it.part}>{capital(it.sentence)}</li>
             ))}
           </ul>
         </>

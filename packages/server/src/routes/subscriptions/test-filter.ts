@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { FilterBudgetError } from '@gateway/core/events';
-import { filterMismatch, lowerNames, matchesType } from '@gateway/core/routing';
+import { filterMismatch, lowerNames, typeMismatch, withSentence } from '@gateway/core/routing';
 import { projectRoute, type Route } from '../../api/route.js';
 import { assertValid, named, object, Word } from '../../http/schema.js';
 import { Mismatch } from '../explain.js';
@@ -79,12 +79,11 @@ function mismatchesOf({
   sample,
 }: Test): Static<typeof Mismatch>[] {
   const { event_type: found } = sample;
-  const isOther = found !== undefined && !wanted.some((pattern) => matchesType(pattern, found));
   return [
-    ...(isOther ? [{ part: 'event_types' as const, wanted, found }] : []),
-    ...partMismatch('headers', lowerNames(filter.headers ?? {}), lowerNames(sample.headers ?? {})),
-    ...partMismatch('body', filter.body ?? {}, sample.body ?? {}),
-  ];
+    (found !== undefined && typeMismatch(wanted, found)) || [],
+    partMismatch('headers', lowerNames(filter.headers ?? {}), lowerNames(sample.headers ?? {})),
+    partMismatch('body', filter.body ?? {}, sample.body ?? {}),
+  ].flat();
 }
 
 function partMismatch(
@@ -94,7 +93,7 @@ function partMismatch(
 ): Static<typeof Mismatch>[] {
   try {
     const mismatch = filterMismatch(filter, value);
-    return mismatch ? [{ part, ...mismatch }] : [];
+    return mismatch ? [withSentence({ part, ...mismatch })] : [];
   } catch (error) {
     if (!(error instanceof FilterBudgetError)) throw error;
     throw new GatewayError('invalid_request', {
