@@ -18,6 +18,7 @@ const MORE_FILES = new Map([
 const PAGES = new Map([
   ['@gateway/archive', 'docs/guides/archive.md'],
   ['@gateway/cli', 'README.md'],
+  ['@gateway/convoy', 'docs/guides/coming-from.md'],
   ['@gateway/dev', 'docs/start.md'],
   ['@gateway/client', 'docs/guides/client.md'],
   ['@gateway/plugin', 'docs/internals/plugins.md'],

@@ -38,6 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   plugin: [],
   'plugin-conformance': ['plugin'],
   archive: ['ingest', 'store', 'core'],
+  convoy: ['server', 'core'],
   dev: ['cli', 'server', 'agent', 'store', 'core'],
 };
 

@@ -27,6 +27,7 @@ export const openIntake: OpenIntake = (parts, lifecycle) => {
     documents: undefined,
     docs: undefined,
     dashboard: undefined,
+    convoy: undefined,
   };
   const bringing = routes.filter(({ createsEvents }) => createsEvents);
   const app = createApp(bringing, pages, context, () => false).callback();

@@ -102,7 +102,12 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
           throw shown(await explainShards(error, await used().catch(() => [])), config);
         }),
     };
-    const pages = { documents: undefined, docs: undefined, dashboard: undefined };
+    const pages = {
+      documents: undefined,
+      docs: undefined,
+      dashboard: undefined,
+      convoy: undefined,
+    };
     const app = createApp(
       routes.filter(({ createsEvents }) => !createsEvents),
       { ...pages, ingest: new Router() },

@@ -16,6 +16,7 @@ import { encodeSignal } from '@gateway/store/events';
 import { openKv, queueOf, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { createApp } from './api/app.js';
+import { openConvoy } from './api/dialect.js';
 import type { ServerContext } from './api/route.js';
 import { openOidc } from './auth/oidc/provider.js';
 import { startBilling } from './billing.js';
@@ -144,6 +145,7 @@ export async function startServer({
     lifecycle.add('health probes', probing);
     const pages = {
       ingest: ingestRouter(context),
+      convoy: await openConvoy(),
       documents: documentRouter(routes, {
         rootPath: config.root_path,
         hasBasic: context.credentials.basic,

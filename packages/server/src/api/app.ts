@@ -21,12 +21,12 @@ import { authenticate } from '../auth/authenticate.js';
 import { ownedBy } from '../auth/owned.js';
 import type { ProjectRow } from '@gateway/store/config';
 import { DEFAULT_SHARD, type ShardPlanes } from '@gateway/store/shards';
-import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import type { Effect } from '../health/database-outage.js';
 import { largestBody, parseBody, requireJson, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
+import { missingConvoy, OUR_OWN, type ConvoyPackage } from './dialect.js';
 import { createsOnce, runOnce } from './idempotency.js';
 import { etagOf, runIfMatch, editableAt } from './preconditions.js';
 import { RESOURCES } from './resources.js';
@@ -51,6 +51,7 @@ export function createApp(
     readonly docs: Middleware | undefined;
     readonly dashboard: Middleware | undefined;
     readonly ingest: Router;
+    readonly convoy: ConvoyPackage | undefined;
   },
   context: AppContext,
   isClosing: () => boolean,
@@ -66,7 +67,7 @@ export function createApp(
   if (pages.docs) app.use(pages.docs);
   if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
-  app.use(speakConvoy(config.root_path));
+  if (pages.convoy) app.use(pages.convoy.speakConvoy(config.root_path));
   app.use(sendErrors({ log, challenge: credentials.challenge }));
 
   // Probes and scrapers bypass the reverse proxy and do not know its prefix, so these paths are
@@ -84,7 +85,7 @@ export function createApp(
   const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
   // The API is mounted first because most requests go to it, and each earlier router would try all
   // its paths on them.
-  app.use(mount(routes, context, methodsAt));
+  app.use(mount(routes, context, methodsAt, pages.convoy));
   app.use(pages.ingest.routes());
   app.use(open.routes());
   if (pages.documents) app.use(pages.documents.routes());
@@ -126,9 +127,12 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
     .sort();
   const allowed = ofApi.length > 0 ? ofApi : others;
   if (allowed.length === 0) {
+    const isConvoy = ctx.path.startsWith(`${rootPath}/convoy/`);
     throw new GatewayError('not_found', {
       thing: `path ${ctx.path}`,
-      fix: `check the path; the management API is under ${rootPath}/api/v1${rootPath === '' ? '' : ' (root_path)'}`,
+      fix:
+        (isConvoy && missingConvoy()?.toString()) ||
+        `check the path; the management API is under ${rootPath}/api/v1${rootPath === '' ? '' : ' (root_path)'}`,
     });
   }
   ctx.set('allow', allowed.join(', '));
@@ -154,6 +158,7 @@ function mount(
   routes: readonly Route[],
   context: AppContext,
   methodsAt: ReturnType<typeof methodsByPath>,
+  convoy: ConvoyPackage | undefined,
 ): Middleware {
   const {
     ask,
@@ -229,7 +234,7 @@ function mount(
     };
     routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
-      const dialect = dialectOf(ctx, route);
+      const dialect = convoy?.dialectOf(ctx, route) ?? OUR_OWN;
       const [, stray] =
         Object.entries(params).find(([param, id]) => param !== 'name' && !isId(id)) ?? [];
       // The router also matches `/events/batch` with `/events/:id`, which has different methods.

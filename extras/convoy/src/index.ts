@@ -1,39 +1,12 @@
 // Convoy's clients parse responses strictly and send no header that identifies them, so they have a
 // base path. Their rules in the API itself would make it less strict for everyone.
-import type { TSchema } from '@sinclair/typebox';
-import type { Context, Next } from 'koa';
-import type { ApiAnswer } from '../http/response.js';
+import type { ConvoyPackage, SpokenRoute } from '@gateway/server/dialect';
 import { answerOf } from './answers.js';
 import { queryOf, rewriteBody } from './requests.js';
 
-interface Dialect {
-  query(query: Readonly<Record<string, string | string[] | undefined>>): Record<string, unknown>;
-  /** Changes the body in place. Returns the names of the removed fields. */
-  body(body: unknown): string[];
-  answer(answer: ApiAnswer): ApiAnswer;
-}
-
-interface Spoken {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: TSchema;
-  readonly data?: TSchema;
-  readonly status?: number;
-}
-
-const OUR_OWN: Dialect = {
-  query: (query) => ({ ...query }),
-  body: () => [],
-  answer: (answer) => answer,
-};
-
-/**
- * The same routes below `/convoy/api/v1` with Convoy's names, such as groups for projects, and
- * status 400 for an invalid request.
- */
-export function speakConvoy(rootPath: string) {
+export const speakConvoy: ConvoyPackage['speakConvoy'] = (rootPath) => {
   const prefix = `${rootPath}/convoy/api/v1/`;
-  const translate = async (ctx: Context, next: Next): Promise<void> => {
+  const translate: ReturnType<ConvoyPackage['speakConvoy']> = async (ctx, next) => {
     const rest = ctx.path
       .slice(prefix.length)
       .replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
@@ -48,24 +21,24 @@ export function speakConvoy(rootPath: string) {
     await next();
     if (ctx.status === 422) ctx.status = 400;
   };
-  return (ctx: Context, next: Next): Promise<void> =>
-    ctx.path.startsWith(prefix) ? translate(ctx, next) : next();
-}
+  return (ctx, next) =>
+    ctx.path.startsWith(prefix) ? (translate(ctx, next) as Promise<void>) : next();
+};
 
-export function dialectOf(ctx: Context, route: Spoken): Dialect {
-  if (!ctx.state['isConvoy']) return OUR_OWN;
+export const dialectOf: ConvoyPackage['dialectOf'] = (ctx, route) => {
+  if (!ctx.state['isConvoy']) return undefined;
   return {
     query: (query) => queryOf(route, query),
     body: (body) => rewriteBody(route.body?.title, body),
     answer: (answer) => ({ ...answerOf(route.data, answer), status: statusOf(route) }),
   };
-}
+};
 
 /**
  * Convoy clients require 201 for a creation, even of a duplicate, and for a changed event type; 202
  * for other changes.
  */
-function statusOf({ method, path, status = 200 }: Spoken): number {
+function statusOf({ method, path, status = 200 }: SpokenRoute): number {
   if (method === 'get' || method === 'delete' || status !== 200) return status;
   if (path.startsWith('/event-types/:id')) return 201;
   return CHANGES.test(path) ? 202 : 200;

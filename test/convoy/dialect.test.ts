@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeProject, startApi } from '../api.js';
+import { makeProject, startApi } from '../server/api.js';
 
-const dialect = suite('server/convoy/dialect');
+const dialect = suite('convoy/dialect');
 
 const api = await startApi({ file: { root_path: '/hooks' } });
 dialect.after(() => api.close());

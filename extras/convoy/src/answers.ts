@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import type { TSchema } from '@sinclair/typebox';
-import { RawJson, type ApiAnswer } from '../http/response.js';
+import type { Dialect, SpokenRoute } from '@gateway/server/dialect';
 
+type GivenAnswer = Parameters<Dialect['answer']>[0];
+type DataSchema = SpokenRoute['data'];
 type JsonRow = Readonly<Record<string, unknown>>;
 
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
@@ -82,7 +83,7 @@ const ROWS: Readonly<Record<string, (row: JsonRow) => unknown>> = {
 const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
 /** @param schema the schema of the response's data */
-export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAnswer {
+export function answerOf(schema: DataSchema, answer: GivenAnswer): GivenAnswer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;
   const rewrite = (title !== undefined && ROWS[title]) || ((row: JsonRow) => row);
@@ -97,8 +98,8 @@ export function answerOf(schema: TSchema | undefined, answer: ApiAnswer): ApiAns
   };
 }
 
-function contentOf(schema: TSchema | undefined): TSchema | undefined {
-  const { content } = (schema?.['properties'] ?? {}) as { content?: { items?: TSchema } };
+function contentOf(schema: DataSchema): DataSchema {
+  const { content } = (schema?.['properties'] ?? {}) as { content?: { items?: DataSchema } };
   return content?.items;
 }
 
@@ -112,7 +113,9 @@ function basicAuth(authentication: JsonRow | null): JsonRow | null {
 }
 
 function headersOf(headers: unknown): Readonly<Record<string, string>> {
-  return (headers instanceof RawJson ? JSON.parse(headers.text) : headers) as Readonly<
+  // Headers of the database are an instance with their JSON in `text`.
+  const isPlain = Object.getPrototypeOf(headers) === Object.prototype;
+  return (isPlain ? headers : JSON.parse((headers as { text: string }).text)) as Readonly<
     Record<string, string>
   >;
 }

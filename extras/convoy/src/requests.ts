@@ -1,11 +1,12 @@
 import { isObject, isTooDeep, own } from '@gateway/core/json';
-import { pageQuery } from '../http/list-query.js';
 
 type Members = Record<string, unknown>;
 type ConvoyQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** These have no effect here. */
 const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
+/** Convoy's clients send these to routes without pages, too. */
+const OF_PAGES = ['perPage', 'direction', 'next_page_cursor', 'prev_page_cursor', 'sort'];
 /** Go's zero time, which means that no time was given. */
 const NO_TIME = '0001-01-01';
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
@@ -26,7 +27,7 @@ export function queryOf(
     const values = [value]
       .flat()
       .filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
-    const isOfPages = route.method !== 'get' && Object.hasOwn(pageQuery, name);
+    const isOfPages = route.method !== 'get' && OF_PAGES.includes(name);
     if (values.length === 0 || IGNORED_QUERY.includes(name) || isOfPages) continue;
     given[name === 'eventType' ? 'event_type' : name] = values.length === 1 ? values[0]! : values;
   }
