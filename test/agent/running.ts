@@ -152,7 +152,6 @@ export async function runAgent(options: {
     log,
     health,
     database,
-    shards,
     kv,
     configCache,
     open,

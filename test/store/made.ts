@@ -10,7 +10,7 @@ import { NO_CHANGE, readChanges, readProjects, type ProjectTexts } from '#store/
 import type { PausableSource } from '#store/config/sources';
 import type { ActiveSubscription } from '#store/config/subscriptions';
 import { insertOrganisation } from '#store/people/organisations';
-import { originalOf } from '#store/events/event-log';
+import { readVerdicts } from '#store/events/verdicts';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 
@@ -188,5 +188,6 @@ export async function createEvent(
     idempotencyWindowSeconds: windowSeconds,
   });
   if (accepted.created === 'all') return { id, duplicate: false };
-  return { id: (await originalOf(pool, { ...event, id }))!, duplicate: true };
+  const verdict = (await readVerdicts(pool, events)).get(events[0]!)!;
+  return { id: verdict.is === 'duplicate' ? verdict.id : id, duplicate: true };
 }

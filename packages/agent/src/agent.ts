@@ -101,7 +101,6 @@ export async function startAgent({
       log,
       health,
       database,
-      shards,
       kv,
       configCache,
       open,

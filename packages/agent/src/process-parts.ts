@@ -3,8 +3,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Health } from '@gateway/core/process';
 import { EventCreator } from '@gateway/ingest/commit/event-creator';
 import type { EventWriter } from '@gateway/ingest/commit/event-writer';
-import { shardFinder } from '@gateway/ingest/routing/shard-of';
-import type { Shard, Shards } from '@gateway/store/shards';
+import type { Shard } from '@gateway/store/shards';
 import { startUsageCounter } from '@gateway/store/usage';
 import type { ProcessContext } from './config/agent-context.js';
 import { policyOf } from './config/breaker-policy.js';
@@ -47,7 +46,6 @@ interface AgentWorkers {
 export interface ProcessOptions extends Omit<ProcessContext, 'measure' | 'tracing'> {
   readonly health: Health;
   readonly plugins: ActivatedPlugins;
-  readonly shards: Shards;
   /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer?: Mailer | undefined;
   /** Identifies this agent in pauses and leases. */
@@ -71,7 +69,7 @@ export interface ProcessParts
 }
 
 /** Wires what an agent has once, for the workers of all shards. */
-export function processParts({ workers, mailer, shards, ...given }: ProcessOptions): ProcessParts {
+export function processParts({ workers, mailer, ...given }: ProcessOptions): ProcessParts {
   const { config, plugins, log, database, kv, open, configCache, name } = given;
   const measure = measuring(plugins);
   const notifier = new Notifier({
@@ -105,7 +103,6 @@ export function processParts({ workers, mailer, shards, ...given }: ProcessOptio
     },
     observers: measure ? [measure, notifier] : [notifier],
   });
-  const shardOf = shardFinder(configCache, database);
   const channelOutbox = new ChannelOutbox({
     config,
     database,
@@ -117,7 +114,6 @@ export function processParts({ workers, mailer, shards, ...given }: ProcessOptio
       writer: workers.writer(),
       configCache,
       database,
-      dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
     }),
   });
   const pauses = pausing({ config, database, configCache, log, name, notifier });

@@ -43,7 +43,7 @@ export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ): AppContext {
-  const { config, database, shards, kv, plugins, log, links } = given;
+  const { config, database, kv, plugins, log, links } = given;
   const shardOf = shardFinder(configCache, database);
   const catalogue = eventTypeCatalogue(database.pool);
   const functions = openFunctions({
@@ -64,12 +64,7 @@ export function openContext(
     sealer: seals,
     credentials: processCredentials(config, log),
     shardOf,
-    events: new EventCreator({
-      writer,
-      configCache,
-      database,
-      dataOf: async (projectId) => (await shards.find(await shardOf(projectId))).planes.data,
-    }),
+    events: new EventCreator({ writer, configCache, database }),
     requirePace(projectId) {
       const { events_per_second: limit } = config.limits;
       if (pace.isOver(projectId))

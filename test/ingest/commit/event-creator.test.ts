@@ -100,7 +100,6 @@ function scene({
       writer,
       configCache,
       database,
-      dataOf: () => Promise.resolve(database.pool),
     }),
     writer,
     statements,
@@ -220,7 +219,7 @@ creation('a key that expires between two statements is free again', async () => 
   let isExpired = false;
   const { creator, statements } = scene({
     before: async (name) => {
-      if (name !== 'event-of-key' || isExpired) return;
+      if (name !== 'read-verdicts' || isExpired) return;
       isExpired = true;
       await db.rows(
         `update idempotency_keys set expires_at = now() - interval '1 second' where key = 'expiring'`,

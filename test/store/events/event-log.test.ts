@@ -1,15 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId, timeOfId } from '#core/events/ids';
+import { timeOfId } from '#core/events/ids';
 import type { CreatedEvent } from '#ingest/commit/event-creator';
-import {
-  findEvent,
-  listEvents,
-  originalOf,
-  type EventFilter,
-  type EventRow,
-} from '#store/events/event-log';
+import { findEvent, listEvents, type EventFilter, type EventRow } from '#store/events/event-log';
 import type { PageRequest, PageResult } from '#store/pagination/page';
+import { readVerdicts } from '#store/events/verdicts';
+import { newEvent } from '../batches.js';
 import { createEvent, makeEvents, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -57,13 +53,13 @@ log(
       duplicate: true,
     });
     assert.is((await createEvent(db.pool, created(otherId, keyed), 60)).duplicate, false);
-    const another = { projectId, id: newId(), idempotencyKey: 'k1' };
-    assert.is(await originalOf(db.pool, another), one.id);
-    assert.is(await originalOf(db.pool, { ...another, idempotencyKey: null }), another.id);
+    const another = newEvent({ projectId, idempotencyKey: 'k1' });
+    const verdict = async () => [...(await readVerdicts(db.pool, [another])).values()];
+    assert.equal(await verdict(), [{ is: 'duplicate', id: one.id }]);
     await db.rows(`update idempotency_keys set expires_at = now() where project_id = $1`, [
       projectId,
     ]);
-    assert.is(await originalOf(db.pool, another), undefined);
+    assert.equal(await verdict(), [{ is: 'free' }]);
     const again = await createEvent(db.pool, created(projectId, keyed), 60);
     assert.is(again.duplicate, false);
     assert.is.not(again.id, one.id);

@@ -11,16 +11,18 @@ import {
   type MessageOfEvents,
   type NewEvent,
   readFences,
+  readVerdicts,
+  type EventVerdict,
 } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import type { Creation, ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
+import type { Rejection } from '../validate/reject-codes.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
-import { type Committed, distinguish } from './distinguish.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
 
@@ -39,11 +41,27 @@ export interface BatchCommitterOptions {
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
 const NOTHING: Accepted = { created: 'all', refused: new Set() };
 const NO_FENCES: ReadonlyMap<string, string> = new Map();
+const NO_VERDICTS: ReadonlyMap<ReadyEvent, EventVerdict> = new Map();
 const RETRY_AFTER_SECONDS = 1;
+
+const COORDINATES_REUSED: Rejection = {
+  code: 'coordinates_reused',
+  reason:
+    'An event of other content was accepted with the same coordinates and time before agents kept a digest of each message, so it cannot be told whether this is that message again or one of a topic that was created anew. Compare it with that event; if it is another message, replay it.',
+};
 
 interface Uncommitted {
   readonly again: ReadonlySet<ReadyMessage>;
   readonly refused: ReadonlySet<ReadyMessage>;
+}
+
+interface Committed {
+  /** Whether the commit created this event for this message. */
+  isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
+  /** The verdicts on the events that are not new. */
+  readonly verdicts: ReadonlyMap<ReadyEvent, EventVerdict>;
+  /** Returns why a message was not added to quarantine, or undefined if it was added. */
+  leftAs(message: QuarantinedMessage): 'same' | 'other' | 'refused' | undefined;
 }
 
 interface CommitBatch {
@@ -134,10 +152,8 @@ export class BatchCommitter {
       }
     }
     const isNew = (eventId: string) => created === 'all' || created.has(eventId);
-    const committed: Committed = {
-      isNew: (message, { id }) => isNew(id) && owners.get(id) === message,
-      leftAs,
-    };
+    const isNewOf: Committed['isNew'] = (message, { id }) =>
+      isNew(id) && owners.get(id) === message;
     const fenced = new Set([...refusedIds].map((id) => owners.get(id)!.projectId));
     // With its own event, also that of another message with the same idempotency key is refused.
     const isRefused = (message: ReadyMessage) =>
@@ -145,15 +161,19 @@ export class BatchCommitter {
         ? leftAs(message.quarantined) === 'refused'
         : fenced.has(message.projectId) &&
           message.events.some(({ id }) => refusedIds.has(id) || !owners.has(id)) &&
-          !message.events.some((event) => committed.isNew(message, event));
+          !message.events.some((event) => isNewOf(message, event));
     const refused = new Set(fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused));
     const decided = refused.size === 0 ? messages : messages.filter((it) => !refused.has(it));
-    const again = await distinguish(database.pool, decided, committed);
+    const old = decided.flatMap((it) => it.events.filter((event) => !isNewOf(it, event)));
+    const verdicts = old.length > 0 ? await readVerdicts(database.pool, old) : NO_VERDICTS;
     const fences = await this.#fencesOf(refused);
+    const committed = { isNew: isNewOf, verdicts, leftAs };
+    const again = new Set<ReadyMessage>();
     for (const message of messages) {
-      if (again.has(message)) continue;
-      if (!refused.has(message)) settle(message, committed);
-      else if (passOn(message, fences.get(message.projectId))) refused.delete(message);
+      if (refused.has(message)) {
+        if (passOn(message, fences.get(message.projectId))) refused.delete(message);
+      } else if (isUndecided(message, committed)) again.add(message);
+      else settle(message, committed);
     }
     this.#count(
       quarantined.filter((message) => leftAs(message) === undefined),
@@ -240,13 +260,32 @@ function refsOf({ events, quarantined }: ReadyMessage): readonly EventRef[] {
   return quarantined ? [quarantined] : events;
 }
 
-function settle(message: ReadyMessage, committed: Committed): void {
+/**
+ * A message that was not stored because a different one has its coordinates and time, such as after
+ * a topic was recreated, gets new ids, or is rejected if that cannot be told. Returns whether it must
+ * be committed again.
+ */
+function isUndecided(message: ReadyMessage, { verdicts, leftAs }: Committed): boolean {
   const { events, quarantined } = message;
-  const isNew = (event: Pick<ReadyEvent, 'id'>) => committed.isNew(message, event);
-  if (quarantined)
-    message.settle(
-      committed.leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate',
-      isNew,
-    );
-  else message.settle(events.some(isNew) ? 'accepted' : 'duplicate', isNew);
+  const idsOf = (is: EventVerdict['is']) =>
+    new Set(events.flatMap((event) => (verdicts.get(event)?.is === is ? [event.id] : [])));
+  if (quarantined ? leftAs(quarantined) !== 'other' : verdicts.size === 0) return false;
+  if (idsOf('unclear').size > 0) message.reject(COORDINATES_REUSED);
+  else if (quarantined || idsOf('collision').size > 0) message.distinguish(idsOf('collision'));
+  else return idsOf('free').size > 0;
+  return true;
+}
+
+function settle(message: ReadyMessage, { isNew, verdicts, leftAs }: Committed): void {
+  const { events, quarantined } = message;
+  const isNewMessage = quarantined
+    ? leftAs(quarantined) === undefined
+    : events.some((event) => isNew(message, event));
+  const outcome = !isNewMessage ? 'duplicate' : quarantined ? 'quarantined' : 'accepted';
+  message.settle(outcome, (event): Creation => {
+    const verdict = verdicts.get(event);
+    return verdict?.is === 'duplicate'
+      ? { id: verdict.id, duplicate: true }
+      : { id: event.id, duplicate: false };
+  });
 }

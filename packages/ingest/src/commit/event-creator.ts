@@ -3,9 +3,8 @@ import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import type { Outcome } from '@gateway/plugin';
 import { hasTarget } from '@gateway/store/config';
-import { originalOf } from '@gateway/store/events';
-import type { Database, Planes } from '@gateway/store/postgres';
-import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import type { Database } from '@gateway/store/postgres';
+import type { Creation, ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../validate/reject-codes.js';
 import type { IntakeConfig } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
@@ -26,18 +25,10 @@ export type CreatedEvent = Pick<
   readonly isTest?: true;
 };
 
-/** The created event, or the existing event that has its idempotency key. */
-export interface Creation {
-  readonly id: string;
-  readonly duplicate: boolean;
-}
-
 interface EventCreatorOptions {
   readonly writer: Pick<EventWriter, 'push'>;
   readonly configCache: Pick<IntakeConfig, 'isCurrent' | 'projects' | 'refresh'>;
   readonly database: Pick<Database, 'pool'>;
-  /** Returns the pool of the shard that takes the project's new events. */
-  readonly dataOf: (projectId: string) => Promise<Planes['data']>;
 }
 
 const RETRY_AFTER_SECONDS = 1;
@@ -69,21 +60,22 @@ export class EventCreator {
     });
   }
 
-  /** Resolves with the message's events in order, or with none if it was quarantined. */
+  /**
+   * Resolves with the message's events in order, or with none if it was quarantined. While the
+   * project moves to another shard, it is pushed again, with the new configuration.
+   */
   async commit(message: ReadyMessage): Promise<readonly Creation[]> {
-    const created = new Set<string>();
+    const sinceMs = performance.now();
     for (;;) {
-      const isCreated = await this.#pushToShard(message);
-      for (const event of message.events) if (isCreated(event)) created.add(event.id);
-      const ids = await Promise.all(
-        message.events.map(async (event) =>
-          created.has(event.id) ? event.id : this.#originalOf(event),
-        ),
-      );
-      // If an id is missing, an idempotency key expired between the two statements, so the message
-      // is committed again.
-      if (!ids.includes(undefined))
-        return (ids as string[]).map((id) => ({ id, duplicate: !created.has(id) }));
+      try {
+        return await this.#push(message);
+      } catch (error) {
+        const isMoving =
+          isGatewayError(error, 'project_moved') && performance.now() - sinceMs < MOVE_MS;
+        if (!isMoving) throw error;
+        await sleep(MOVE_AGAIN_MS);
+        await this.options.configCache.refresh();
+      }
     }
   }
 
@@ -101,27 +93,7 @@ export class EventCreator {
     return isKnown || hasTarget(database.pool, { projectId, endpointId, ownerId });
   }
 
-  /** Pushes again while the project moves to another shard, with the new configuration. */
-  async #pushToShard(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
-    const sinceMs = performance.now();
-    for (;;) {
-      try {
-        return await this.#push(message);
-      } catch (error) {
-        const isMoving =
-          isGatewayError(error, 'project_moved') && performance.now() - sinceMs < MOVE_MS;
-        if (!isMoving) throw error;
-        await sleep(MOVE_AGAIN_MS);
-        await this.options.configCache.refresh();
-      }
-    }
-  }
-
-  async #originalOf(event: ReadyEvent): Promise<string | undefined> {
-    return originalOf(await this.options.dataOf(event.projectId), event);
-  }
-
-  #push(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+  #push(message: ReadyMessage): Promise<readonly Creation[]> {
     return new Promise((resolve, reject) =>
       this.options.writer.push(new AwaitedMessage(message, resolve, reject)),
     );
@@ -131,7 +103,7 @@ export class EventCreator {
 class AwaitedMessage implements ReadyMessage {
   constructor(
     private readonly message: ReadyMessage,
-    private readonly resolve: (isNew: (event: Pick<ReadyEvent, 'id'>) => boolean) => void,
+    private readonly resolve: (creations: readonly Creation[]) => void,
     readonly failed: (error: unknown) => void,
   ) {}
 
@@ -163,11 +135,10 @@ class AwaitedMessage implements ReadyMessage {
     this.message.distinguish(ids);
   }
 
-  settle(outcome: Outcome, isNew: (event: Pick<ReadyEvent, 'id'>) => boolean = () => false): void {
-    this.message.settle(outcome, isNew);
-    if (outcome === 'later')
-      this.failed(new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS }));
-    else this.resolve(isNew);
+  settle(outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation): void {
+    this.message.settle(outcome, creationOf);
+    if (creationOf) this.resolve(this.events.map(creationOf));
+    else this.failed(new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS }));
   }
 }
 

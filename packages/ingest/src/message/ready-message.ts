@@ -8,6 +8,12 @@ export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'heade
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The created event, or the one that exists instead of it. */
+export interface Creation {
+  readonly id: string;
+  readonly duplicate: boolean;
+}
+
 /** A message with everything that must be committed before it may be acknowledged. */
 export interface ReadyMessage {
   readonly projectId: string;
@@ -33,11 +39,6 @@ export interface ReadyMessage {
   date?(arrivedAtMs: number | undefined): void;
   /** Resolves an id collision: keeps only these events, under new ids that include the digest. */
   distinguish(ids: ReadonlySet<string>): void;
-  /**
-   * Settles the message. Called once.
-   *
-   * @param isNew whether the commit created this event of the message; undefined if there was no
-   *   commit
-   */
-  settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void;
+  /** Called once; with `creationOf` each event of the message if there was a commit. */
+  settle(outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation): void;
 }

@@ -13,7 +13,7 @@ import type { Decoded } from '../decode/text.js';
 import type { IngestMessage } from '../validate/parse-message.js';
 import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
-import type { ReadyEvent, ReadyMessage } from './ready-message.js';
+import type { Creation, ReadyEvent, ReadyMessage } from './ready-message.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
 
 /** A message of a source, with what a source of this process adds to it. */
@@ -75,11 +75,14 @@ export class SourceMessage implements ReadyMessage {
     return new Promise((resolve) => (this.#onSettled = resolve));
   }
 
-  settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void {
+  settle(outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     // The message's span ends last, after those of its events.
-    if (isNew) this.trace?.committed(this.quarantined, isNew);
+    if (creationOf && this.trace) {
+      const created = this.events.filter((event) => !creationOf(event).duplicate);
+      this.trace.committed(this.quarantined, new Set(created.map(({ id }) => id)));
+    }
     this.trace?.settled(outcome);
     this.settled(outcome);
     this.#onSettled?.();

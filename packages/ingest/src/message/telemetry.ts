@@ -88,15 +88,12 @@ export class MessageTrace {
   }
 
   /** Called after the commit. Spans of duplicates are never ended and so never exported. */
-  committed(
-    quarantined: QuarantinedMessage | null,
-    isNew: (event: Pick<NewEvent, 'id'>) => boolean,
-  ): void {
+  committed(quarantined: QuarantinedMessage | null, created: ReadonlySet<string>): void {
     if (quarantined) return this.#refused(quarantined);
     if (!this.#creations) return;
     const endedAtMs = Date.now();
     for (const { span, event } of this.#creations) {
-      if (!isNew(event)) continue;
+      if (!created.has(event.id)) continue;
       endSpan(span, {
         attributes: {
           ...this.#place(),

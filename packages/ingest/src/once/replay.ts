@@ -1,6 +1,6 @@
 import { eventId } from '@gateway/core/events';
 import { contentTypeOf } from '@gateway/plugin';
-import { originalOf, readMessages } from '@gateway/store/events';
+import { readVerdicts } from '@gateway/store/events';
 import { rejectsContent, type Planes } from '@gateway/store/postgres';
 import {
   dropReplayedMessage,
@@ -8,7 +8,6 @@ import {
   replayQuarantinedMessage,
   type ReplayableMessage,
 } from '@gateway/store/quarantine';
-import { compare } from '../commit/distinguish.js';
 import { byId, newEvent, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
@@ -104,12 +103,12 @@ async function commit(
   if (accepted === undefined) return { kind: 'changed' };
   const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
   if (ids.length > 0) return { kind: 'replayed', ids };
-  return {
-    kind: 'duplicate',
-    ids: await Promise.all(
-      events.map(async (event) => (await originalOf(planes.data, event)) ?? event.id),
-    ),
+  const verdicts = await readVerdicts(planes.data, events);
+  const idOf = (event: ReadyEvent) => {
+    const verdict = verdicts.get(event);
+    return verdict?.is === 'duplicate' ? verdict.id : event.id;
   };
+  return { kind: 'duplicate', ids: events.map(idOf) };
 }
 
 async function reject(
@@ -133,9 +132,11 @@ async function distinguished(
 ): Promise<ReadyEvent[]> {
   const { sourceId, coordinates, occurredAtMs, digest } = message;
   const own = events.map((event) => ({ ...event, digest }));
-  const stored = await readMessages(pool, own);
+  const verdicts = await readVerdicts(pool, own);
   const idOf = (ordinal: number) => eventId(sourceId, coordinates, occurredAtMs, ordinal, digest);
   return own.map((event, ordinal) =>
-    compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) },
+    ['collision', 'unclear'].includes(verdicts.get(event)!.is)
+      ? { ...event, id: idOf(ordinal) }
+      : event,
   );
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { timeOfId, type EventSearch } from '@gateway/core/events';
 import type { RoutingOutcome } from '@gateway/core/routing';
 import { findSourceIds } from '../config/sources.js';
-import type { EventStatus, MessageType, NewEvent } from './events.js';
+import type { EventStatus, MessageType } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { searchLog, type SearchOptions } from '../pagination/search-log.js';
@@ -158,21 +158,4 @@ export async function findEvent(
     values: [projectId, id, new Date(timeOfId(id))],
   });
   return rows[0];
-}
-
-/**
- * The id of the event that has the idempotency key, or `id` if there is no key. Undefined if the
- * key has expired.
- */
-export async function originalOf(
-  pool: Pool,
-  { projectId, id, idempotencyKey: key }: Pick<NewEvent, 'projectId' | 'id' | 'idempotencyKey'>,
-): Promise<string | undefined> {
-  if (key === null) return id;
-  const { rows } = await pool.query<{ event_id: string }>({
-    name: 'event-of-key',
-    text: 'select event_id from idempotency_keys where project_id = $1 and key = $2 and expires_at > now()',
-    values: [projectId, key],
-  });
-  return rows[0]?.event_id;
 }

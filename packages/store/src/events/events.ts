@@ -128,7 +128,7 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
   },
 ] as const;
 
-/** The ids of the events of a batch. The others are duplicates. */
+/** The ids of the events of a batch. `readVerdicts` judges the others. */
 export interface Accepted {
   readonly created: ReadonlySet<string> | 'all';
   /** A fence refuses these, known or not (`readFences`). */
@@ -166,32 +166,6 @@ export async function acceptEvents(client: Querier, batch: EventBatch): Promise<
     created: row?.accepted === events.length ? 'all' : new Set(row?.ids),
     refused: new Set(row?.refused),
   };
-}
-
-export interface StoredMessage {
-  /**
-   * Null if an agent of an earlier version accepted the message. Then `eventType` and `data` are
-   * set instead.
-   */
-  readonly digest: string | null;
-  readonly eventType: string | null;
-  readonly data: string | null;
-}
-
-/** Keyed by event id. No lock. */
-export async function readMessages(
-  pool: Querier,
-  refs: readonly EventRef[],
-): Promise<ReadonlyMap<string, StoredMessage>> {
-  const { rows } = await pool.query<StoredMessage & { id: string }>({
-    name: 'read-messages',
-    text: `select e.id, encode(e.digest, 'hex') as digest, case when e.digest is null then e.event_type end as "eventType",
-                  case when e.digest is null then e.data end as data
-           from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
-           join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at`,
-    values: batchTexts(refs, REF),
-  });
-  return new Map(rows.map((row) => [row.id, row]));
 }
 
 export type PendingEvent = EventRef &

@@ -5,3 +5,4 @@ export * from './kept-messages.js';
 export * from './message-arrivals.js';
 export * from './project-fences.js';
 export * from './replay-events.js';
+export * from './verdicts.js';
