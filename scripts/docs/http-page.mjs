@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { accessOf, openApiDocument, operationsOf, RESOURCES } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
+import { FINDINGS } from '#store/findings/table';
 import { code, table, withBlock } from './markdown.mjs';
 
 /** The portal links that can use a route too. */
@@ -32,11 +33,19 @@ export function httpPage(root) {
   ]);
   const listed = table(['Method', 'Path', 'Client', 'Role', 'Scope', ''], rows);
   const { schemas } = openApiDocument(routes, { version: '', rootPath: '' }).components;
-  return withBlock(
-    withBlock(page, 'routes', listed),
-    'endpoint',
-    fieldsTable(schemas['CreateEndpoint'], schemas['Endpoint']),
-  );
+  const fields = fieldsTable(schemas['CreateEndpoint'], schemas['Endpoint']);
+  const blocks = { routes: listed, endpoint: fields, findings: findingsTable() };
+  return Object.entries(blocks).reduce((all, [name, text]) => withBlock(all, name, text), page);
+}
+
+function findingsTable() {
+  const rows = Object.entries(FINDINGS).map(([name, [severity, page, one, several = one]]) => [
+    code(name),
+    severity,
+    several.replace('# ', ''),
+    code(page),
+  ]);
+  return table(['Code', 'Severity', 'Problem', 'Page'], rows);
 }
 
 /**

@@ -183,6 +183,17 @@ doctor('a user that Postgres does not know is told with the settings to check', 
   assert.match(fix ?? '', /database\.(username|password)/);
 });
 
+doctor('a Postgres that takes no writes fails, as it is bad on Overview', async () => {
+  const readOnly = {
+    ...connectionOf(db.url),
+    options: 'options=-c%20default_transaction_read_only%3Don',
+  };
+  const { found, code } = await examined({ ...fine, database: readOnly });
+  assert.is(code, 1);
+  assert.equal(found('database').state, 'failed');
+  assert.match(found('database').sentence, /is read-only: it is a replica, or default_transaction/);
+});
+
 doctor('a pending migration fails, and names the command', async () => {
   const empty = await database();
   try {
