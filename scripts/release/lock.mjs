@@ -30,7 +30,7 @@ export async function writeLock({ root, out, names: { scope }, tarballs }) {
     const { name, version, bin, engines, ...needs } = JSON.parse(text);
     const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = needs;
     const resolved = `file:${path.basename(tarball)}`;
-    const isOptional = /\/(tracer-.*|dev)$/.test(name);
+    const isOptional = /\/(tracer-.*|dev|plugin-conformance)$/.test(name);
     manifest[isOptional ? 'devDependencies' : 'dependencies'][name] = resolved;
     const of = {
       ...{ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta },

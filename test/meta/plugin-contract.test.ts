@@ -20,8 +20,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const file = path.join(root, 'test/fixtures/plugin-contract.txt');
 
 /** The entries of a package: `.` and `./manifest`. */
-function entriesOf(name: string): [string, string][] {
-  const folder = path.join(root, 'packages', name);
+function entriesOf(place: string): [string, string][] {
+  const folder = path.join(root, place);
   const { exports } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, { readonly types: string }>>;
   };
@@ -67,11 +67,11 @@ function linesOf(entry: string, types: string): string[] {
   });
 }
 
-const suites = entriesOf('plugin-conformance').map(([, types]): [string, string] => [
+const suites = entriesOf('extras/plugin-conformance').map(([, types]): [string, string] => [
   'conformance',
   types,
 ]);
-const current = [...entriesOf('plugin'), ...suites]
+const current = [...entriesOf('packages/plugin'), ...suites]
   .flatMap(([entry, types]) => linesOf(entry, types))
   .sort();
 

@@ -12,14 +12,13 @@ const sizes = suite('meta/sizes');
  */
 const BUDGETS: Readonly<Record<string, number>> = {
   'packages/agent': 394,
-  'packages/cli': 331,
+  'packages/cli': 322,
   'packages/client': 15,
   'packages/core': 462,
   'packages/dashboard': 613,
   'packages/docs': 1,
   'packages/ingest': 157,
   'packages/plugin': 34,
-  'packages/plugin-conformance': 100,
   'packages/sandbox': 87,
   'packages/server': 553,
   'packages/store': 675,
@@ -36,6 +35,7 @@ const EXTRAS: Readonly<Record<string, number>> = {
   'extras/archive': 30,
   'extras/convoy': 17,
   'extras/dev': 66,
+  'extras/plugin-conformance': 109,
 };
 
 /** By how many kB a package is below its budget before the test asks to lower it. */

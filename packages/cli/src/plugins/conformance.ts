@@ -10,19 +10,14 @@ import {
   type InstalledPlugin,
   type PackageJson,
 } from '@gateway/core/plugins';
-import {
-  conformance,
-  metricsRules,
-  sourceRules,
-  tracerRules,
-  type RuleResult,
-} from '@gateway/plugin-conformance';
+import { importExtra } from '@gateway/core/process';
+import type { RuleResult } from '@gateway/plugin-conformance';
 import { paint } from '../output/paint.js';
 import { wrongUse } from '../app/flag-values.js';
 
 type PluginResult = RuleResult & { readonly kind: string; readonly plugin: string };
 
-const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
+type Kit = typeof import('@gateway/plugin-conformance');
 
 /**
  * Runs the given rules, or all, on the plugins of a folder, an installed package or an installed
@@ -41,13 +36,14 @@ export async function runConformance(
   }: { discovery: Discovery; rules: readonly string[]; print: (line: string) => void },
 ): Promise<readonly PluginResult[]> {
   const plugins = pluginsAt(target, discovery);
-  checkRules(rules, plugins);
+  const kit = await importExtra<Kit>('@gateway/plugin-conformance', 'gateway plugins test');
+  checkRules(rules, plugins, kit);
   const results: PluginResult[] = [];
   for (const plugin of plugins) {
     const { kind, name } = plugin;
     print(`${kind} ${name} (${plugin.package} ${plugin.version})`);
     const rig = await rigOf(plugin);
-    for await (const result of conformance(
+    for await (const result of kit.conformance(
       kind,
       await importDefault(plugin),
       rig,
@@ -116,7 +112,12 @@ async function rigOf(plugin: InstalledPlugin): Promise<unknown> {
   throw new GatewayError('plugin_without_rig', { kind, name, file: missing });
 }
 
-function checkRules(rules: readonly string[], plugins: readonly InstalledPlugin[]): void {
+function checkRules(
+  rules: readonly string[],
+  plugins: readonly InstalledPlugin[],
+  { sourceRules, tracerRules, metricsRules }: Kit,
+): void {
+  const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
   const known = plugins.flatMap(({ kind }) => rulesOf[kind].map(({ name }) => name));
   const unknown = rules.find((rule) => !known.includes(rule));
   if (unknown === undefined) return;

@@ -8,14 +8,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { didYouMean, fileReason } from '@gateway/core/errors';
-import { VERSION } from '@gateway/core/process';
+import { missingExtra, VERSION } from '@gateway/core/process';
 import { API_VERSION, isPluginName, KINDS } from '@gateway/core/plugins';
 import { packageFolder } from './install.js';
 import { wrongUse } from '../app/flag-values.js';
 
-const TEMPLATE = fileURLToPath(new URL('../../templates/source', import.meta.url));
+const KIT = '@gateway/plugin-conformance';
 
 /** npm would interpret template files with these names, so the templates have others. */
 const REAL_NAMES: Readonly<Record<string, string>> = {
@@ -27,7 +26,7 @@ const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
 /**
  * Throws `wrong_use` for an invalid kind or name, and for a folder that is not empty; a package
- * that cannot be written whole is removed.
+ * that cannot be written whole is removed. Throws `package_missing` without the kit.
  * @returns `api`: folders of this gateway's packages that the plugin builds against
  */
 export function createPlugin(
@@ -65,7 +64,9 @@ export function createPlugin(
     __API_VERSION__: API_VERSION,
     __VERSION__: VERSION,
   };
-  const files = templateFiles();
+  const missing = missingExtra(KIT, 'gateway plugins create');
+  if (missing) throw missing;
+  const files = filesIn(join(packageFolder(KIT), 'templates', kind));
   let made: string | undefined;
   try {
     made = mkdirSync(folder, { recursive: true });
@@ -86,13 +87,13 @@ export function createPlugin(
   return {
     folder: shown,
     files: files.length,
-    api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder),
+    api: ['@gateway/plugin', KIT].map(packageFolder),
   };
 }
 
-function templateFiles(): [file: string, text: string][] {
-  return readdirSync(TEMPLATE, { recursive: true, withFileTypes: true })
+function filesIn(template: string): [file: string, text: string][] {
+  return readdirSync(template, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => [relative(TEMPLATE, path), readFileSync(path, 'utf8')]);
+    .map((path) => [relative(template, path), readFileSync(path, 'utf8')]);
 }

@@ -2,7 +2,8 @@ import { GatewayError } from '../errors/errors.js';
 import { VERSION } from './version.js';
 
 /** Packages that an installation has only if it names them. None of the others imports them. */
-type ExtraPackage = '@gateway/archive' | '@gateway/convoy' | '@gateway/dev';
+type ExtraPackage =
+  '@gateway/archive' | '@gateway/convoy' | '@gateway/dev' | '@gateway/plugin-conformance';
 
 /**
  * @param neededBy the setting or the command, for the error
