@@ -91,7 +91,7 @@ function section(command) {
   return [
     `## gateway ${nameOf(command)}`,
     [
-      `${summary} ${filled(description.replace(/ Aliases: .*\.$/, ''))}`.trim(),
+      `${summary} ${description.replace(/ Aliases: .*\.$/, '')}`.trim(),
       ...(hiddenAliases.length > 0 ? [`Aliases: ${hiddenAliases.map(code).join(', ')}.`] : []),
     ].join(' '),
     list.join('\n'),
@@ -109,11 +109,7 @@ function examplesOf(examples) {
   // A line of prose introduces the next command.
   return lines.reduce((/** @type {string[]} */ shown, line) => {
     const said = shown.at(-1)?.endsWith(':') ? `${shown.pop()} ` : '';
-    return [
-      ...shown,
-      said +
-        (line.includes('<%= config.bin %>') ? code(filled(line)) : `${line.replace(/:$/, '')}:`),
-    ];
+    return [...shown, said + (/\bgateway /.test(line) ? code(line) : `${line.replace(/:$/, '')}:`)];
   }, []);
 }
 
@@ -165,9 +161,4 @@ function titleOf(group) {
 /** @param {Command} command */
 function nameOf({ id }) {
   return id.replaceAll(':', ' ');
-}
-
-/** @param {string} text */
-function filled(text) {
-  return text.replaceAll('<%= config.bin %>', 'gateway');
 }

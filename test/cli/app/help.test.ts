@@ -134,7 +134,7 @@ for (const command of commands) {
     );
     assert.ok(lines.length > 0, `${name} has no example`);
     for (const line of lines) {
-      const [, typed = ''] = /<%= config\.bin %> ((?:(?! < )[^|>)])*)/.exec(line) ?? [];
+      const [, typed = ''] = /\bgateway ((?:(?! < )[^|>)])*)/.exec(line) ?? [];
       const argv = [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
         ([, double, single, bare]) => double ?? single ?? bare ?? '',
       );

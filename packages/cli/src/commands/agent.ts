@@ -4,10 +4,7 @@ export default class Agent extends GatewayCommand {
   static override description =
     'Reads the sources, takes events over HTTP, and delivers them. Run `migrate up` first. SIGTERM, SIGINT and SIGHUP drain the ' +
     'agent: work in flight is settled first. A second signal exits at once.';
-  static override examples = [
-    '<%= config.bin %> agent',
-    '<%= config.bin %> agent --mode retry --consumers 100',
-  ];
+  static override examples = ['gateway agent', 'gateway agent --mode retry --consumers 100'];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Agent);

@@ -15,8 +15,8 @@ export default class Bootstrap extends GatewayCommand {
     'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key ' +
     'are shown only once.';
   static override examples = [
-    '<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace',
-    '<%= config.bin %> bootstrap --email ada@example.com --format human',
+    'gateway bootstrap --email ada@example.com --first-name Ada --last-name Lovelace',
+    'gateway bootstrap --email ada@example.com --format human',
   ];
   static override flags = {
     email: valueFlag('<value>', 'Email of the user.'),

@@ -23,11 +23,11 @@ export default class Completion extends GatewayCommand {
   static override examples = [
     {
       description: 'bash, for this shell:',
-      command: 'source <(<%= config.bin %> completion bash)',
+      command: 'source <(gateway completion bash)',
     },
-    'bash, for all new shells:\n<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/gateway',
-    `zsh:\n<%= config.bin %> completion zsh > "\${fpath[1]}/_gateway"`,
-    'PowerShell:\n<%= config.bin %> completion powershell >> $PROFILE',
+    'bash, for all new shells:\ngateway completion bash > ~/.local/share/bash-completion/completions/gateway',
+    `zsh:\ngateway completion zsh > "\${fpath[1]}/_gateway"`,
+    'PowerShell:\ngateway completion powershell >> $PROFILE',
   ];
   static override args = {
     shell: Args.string({ ignoreStdin: true, description: 'bash, zsh or powershell.' }),

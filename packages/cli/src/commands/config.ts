@@ -7,9 +7,9 @@ export default class Config extends GatewayCommand {
     'Reads the settings as `server` and `agent` do: flags over environment variables over the configuration file over defaults. ' +
     'Starts nothing and opens no connections.';
   static override examples = [
-    '<%= config.bin %> config',
-    '<%= config.bin %> config --origins',
-    '<%= config.bin %> config --config ./production.json',
+    'gateway config',
+    'gateway config --origins',
+    'gateway config --config ./production.json',
   ];
   static override flags = {
     origins: Flags.boolean({ summary: 'Print the origin of each value.' }),

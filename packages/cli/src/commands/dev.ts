@@ -26,10 +26,10 @@ export default class Dev extends GatewayCommand {
     'receives and verifies the deliveries. State is kept in ./.gateway. The first start sends a sample message and follows it. ' +
     'Ctrl-C stops everything.';
   static override examples = [
-    '<%= config.bin %> dev',
-    '<%= config.bin %> dev --once',
-    '<%= config.bin %> dev --kafka localhost:9092/orders',
-    '<%= config.bin %> dev --fresh --port 8080',
+    'gateway dev',
+    'gateway dev --once',
+    'gateway dev --kafka localhost:9092/orders',
+    'gateway dev --fresh --port 8080',
   ];
   static override baseFlags = openFlags();
   static override flags = {

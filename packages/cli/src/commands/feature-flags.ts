@@ -6,8 +6,8 @@ export default class FeatureFlags extends GatewayCommand {
     'Shows the state of each flag and where it was set: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration ' +
     'file. Includes flags from the manifests of plugins; no plugin is loaded.';
   static override examples = [
-    '<%= config.bin %> feature-flags',
-    '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics --json',
+    'gateway feature-flags',
+    'gateway feature-flags --enable-feature-flag=pullmetrics --json',
   ];
   static override flags = jsonFlag;
 

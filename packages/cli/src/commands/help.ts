@@ -6,11 +6,7 @@ export default class Help extends Command {
   static override baseFlags = {};
   static override description =
     'Same as --help after the command. A word that starts several commands lists them; `help flags` explains the flags that set settings.';
-  static override examples = [
-    '<%= config.bin %> help',
-    '<%= config.bin %> help migrate up',
-    '<%= config.bin %> help flags',
-  ];
+  static override examples = ['gateway help', 'gateway help migrate up', 'gateway help flags'];
   static override args = {
     command: Args.string({ ignoreStdin: true, description: 'Command to show help for.' }),
   };

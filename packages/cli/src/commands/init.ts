@@ -32,9 +32,9 @@ export default class Init extends GatewayCommand {
     'migrations, and creates the first user; password and API key are shown only once. After a failure, run it again to continue. ' +
     'Without a terminal, asks nothing and names the missing flags.';
   static override examples = [
-    '<%= config.bin %> init',
-    '<%= config.bin %> init --yes --email ada@example.com',
-    '<%= config.bin %> init --db-host db.internal --kv-host redis.internal --email ada@example.com --yes',
+    'gateway init',
+    'gateway init --yes --email ada@example.com',
+    'gateway init --db-host db.internal --kv-host redis.internal --email ada@example.com --yes',
   ];
   static override flags = {
     email: valueFlag('<value>', 'Email of the first user.'),

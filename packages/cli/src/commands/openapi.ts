@@ -17,9 +17,9 @@ export default class Openapi extends GatewayCommand {
     'of each event type. With --project-id, the schemas are imported as event types of the project; a second import changes ' +
     'nothing. Without it, no database is needed. References to other files are followed; references to other hosts are rejected.';
   static override examples = [
-    '<%= config.bin %> openapi openapi.yaml',
-    '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',
-    '<%= config.bin %> openapi openapi.yaml --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    'gateway openapi openapi.yaml',
+    'gateway openapi orders.yaml refunds.json --output event-types.json',
+    'gateway openapi openapi.yaml --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
   ];
   static override strict = false;
   static override flags = {

@@ -7,9 +7,9 @@ export default class Plugins extends GatewayCommand {
     'Shows whether each plugin would become active with the current settings, and if not, why and how to fix it. Active plugins are ' +
     'imported, but not started.';
   static override examples = [
-    '<%= config.bin %> plugins',
-    '<%= config.bin %> plugins --metrics-backend=pullmetrics --enable-feature-flag=pullmetrics',
-    '<%= config.bin %> plugins --json',
+    'gateway plugins',
+    'gateway plugins --metrics-backend=pullmetrics --enable-feature-flag=pullmetrics',
+    'gateway plugins --json',
   ];
   static override flags = jsonFlag;
 

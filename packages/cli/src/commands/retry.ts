@@ -30,9 +30,9 @@ export default class Retry extends GatewayCommand {
     'used up and the attempt fails, the delivery fails again. Deliveries to paused endpoints wait until the endpoint is active; ' +
     'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. With --endpoint-id, one delivery tries an endpoint whose circuit breaker is open; the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
-    '<%= config.bin %> retry --status failure --time 2h --dry-run',
-    '<%= config.bin %> retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
-    '<%= config.bin %> retry --status success --time 10m --event-id 019ab3c4-5d6e-8f70-9123-456789abcdef --force',
+    'gateway retry --status failure --time 2h --dry-run',
+    'gateway retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    'gateway retry --status success --time 10m --event-id 019ab3c4-5d6e-8f70-9123-456789abcdef --force',
   ];
   static override flags = {
     status: valueFlag(

@@ -5,8 +5,8 @@ export default class Server extends GatewayCommand {
     'Runs the control plane: the management API. Run `migrate up` first. SIGTERM, SIGINT and SIGHUP stop it gracefully; a second signal ' +
     'exits at once. Aliases: serve, s.';
   static override examples = [
-    '<%= config.bin %> server',
-    '<%= config.bin %> server --port 8080 --config ./production.json',
+    'gateway server',
+    'gateway server --port 8080 --config ./production.json',
   ];
   static override hiddenAliases = ['serve', 's'];
 

@@ -9,8 +9,8 @@ export default class ArchiveList extends GatewayCommand {
   static override description =
     'One line per project and UTC day, and per shard of the project. Reads the manifests, and no database.';
   static override examples = [
-    '<%= config.bin %> archive list',
-    '<%= config.bin %> archive list --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-01 --to 2026-01-31 --json',
+    'gateway archive list',
+    'gateway archive list --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-01 --to 2026-01-31 --json',
   ];
   static override flags = {
     'project-id': valueFlag('<id>', 'Only days of this project.'),

@@ -25,9 +25,9 @@ export default class ArchiveReplay extends GatewayCommand {
     'The coordinates of a new event are archive/<id>, with the id that it had. ' +
     'The command can be interrupted and repeated: within 7 days, it sends no event twice.';
   static override examples = [
-    '<%= config.bin %> archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-30 --to 2026-01-31 --event-type order.* --dry-run',
-    '<%= config.bin %> archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-31T09:00:00Z --to 2026-01-31T10:30:00Z --outcome failure',
-    '<%= config.bin %> archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --id 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-30 --to 2026-01-31 --event-type order.* --dry-run',
+    'gateway archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --from 2026-01-31T09:00:00Z --to 2026-01-31T10:30:00Z --outcome failure',
+    'gateway archive replay --project-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c --id 019ab3c4-5d6e-8f70-9123-456789abcdef',
   ];
   static override flags = {
     'project-id': valueFlag('<id>', 'Project of the events. Required.'),

@@ -7,9 +7,9 @@ export default class ConfigCheck extends GatewayCommand {
     'Reads the settings as `server` and `agent` do, lists every problem with its origin, and exits with 1 if there is one. Prints ' +
     'warnings to standard error. Opens no connections and loads no plugin code.';
   static override examples = [
-    '<%= config.bin %> config check',
-    '<%= config.bin %> config check --config ./production.json',
-    '<%= config.bin %> config check --json',
+    'gateway config check',
+    'gateway config check --config ./production.json',
+    'gateway config check --json',
   ];
   static override flags = {
     json: Flags.boolean({

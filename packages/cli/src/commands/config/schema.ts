@@ -6,8 +6,8 @@ export default class ConfigSchema extends GatewayCommand {
     'Includes the settings of installed plugins. Editors complete and check a file that names the schema: { "$schema": ' +
     '"./gateway.schema.json" }.';
   static override examples = [
-    '<%= config.bin %> config schema > gateway.schema.json',
-    '<%= config.bin %> config schema --config ./production.json',
+    'gateway config schema > gateway.schema.json',
+    'gateway config schema --config ./production.json',
   ];
 
   async run(): Promise<void> {

@@ -8,8 +8,8 @@ export default class LicenseShow extends GatewayCommand {
     'Reads license_key and license_public_key as server and agent do, and needs no service. Exits with 1 if the token is not ' +
     'valid: the community licence then applies, and nothing stops.';
   static override examples = [
-    '<%= config.bin %> license show',
-    '<%= config.bin %> license show --json --license-key <token>',
+    'gateway license show',
+    'gateway license show --json --license-key <token>',
   ];
   static override flags = jsonFlag;
 

@@ -4,8 +4,8 @@ export default class MigrateCreate extends GatewayCommand {
   static override description =
     'Writes an empty pair of SQL files, up and down, with the next number. Needs no database.';
   static override examples = [
-    '<%= config.bin %> migrate create add_portal_links',
-    '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
+    'gateway migrate create add_portal_links',
+    'gateway migrate create add_portal_links --dir ./migrations',
   ];
   static override flags = {
     dir: valueFlag('<path>', 'Folder to write to. [default: the migrations folder of the gateway]'),

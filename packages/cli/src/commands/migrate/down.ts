@@ -12,10 +12,7 @@ export default class MigrateDown extends GatewayCommand {
   static override description =
     'Stop server and agents first: they refuse to start on a database that lacks a migration. Drops what the migration added, ' +
     'with its contents, on every shard. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.';
-  static override examples = [
-    '<%= config.bin %> migrate down',
-    '<%= config.bin %> migrate down --max 2',
-  ];
+  static override examples = ['gateway migrate down', 'gateway migrate down --max 2'];
   static override flags = {
     max: valueFlag('<integer>', 'Maximum number of migrations to roll back. [default: 1]'),
     'drop-data': Flags.boolean({

@@ -22,8 +22,8 @@ export default class MigrateStatus extends GatewayCommand {
     'Changes nothing, and works on a database that was never migrated. Lists the tables that pending migrations block, and estimates for ' +
     'how long on this database, from the rows that Postgres counts, shard by shard. An `unknown` migration comes from a newer gateway.';
   static override examples = [
-    '<%= config.bin %> migrate status',
-    '<%= config.bin %> migrate status --json --db-host db.internal',
+    'gateway migrate status',
+    'gateway migrate status --json --db-host db.internal',
   ];
   static override flags = jsonFlag;
 

@@ -7,8 +7,8 @@ export default class MigrateUp extends GatewayCommand {
     'are applied or none. A concurrent run waits. Agents and servers may keep running: the migration waits for their locks half a second at ' +
     'a time, for up to a minute. After a failure or a stop, run it again: it continues with what is left.';
   static override examples = [
-    '<%= config.bin %> migrate up',
-    '<%= config.bin %> migrate up --db-host db.internal --db-database gateway',
+    'gateway migrate up',
+    'gateway migrate up --db-host db.internal --db-database gateway',
   ];
 
   async run(): Promise<void> {

@@ -4,8 +4,8 @@ export default class PluginsCreate extends GatewayCommand {
   static override description =
     'Writes a TypeScript package of a source with a manifest, settings, a working example, a rig for the conformance suite, and a README with the next steps.';
   static override examples = [
-    '<%= config.bin %> plugins create source nats',
-    '<%= config.bin %> plugins create source nats --folder ./nats --package @acme/gateway-source-nats',
+    'gateway plugins create source nats',
+    'gateway plugins create source nats --folder ./nats --package @acme/gateway-source-nats',
   ];
   static override flags = {
     folder: valueFlag(

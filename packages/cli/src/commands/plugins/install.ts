@@ -7,10 +7,10 @@ export default class PluginsInstall extends GatewayCommand {
     'gates allow it, the package is imported as a check. A folder is linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. The package ' +
     'is removed again if it can never become active.';
   static override examples = [
-    '<%= config.bin %> plugins install gateway-source-nats',
-    '<%= config.bin %> plugins install gateway-source-nats@^2.1.0',
-    '<%= config.bin %> plugins install ./gateway-source-nats-2.1.0.tgz',
-    '<%= config.bin %> plugins install ./gateway-source-nats',
+    'gateway plugins install gateway-source-nats',
+    'gateway plugins install gateway-source-nats@^2.1.0',
+    'gateway plugins install ./gateway-source-nats-2.1.0.tgz',
+    'gateway plugins install ./gateway-source-nats',
   ];
   static override flags = {
     'allow-scripts': Flags.boolean({

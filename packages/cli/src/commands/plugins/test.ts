@@ -6,9 +6,9 @@ export default class PluginsTest extends GatewayCommand {
     'Checks the plugins of a package against the conformance rules, with the rig that its manifest names as `conformance`. Runs ' +
     'code of the package. Exits with 1 if a rule is broken. A rule that the rig cannot check is skipped, with the reason.';
   static override examples = [
-    '<%= config.bin %> plugins test .',
-    '<%= config.bin %> plugins test gateway-source-nats',
-    '<%= config.bin %> plugins test . --rule acknowledges-only-after-the-outcome',
+    'gateway plugins test .',
+    'gateway plugins test gateway-source-nats',
+    'gateway plugins test . --rule acknowledges-only-after-the-outcome',
   ];
   static override flags = {
     rule: Flags.string({

@@ -6,8 +6,8 @@ export default class PluginsUninstall extends GatewayCommand {
     'Removes a package from the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) with npm. Running servers and agents use it until they restart. ' +
     'Sources of its types are then no longer read; their messages stay with their brokers.';
   static override examples = [
-    '<%= config.bin %> plugins uninstall gateway-source-nats',
-    '<%= config.bin %> plugins uninstall nats',
+    'gateway plugins uninstall gateway-source-nats',
+    'gateway plugins uninstall nats',
   ];
   static override args = {
     name: argument('Name of the package, or of one of its plugins.'),

@@ -6,8 +6,8 @@ export default class PluginsUpdate extends GatewayCommand {
     'Updates packages in the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) with npm, to the newest version in the range with which each was installed. ' +
     'A package is restored if its new version can never become active. For a version outside of the range, install it again.';
   static override examples = [
-    '<%= config.bin %> plugins update',
-    '<%= config.bin %> plugins update gateway-source-nats',
+    'gateway plugins update',
+    'gateway plugins update gateway-source-nats',
   ];
   static override flags = {
     'allow-scripts': Flags.boolean({

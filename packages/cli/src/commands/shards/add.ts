@@ -15,9 +15,9 @@ export default class ShardsAdd extends GatewayCommand {
     'becomes a distributed one. Without --host, the shard is a schema in the database of the settings. New projects go to the shard with the fewest events. ' +
     'After a failure or a stop, run it again: it continues.';
   static override examples = [
-    '<%= config.bin %> shards add big --host db2.internal --username gateway --database gateway --password-file ./db2-password',
-    '<%= config.bin %> shards add s2 --host citus.internal --username gateway --database gateway --schema s2 --password-file -',
-    '<%= config.bin %> shards add s2 --schema s2',
+    'gateway shards add big --host db2.internal --username gateway --database gateway --password-file ./db2-password',
+    'gateway shards add s2 --host citus.internal --username gateway --database gateway --schema s2 --password-file -',
+    'gateway shards add s2 --schema s2',
   ];
   static override args = { name: argument('Lower-case letters, digits, hyphens and underscores.') };
   static override flags = {

@@ -4,9 +4,7 @@ export default class ShardsAssign extends GatewayCommand {
   static override description =
     'For a project that has no events yet, or never had any; `shards move` moves any other. ' +
     'A new project gets a shard by itself.';
-  static override examples = [
-    '<%= config.bin %> shards assign 019ab3c4-5d6e-7f70-9123-456789abcdef big',
-  ];
+  static override examples = ['gateway shards assign 019ab3c4-5d6e-7f70-9123-456789abcdef big'];
   static override args = {
     project: Args.string({ required: true, ignoreStdin: true, description: 'Id of the project.' }),
     shard: Args.string({ required: true, ignoreStdin: true, description: 'Name of the shard.' }),

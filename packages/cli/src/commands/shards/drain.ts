@@ -4,8 +4,8 @@ export default class ShardsDrain extends GatewayCommand {
   static override description =
     'Projects that are on the shard stay there and keep working. At least one shard must take new projects.';
   static override examples = [
-    '<%= config.bin %> shards drain default',
-    '<%= config.bin %> shards drain default --undo',
+    'gateway shards drain default',
+    'gateway shards drain default --undo',
   ];
   static override args = { name: argument('Name of the shard.') };
   static override flags = {

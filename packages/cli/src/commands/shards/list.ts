@@ -7,10 +7,7 @@ export default class ShardsList extends GatewayCommand {
   static override description =
     'Asks every shard, all at once. EVENTS ended in the last 24 hours. The state is `ready`, `behind` if the shard lacks a migration, or `away` ' +
     'if its database does not answer or cannot be used; `draining` is added if it gets no new projects.';
-  static override examples = [
-    '<%= config.bin %> shards list',
-    '<%= config.bin %> shards list --json',
-  ];
+  static override examples = ['gateway shards list', 'gateway shards list --json'];
   static override flags = jsonFlag;
 
   async run(): Promise<void> {

@@ -4,9 +4,7 @@ export default class ShardsMove extends GatewayCommand {
   static override description =
     'The project takes no events for seconds, until the command ends. Agents then copy its earlier events in the background, the newest first: `shards list` shows how ' +
     'far they are. If the command is stopped, an agent goes on with the move. The name of the shard that the project has calls off a move that does not end.';
-  static override examples = [
-    '<%= config.bin %> shards move 019ab3c4-5d6e-7f70-9123-456789abcdef big',
-  ];
+  static override examples = ['gateway shards move 019ab3c4-5d6e-7f70-9123-456789abcdef big'];
   static override args = {
     project: Args.string({ required: true, ignoreStdin: true, description: 'Id of the project.' }),
     shard: Args.string({ required: true, ignoreStdin: true, description: 'Name of the shard.' }),

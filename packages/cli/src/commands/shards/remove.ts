@@ -3,7 +3,7 @@ import { GatewayCommand, argument } from '../../app/gateway-command.js';
 export default class ShardsRemove extends GatewayCommand {
   static override description =
     'Refused while a project is on the shard, or has events there from before a move. The tables stay in its database: drop them yourself.';
-  static override examples = ['<%= config.bin %> shards remove big'];
+  static override examples = ['gateway shards remove big'];
   static override args = { name: argument('Name of the shard.') };
 
   async run(): Promise<void> {

@@ -12,8 +12,8 @@ export default class ShardsSet extends GatewayCommand {
     'For a new password, or a database that has moved to another host. Checks that the tables of the shard are there, and changes only what is named. ' +
     'Agents and servers follow within seconds, without a restart. With a new password, change it in Postgres first: open connections stay.';
   static override examples = [
-    '<%= config.bin %> shards set big --password-file ./db2-password',
-    '<%= config.bin %> shards set big --host db3.internal --port 5433',
+    'gateway shards set big --password-file ./db2-password',
+    'gateway shards set big --host db3.internal --port 5433',
   ];
   static override args = { name: argument('Name of the shard.') };
   static override flags = {

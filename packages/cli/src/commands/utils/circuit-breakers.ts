@@ -21,9 +21,9 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     'is tried; if it succeeds, the breaker closes and the others are sent. --reset closes the breaker now, for an endpoint that ' +
     'was just fixed.';
   static override examples = [
-    '<%= config.bin %> utils circuit-breakers',
-    '<%= config.bin %> utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --json',
-    '<%= config.bin %> utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --reset',
+    'gateway utils circuit-breakers',
+    'gateway utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --json',
+    'gateway utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --reset',
   ];
   static override flags = {
     ...jsonFlag,

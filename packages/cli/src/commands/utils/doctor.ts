@@ -11,9 +11,9 @@ export default class UtilsDoctor extends GatewayCommand {
     'ports, the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
     'Changes nothing, except that it writes doctor.txt to the archive. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.';
   static override examples = [
-    '<%= config.bin %> utils doctor',
-    '<%= config.bin %> utils doctor --config ./production.json --json',
-    '<%= config.bin %> utils doctor --smtp-to ops@example.com',
+    'gateway utils doctor',
+    'gateway utils doctor --config ./production.json --json',
+    'gateway utils doctor --smtp-to ops@example.com',
   ];
   static override flags = {
     'smtp-to': valueFlag('<address>', 'Send a test email to this address.'),

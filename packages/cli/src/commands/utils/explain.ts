@@ -15,9 +15,9 @@ export default class UtilsExplain extends GatewayCommand {
     'subscription whether it matches and why not. For a pending event, shows what it waits for. Reads a few rows and changes ' +
     'nothing.';
   static override examples = [
-    '<%= config.bin %> utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef',
-    '<%= config.bin %> utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef --json | jq .deliveries',
-    '<%= config.bin %> utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef --message > message.json',
+    'gateway utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef --json | jq .deliveries',
+    'gateway utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef --message > message.json',
   ];
   static override flags = {
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),

@@ -14,8 +14,8 @@ export default class UtilsHealth extends GatewayCommand {
     'Requests /healthz of the server or agent whose command line follows --, or is that of process 1, as in a container. Its flags, the ' +
     'environment and the configuration file give port, address and TLS. Exits with 1 if the answer is not 200.';
   static override examples = [
-    '<%= config.bin %> utils health',
-    '<%= config.bin %> utils health -- agent --port 6000 --config ./production.json',
+    'gateway utils health',
+    'gateway utils health -- agent --port 6000 --config ./production.json',
   ];
   static override strict = false;
 

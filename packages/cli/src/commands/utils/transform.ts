@@ -23,10 +23,10 @@ export default class UtilsTransform extends GatewayCommand {
     'quarantined, and why. With --project-id or --source-id, also shows where the events would go; without them, no database is ' +
     'needed. Changes nothing. Exits with 1 if the message would be quarantined.';
   static override examples = [
-    '<%= config.bin %> utils transform transform.js --sample order.json',
-    '<%= config.bin %> utils transform transform.js --sample order.json --watch',
-    'kcat -C -t orders -c 1 -e | <%= config.bin %> utils transform transform.js --sample - --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
-    '<%= config.bin %> utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
+    'gateway utils transform transform.js --sample order.json',
+    'gateway utils transform transform.js --sample order.json --watch',
+    'kcat -C -t orders -c 1 -e | gateway utils transform transform.js --sample - --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    'gateway utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
   ];
   static override flags = {
     sample: valueFlag(

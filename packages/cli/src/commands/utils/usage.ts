@@ -7,9 +7,9 @@ export default class UtilsUsage extends GatewayCommand {
     'One line per UTC day and organisation: accepted events, successful event deliveries, bytes of event data, and when the ' +
     'record was posted to billing.url. Running processes add their counts every ten seconds.';
   static override examples = [
-    '<%= config.bin %> utils usage',
-    '<%= config.bin %> utils usage --days 7 --json',
-    '<%= config.bin %> utils usage --organisation-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c',
+    'gateway utils usage',
+    'gateway utils usage --days 7 --json',
+    'gateway utils usage --organisation-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c',
   ];
   static override flags = {
     ...jsonFlag,

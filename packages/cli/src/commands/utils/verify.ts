@@ -17,9 +17,9 @@ export default class UtilsVerify extends GatewayCommand {
     'signature matches, or which mistake explains why none does. Needs no database. Exits with 1 if a receiver would reject the ' +
     'delivery.';
   static override examples = [
-    '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --body body.json',
-    "<%= config.bin %> utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
-    '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
+    'gateway utils verify --secret-file secret.txt --header-file headers.txt --body body.json',
+    "gateway utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
+    'gateway utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
   ];
   static override flags = {
     secret: valueFlag(

@@ -19,8 +19,8 @@ export default class UtilsIssuesList extends GatewayCommand {
     'An issue groups the failed attempts of an endpoint by kind of error. It resolves when the endpoint succeeds again. ' +
     '`gateway utils issues retry` resends the deliveries that failed since.';
   static override examples = [
-    '<%= config.bin %> utils issues list',
-    '<%= config.bin %> utils issues list --state resolved --json',
+    'gateway utils issues list',
+    'gateway utils issues list --state resolved --json',
   ];
   static override flags = {
     state: valueFlag('<state>', `Only issues in this state: ${STATES.join(', ')}. [default: open]`),

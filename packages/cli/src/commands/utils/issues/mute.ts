@@ -12,8 +12,8 @@ export default class UtilsIssuesMute extends GatewayCommand {
   static override description =
     'A muted issue is still counted but not shown as open, even if the endpoint recovers and fails again.';
   static override examples = [
-    '<%= config.bin %> utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef',
-    '<%= config.bin %> utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef --off',
+    'gateway utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    'gateway utils issues mute 019ab3c4-5d6e-7f70-9123-456789abcdef --off',
   ];
   static override flags = {
     off: Flags.boolean({ summary: 'Show the issue as open again.' }),

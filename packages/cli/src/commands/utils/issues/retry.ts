@@ -16,7 +16,7 @@ export default class UtilsIssuesRetry extends GatewayCommand {
     'Sends the deliveries to the endpoint that failed or wait since the issue was first seen. A waiting delivery keeps its remaining attempts. ' +
     'If the circuit breaker of the endpoint is open, one delivery tries the endpoint, and the others wait until it closes. The command can be interrupted and repeated at any time.';
   static override examples = [
-    '<%= config.bin %> utils issues retry 019ab3c4-5d6e-7f70-9123-456789abcdef --dry-run',
+    'gateway utils issues retry 019ab3c4-5d6e-7f70-9123-456789abcdef --dry-run',
   ];
   static override flags = {
     'dry-run': Flags.boolean({ summary: 'Count the deliveries, without changing anything.' }),

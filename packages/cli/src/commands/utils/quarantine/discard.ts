@@ -19,9 +19,9 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     'Marks messages as discarded: they are kept and can be shown, but not replayed. Does not ask for confirmation; --all without ' +
     'a filter needs --yes.';
   static override examples = [
-    '<%= config.bin %> utils quarantine discard 019ab3c4-5d6e-8f70-9123-456789abcdef',
-    '<%= config.bin %> utils quarantine discard --all --code empty --dry-run',
-    '<%= config.bin %> utils quarantine discard --all --yes',
+    'gateway utils quarantine discard 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway utils quarantine discard --all --code empty --dry-run',
+    'gateway utils quarantine discard --all --yes',
   ];
   static override flags = {
     ...chosenFlags,

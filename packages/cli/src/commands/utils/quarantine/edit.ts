@@ -16,9 +16,9 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     'Opens the content in $VISUAL or $EDITOR, or reads it from a file or standard input, stores it in addition to the original, ' +
     'and reports whether the message would be accepted now. It stays quarantined until it is replayed.';
   static override examples = [
-    '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef',
-    '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file ./message.json',
-    'jq .data.amount=5 message.json | <%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file -',
+    'gateway utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file ./message.json',
+    'jq .data.amount=5 message.json | gateway utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file -',
   ];
   static override flags = {
     file: valueFlag(

@@ -18,9 +18,9 @@ export default class UtilsQuarantineList extends GatewayCommand {
     'Lists the newest messages first, from all projects by default. A quarantined message could not become an event. Its content ' +
     'and the reason are stored, and it was acknowledged to its broker.';
   static override examples = [
-    '<%= config.bin %> utils quarantine list',
-    '<%= config.bin %> utils quarantine list --status quarantined --code not_json --time 2h',
-    '<%= config.bin %> utils quarantine list --json --limit 1000',
+    'gateway utils quarantine list',
+    'gateway utils quarantine list --status quarantined --code not_json --time 2h',
+    'gateway utils quarantine list --json --limit 1000',
   ];
   static override flags = {
     ...filterFlags,

@@ -18,9 +18,9 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     'message, so that a second replay creates no duplicates. Agents route and deliver them. Exits with 1 if a message is still ' +
     'rejected, is discarded, or changed meanwhile.';
   static override examples = [
-    '<%= config.bin %> utils quarantine replay 019ab3c4-5d6e-8f70-9123-456789abcdef',
-    '<%= config.bin %> utils quarantine replay --all --code transform_threw --time 2h --dry-run',
-    '<%= config.bin %> utils quarantine replay --all --source-id 019ab3c4-0000-7000-8000-000000000000',
+    'gateway utils quarantine replay 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway utils quarantine replay --all --code transform_threw --time 2h --dry-run',
+    'gateway utils quarantine replay --all --source-id 019ab3c4-0000-7000-8000-000000000000',
   ];
   static override flags = chosenFlags;
   static override args = chosenArgs;

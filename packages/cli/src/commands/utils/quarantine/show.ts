@@ -15,8 +15,8 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     'Shows the origin of the message, why it was rejected, what the reason means, and the content to replay. Control characters are ' +
     'escaped; --raw writes the bytes unchanged.';
   static override examples = [
-    '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef',
-    '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef --raw > message.json',
+    'gateway utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    'gateway utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef --raw > message.json',
   ];
   static override flags = {
     raw: Flags.boolean({ summary: 'Write only the content, as raw bytes.' }),

@@ -29,9 +29,9 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     'With --encryption-key-file, re-encrypts every stored secret with a new key, all or none; no agent may be running. Both ' +
     'can be repeated safely.';
   static override examples = [
-    '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
-    '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --overlap 7d',
-    'openssl rand -base64 32 > new.key && <%= config.bin %> utils secrets rotate --encryption-key-file new.key --dry-run',
+    'gateway utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    'gateway utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --overlap 7d',
+    'openssl rand -base64 32 > new.key && gateway utils secrets rotate --encryption-key-file new.key --dry-run',
   ];
   static override flags = {
     'endpoint-id': valueFlag('<id>', 'Endpoint that gets a new secret.'),

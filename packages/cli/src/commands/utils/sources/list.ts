@@ -18,8 +18,8 @@ export default class UtilsSourcesList extends GatewayCommand {
     'A source is paused by a person, or because its transform function repeatedly exceeds its time or memory limit. Agents do not read it until UNTIL, or until it is resumed; ' +
     'its messages stay at the broker. The state of a source is unknown while no agent reports it. `gateway utils doctor` checks whether the broker is reachable.';
   static override examples = [
-    '<%= config.bin %> utils sources list',
-    '<%= config.bin %> utils sources list --paused --json',
+    'gateway utils sources list',
+    'gateway utils sources list --paused --json',
   ];
   static override flags = {
     ...jsonFlag,

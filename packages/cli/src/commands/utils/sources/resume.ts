@@ -12,9 +12,7 @@ export default class UtilsSourcesResume extends GatewayCommand {
   static override description =
     'Agents read the source again at once. If its function keeps exceeding its limits, the source is paused again. A changed ' +
     'function resumes its source automatically. `gateway utils sources list --paused` shows ids and reasons.';
-  static override examples = [
-    '<%= config.bin %> utils sources resume 019ab3c4-5d6e-7f70-9123-456789abcdef',
-  ];
+  static override examples = ['gateway utils sources resume 019ab3c4-5d6e-7f70-9123-456789abcdef'];
   static override flags = projectFlag;
   static override args = { id: argument('Id of the source.') };
 

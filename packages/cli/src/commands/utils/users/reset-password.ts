@@ -17,8 +17,8 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
     'Prints a link to set a new password, which works once and expires after an hour. With --password-stdin, reads the new password ' +
     'from standard input instead. Both end all sessions of the user, and all that was made for an account whose address was unproven, and are recorded in the audit logs of their organisations.';
   static override examples = [
-    '<%= config.bin %> utils users reset-password --email ada@example.com',
-    '<%= config.bin %> utils users reset-password --email ada@example.com --password-stdin < password.txt',
+    'gateway utils users reset-password --email ada@example.com',
+    'gateway utils users reset-password --email ada@example.com --password-stdin < password.txt',
   ];
   static override flags = {
     email: valueFlag('<value>', 'Email of the user.'),
