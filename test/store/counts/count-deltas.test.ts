@@ -12,7 +12,7 @@ import { recordAttempts, type AttemptRecord } from '#store/deliveries/delivery-a
 import { resendEventDelivery } from '#store/deliveries/delivery-log';
 import { claimDue, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
 import { settleDeliveries } from '#store/deliveries/settle-deliveries';
-import { retryDeliveries, findRetryProjects } from '#store/deliveries/retry';
+import { retryDeliveries } from '#store/deliveries/retry';
 import { acceptEvents, recordRoutes, type NewEventDelivery } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 import { migrateDown, migrateUp } from '#store/postgres/migrate';
@@ -197,7 +197,7 @@ counts('deliveries that are made due again leave the count of how they had ended
   const selection = {
     status: 'failure',
     from: new Date(Date.now() - 60_000),
-    projects: await findRetryProjects(db.planes, { projectId }),
+    projectId,
   } as const;
   for await (const _ of retryDeliveries(db.planes, selection, { dryRun: false }));
   await assertCounted(db);

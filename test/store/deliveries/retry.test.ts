@@ -1,12 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isGatewayError } from '#core/errors/errors';
-import { eventId, newId } from '#core/events/ids';
 import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
-import { deleteProject } from '#store/config/projects';
 import { claimDue, type EventDeliveryStatus } from '#store/deliveries/claims';
 import { retryDeliveries, type RetryOutcome } from '#store/deliveries/retry';
-import { findRetryProjects } from '#store/deliveries/retry';
 import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { bothPlanes, type Planes } from '#store/postgres/planes';
 import { until } from '../../support/until.js';
@@ -38,9 +34,8 @@ async function run(
   status: EventDeliveryStatus,
   { hours = 1, dryRun = false, planes = db.planes, ...ids }: Narrowed = {},
 ): Promise<Partial<Record<RetryOutcome, number>>> {
-  const projects = await findRetryProjects(db.planes, { projectId });
   const counts: Partial<Record<RetryOutcome, number>> = {};
-  const selection = { status, from: new Date(Date.now() - hours * HOUR), projects, ...ids };
+  const selection = { status, from: new Date(Date.now() - hours * HOUR), projectId, ...ids };
   for await (const { tallies } of retryDeliveries(planes, selection, { dryRun })) {
     for (const { outcome, count } of tallies) counts[outcome] = (counts[outcome] ?? 0) + count;
   }
@@ -309,9 +304,8 @@ retry('several statuses are selected at once, and only what has changed since a 
     `update event_deliveries set updated_at = now() - interval '2 hours' where id = $1`,
     [it.ids[3]],
   );
-  const projects = await findRetryProjects(db.planes, { projectId });
   const from = new Date(Date.now() - HOUR);
-  const selection = { status: ['failure', 'retry'], from, changedSince: from, projects } as const;
+  const selection = { status: ['failure', 'retry'], from, changedSince: from, projectId } as const;
   for (const narrowed of [{}, { endpointId }]) {
     let count = 0;
     const steps = retryDeliveries(db.planes, { ...selection, ...narrowed }, { dryRun: true });
@@ -338,15 +332,14 @@ retry('several statuses are selected at once, and only what has changed since a 
 
 retry('a dry run counts by endpoint and changes nothing', async () => {
   const { projectId, endpointId } = await scene([{ status: 'failure' }, { status: 'failure' }]);
-  const projects = await findRetryProjects(db.planes, { projectId });
   const steps = [];
   for await (const step of retryDeliveries(
     db.planes,
-    { status: 'failure', from: new Date(Date.now() - HOUR), projects },
+    { status: 'failure', from: new Date(Date.now() - HOUR), projectId },
     { dryRun: true },
   ))
     steps.push(...step.tallies);
-  assert.equal(steps, [{ projectId, endpointId, endpointName: 'shop', outcome: 'due', count: 2 }]);
+  assert.equal(steps, [{ endpointId, endpointName: 'shop', outcome: 'due', count: 2 }]);
   assert.equal(await statuses(projectId), ['failure', 'failure']);
 });
 
@@ -363,13 +356,12 @@ retry(
     listener.on('notification', ({ payload }) => (told += payload === projectId ? 1 : 0));
     await listener.query('listen gateway_due');
     try {
-      const projects = await findRetryProjects(db.planes, { projectId });
       let largest = 0;
       let count = 0;
       let done = 0;
       for await (const step of retryDeliveries(
         db.planes,
-        { status: 'failure', from: new Date(Date.now() - HOUR), projects },
+        { status: 'failure', from: new Date(Date.now() - HOUR), projectId },
         { dryRun: false },
       )) {
         const changed = step.tallies.reduce((sum, it) => sum + it.count, 0);
@@ -399,10 +391,9 @@ retry(
     assert.is((both[0].due ?? 0) + (both[1].due ?? 0), 6_000);
 
     const { projectId: again } = await many(2_000);
-    const projects = await findRetryProjects(db.planes, { projectId: again });
     const slow = retryDeliveries(
       db.planes,
-      { status: 'failure', from: new Date(Date.now() - HOUR), projects },
+      { status: 'failure', from: new Date(Date.now() - HOUR), projectId: again },
       { dryRun: false },
     );
     await slow.next(); // it has started, and knows which deliveries to change
@@ -432,11 +423,10 @@ retry('rows that somebody else holds are left to them', async () => {
 
 retry('who stops reading stops between two commits, and the rest is as it was', async () => {
   const { projectId } = await many(3_000);
-  const projects = await findRetryProjects(db.planes, { projectId });
   let count = 0;
   for await (const { tallies } of retryDeliveries(
     db.planes,
-    { status: 'failure', from: new Date(Date.now() - HOUR), projects },
+    { status: 'failure', from: new Date(Date.now() - HOUR), projectId },
     { dryRun: false },
   )) {
     count += tallies.reduce((sum, it) => sum + it.count, 0);
@@ -449,32 +439,6 @@ retry('who stops reading stops between two commits, and the rest is as it was', 
   ]);
 });
 
-retry(
-  'ids that are not there are errors, and a deleted project has no deliveries to re-queue',
-  async () => {
-    const { projectId, endpointId, events } = await scene([{ status: 'failure' }]);
-    const found = async (ids: Parameters<typeof findRetryProjects>[1]) =>
-      (await findRetryProjects(db.planes, ids)).map(({ id }) => id);
-    assert.equal(await found({ eventId: events[0]! }), [projectId]);
-    assert.equal(await found({ endpointId }), [projectId]);
-    assert.ok((await found({})).includes(projectId));
-    const { projectId: other } = await scene([]);
-    for (const [ids, message] of [
-      [{ projectId: newId() }, /^project .* not found$/],
-      [{ endpointId: newId() }, /^endpoint .* not found$/],
-      [{ eventId: eventId('x', 'y', Date.now()) }, /^event .* not found$/],
-      [{ projectId: other, endpointId }, /^endpoint .* not found$/],
-      [{ projectId: other, eventId: events[0]! }, /^event .* not found$/],
-    ] as const) {
-      const error: unknown = await findRetryProjects(db.planes, ids).catch((it: unknown) => it);
-      assert.ok(isGatewayError(error, 'not_found'), String(error));
-      assert.match(error.message, message);
-    }
-    await deleteProject(db.knex, projectId);
-    assert.not.ok((await found({})).includes(projectId));
-  },
-);
-
 onPostgres(retry)(
   'no statement reads a table of the way of a message whole, with plans made on empty tables',
   async () => {
@@ -483,9 +447,8 @@ onPostgres(retry)(
     for (const ids of [{}, { endpointId }, { eventId: events[0]! }])
       await run(projectId, 'failure', { ...ids, planes: bothPlanes({ pool }), dryRun: true });
     await run(projectId, 'failure', { planes: bothPlanes({ pool }) });
-    await findRetryProjects(bothPlanes({ pool }), { eventId: events[0]! });
     const own = [...texts].filter((text) => /event_deliveries|events/.test(text));
-    assert.is(own.length, 5);
+    assert.is(own.length, 4);
     for (const text of own) {
       const plan = await genericPlan(db, text);
       assert.equal(readWhole(plan), [], plan);

@@ -288,7 +288,7 @@ lists(
         status,
         ownerId: 'owner of a',
         from: new Date(0),
-        projects: [{ id: projectId, name: 'orders' }],
+        projectId,
       };
       const seen = await lookedAt(async (planes) => {
         for await (const { tallies } of retryDeliveries(planes, selection, { dryRun: true }))

@@ -8,11 +8,15 @@ import {
   type ActiveSource,
   type PluginState,
 } from '@gateway/core/plugins';
-import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/config';
-import { findRetryProjects, type RetryProject } from '@gateway/store/deliveries';
+import {
+  listProjects,
+  listSourcesOfProjects,
+  type ProjectRow,
+  type SourceOfProject,
+} from '@gateway/store/config';
 import { readHealthReport, type HealthReport } from '@gateway/store/findings';
 import type { Kv } from '@gateway/store/kv';
-import { bothPlanes, type Database } from '@gateway/store/postgres';
+import type { Database } from '@gateway/store/postgres';
 import { licenceOf } from '../app/installation.js';
 import { withKv } from '../app/stores.js';
 import { serverUrl } from '../output/account-text.js';
@@ -43,9 +47,12 @@ export async function checkProjects(
   context: DoctorContext,
 ): Promise<DoctorResult | DoctorCheck[]> {
   const { config } = context;
-  const all = await findRetryProjects(bothPlanes(database), {});
-  if (all.length === 0) return skipped('there are none');
-  const examined = all.slice(0, EXAMINED_MAX);
+  const { content: examined, hasNextPage: hasMore } = await listProjects(
+    database.knex,
+    {},
+    { perPage: EXAMINED_MAX, direction: 'next', sort: 'ASC' },
+  );
+  if (examined.length === 0) return skipped('there are none');
   const read = (kv?: Kv) => readReports(database, context, kv, examined);
   let unread = 'kv.type is in-memory, which only the gateway itself can read';
   const withRedis = async (kv: Kv) => {
@@ -68,22 +75,21 @@ export async function checkProjects(
   if (healthy > 0) rest.push(ok(`${healthy} of ${reports.length} are healthy`));
   if (unhealthy.length > LISTED)
     rest.push(skipped(`${unhealthy.length - LISTED} more have problems: see their Overview`));
-  if (all.length > examined.length)
-    rest.push(skipped(`${all.length - examined.length} more were not examined`));
+  if (hasMore) rest.push(skipped(`projects after the first ${EXAMINED_MAX} were not examined`));
   return [
     ...unhealthy.slice(0, LISTED).flatMap((project) => findingChecks(serverUrl(config), project)),
     ...rest.map((it): DoctorCheck => ['projects', () => it]),
   ];
 }
 
-type ReportedProject = RetryProject & Pick<HealthReport, 'findings'>;
+type ReportedProject = ProjectRow & Pick<HealthReport, 'findings'>;
 
 /** Concurrent, because the projects share a probe of Postgres and KV. */
 async function readReports(
   database: Database,
   { config, shards: opened }: DoctorContext,
   kv: Kv | undefined,
-  projects: readonly RetryProject[],
+  projects: readonly ProjectRow[],
 ): Promise<ReportedProject[]> {
   const [{ healthProbe }, shards] = await Promise.all([import('@gateway/server/health'), opened]);
   const probed = { config, database, shards, kv, billing: undefined };

@@ -97,7 +97,7 @@ export const issueRoutes: readonly Route[] = [
         changedSince,
         endpointId,
         after: query.after,
-        projects: [project],
+        projectId: project.id,
       };
       return retryFor10s(call, selection, { dryRun: query.dry_run === true });
     },

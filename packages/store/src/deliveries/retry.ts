@@ -1,5 +1,3 @@
-import type { Pool } from 'pg';
-import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
 import { endpointIdsOfOwner } from '../config/owners.js';
@@ -19,9 +17,9 @@ export interface RetrySelection {
   /** Broker time. `from` and `to` are inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
-  /** The cursor in the first project: the `next` value of an earlier step. */
+  /** The `next` value of an earlier step. */
   readonly after?: string | undefined;
-  readonly projects: readonly Pick<RetryProject, 'id'>[];
+  readonly projectId: string;
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
@@ -37,7 +35,6 @@ export interface RetrySelection {
 export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'sending' | 'waiting';
 
 export interface RetryTally {
-  readonly projectId: string;
   readonly endpointId: string;
   readonly endpointName: string | null;
   readonly outcome: RetryOutcome;
@@ -48,10 +45,7 @@ export interface RetryStep {
   readonly tallies: readonly RetryTally[];
   /** By broker time, from 0 to 1. */
   readonly done: number;
-  /**
-   * The cursor for another run on this project, set at the end of a page. Null when the project is
-   * complete.
-   */
+  /** The cursor for another run, set at the end of a page. Null when all are read. */
   readonly next?: string | null;
 }
 
@@ -71,44 +65,38 @@ export async function* retryDeliveries(
   { dryRun, dueInMs = 0 }: { dryRun: boolean; dueInMs?: number },
 ): AsyncGenerator<RetryStep, void, void> {
   const began = await databaseTime(planes.data);
-  const { projects, from, to } = selection;
+  const { projectId, from, to } = selection;
   const toMs = to?.getTime() ?? Date.now();
-  for (const [k, { id: projectId }] of projects.entries()) {
-    for (let after = k === 0 ? selection.after : undefined, more = true; more;) {
-      const page = await readPage(planes, { ...selection, projectId, began, after });
-      const done = page.last === null ? 1 : progressAt(page.last, from.getTime(), toMs);
-      more = page.scanned === SCAN;
-      const next = more ? page.last : null;
-      const step = (tallies: RetryTally[], isEnd: boolean): RetryStep => ({
-        tallies,
-        done: (k + (isEnd && !more ? 1 : done)) / projects.length,
-        ...(isEnd ? { next } : {}),
-      });
-      const wanted = page.groups.filter(({ outcome }) => outcome === 'due' || outcome === 'held');
-      const counted = dryRun ? page.groups : page.groups.filter((group) => !wanted.includes(group));
-      const names = new Map(wanted.map((group) => [group.endpointId, group.endpointName]));
-      let states: RetryPage['endpoints'] = new Map(
-        [...page.endpoints].filter(([id]) => names.has(id)),
-      );
-      const batches = dryRun ? [] : batchesOf(wanted);
+  for (let { after } = selection, more = true; more;) {
+    const page = await readPage(planes, { ...selection, began, after });
+    const done = page.last === null ? 1 : progressAt(page.last, from.getTime(), toMs);
+    more = page.scanned === SCAN;
+    const next = more ? page.last : null;
+    const step = (tallies: RetryTally[], isEnd: boolean): RetryStep => ({
+      tallies,
+      done: isEnd && !more ? 1 : done,
+      ...(isEnd ? { next } : {}),
+    });
+    const wanted = page.groups.filter(({ outcome }) => outcome === 'due' || outcome === 'held');
+    const counted = dryRun ? page.groups : page.groups.filter((group) => !wanted.includes(group));
+    const names = new Map(wanted.map((group) => [group.endpointId, group.endpointName]));
+    let states: RetryPage['endpoints'] = new Map(
+      [...page.endpoints].filter(([id]) => names.has(id)),
+    );
+    const batches = dryRun ? [] : batchesOf(wanted);
+    yield step(
+      counted.map(({ ids, status: _, ...group }) => ({ ...group, count: ids.length })),
+      batches.length === 0,
+    );
+    for (const [n, batch] of batches.entries()) {
+      const changed = await requeue(planes, { ...batch, projectId, began, states, dueInMs });
+      states = await settleChanged(planes, projectId, states);
       yield step(
-        counted.map(({ ids, status: _, ...group }) => ({ projectId, ...group, count: ids.length })),
-        batches.length === 0,
+        changed.map((it) => ({ ...it, endpointName: names.get(it.endpointId) ?? null })),
+        n === batches.length - 1,
       );
-      for (const [n, batch] of batches.entries()) {
-        const changed = await requeue(planes, { ...batch, projectId, began, states, dueInMs });
-        states = await settleChanged(planes, projectId, states);
-        yield step(
-          changed.map((it) => ({
-            ...it,
-            projectId,
-            endpointName: names.get(it.endpointId) ?? null,
-          })),
-          n === batches.length - 1,
-        );
-      }
-      after = page.last ?? undefined;
     }
+    after = page.last ?? undefined;
   }
 }
 
@@ -141,11 +129,7 @@ function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids
  */
 async function readPage(
   { control, data }: Planes,
-  selection: RetrySelection & {
-    readonly projectId: string;
-    readonly began: string;
-    readonly after: string | undefined;
-  },
+  selection: RetrySelection & { readonly began: string },
 ): Promise<RetryPage> {
   const { from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } = selection;
   const statuses = [selection.status].flat();
@@ -327,56 +311,4 @@ async function requeue(
     requeued.push(...rows.map((row) => ({ ...row, outcome })));
   }
   return requeued;
-}
-
-export interface RetryProject {
-  readonly id: string;
-  readonly name: string;
-  readonly shard: string;
-}
-
-/**
- * Projects that contain all given ids, or all projects if no ids are given. At most one index probe
- * per project and id, no lock.
- * @throws GatewayError `not_found` if an id is unknown
- */
-export async function findRetryProjects(
-  { control, data }: Planes,
-  {
-    projectId,
-    eventId,
-    endpointId,
-  }: {
-    projectId?: string | undefined;
-    eventId?: string | undefined;
-    endpointId?: string | undefined;
-  },
-): Promise<RetryProject[]> {
-  let projects: RetryProject[] = [];
-  const narrow = async (
-    pool: Pool,
-    thing: string,
-    id: string | undefined,
-    text: string,
-    values: readonly unknown[],
-  ) => {
-    const { rows } = await pool.query<RetryProject>(text, [...values]);
-    projects =
-      thing === 'project'
-        ? rows
-        : projects.filter((project) => rows.some((it) => it.id === project.id));
-    if (id !== undefined && projects.length === 0)
-      throw new GatewayError('not_found', { thing, id });
-  };
-  const all = `select id, name, shard from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
-  await narrow(control, 'project', projectId, all, [projectId ?? null]);
-  const ofEndpoint = `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`;
-  if (endpointId !== undefined)
-    await narrow(control, 'endpoint', endpointId, ofEndpoint, [endpointId]);
-  const ofTheEvent = `select id from unnest($3::uuid[]) p(id) where (select true from events e where e.project_id = p.id and e.id = $1 and e.occurred_at = $2 limit 1)`;
-  if (eventId !== undefined) {
-    const ids = projects.map(({ id }) => id);
-    await narrow(data, 'event', eventId, ofTheEvent, [eventId, new Date(timeOfId(eventId)), ids]);
-  }
-  return projects;
 }

@@ -28,21 +28,6 @@ export async function firstArrivals(
   return new Map(rows.map(({ id, ms }) => [id, ms]));
 }
 
-/** By message id, in epoch milliseconds. Takes no lock. */
-export async function readArrivals(
-  pool: Querier,
-  messages: readonly EventRef[],
-): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await pool.query<{ id: string; ms: number }>({
-    name: 'read-arrivals',
-    text: `select a.id, (extract(epoch from a.arrived_at) * 1000)::float8 as ms
-             from (select projectId::uuid as project, id::uuid as message, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
-             join message_arrivals a on a.project_id = u.project and a.id = u.message`,
-    values: batchTexts(messages, REF),
-  });
-  return new Map(rows.map(({ id, ms }) => [id, ms]));
-}
-
 /**
  * The CTE `dated` selects from the CTE `u`, which has `project` and `message`, the messages that were
  * dated by arrival before: a broker time too far in the future on arrival may be valid on redelivery.

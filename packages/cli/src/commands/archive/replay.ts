@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
 import {
   Flags,
   GatewayCommand,
@@ -59,10 +60,9 @@ export default class ArchiveReplay extends GatewayCommand {
       outcome: oneOf('--outcome', flags.outcome, OUTCOMES),
     };
     const { config } = this.resolve(flags);
-    const [{ findRetryProjects }, { idBound }, { bothPlanes }] = await Promise.all([
-      import('@gateway/store/deliveries'),
+    const [{ idBound }, { readProjectShard }] = await Promise.all([
       import('@gateway/store/pagination'),
-      import('@gateway/store/postgres'),
+      import('@gateway/store/shards'),
     ]);
     const [firstId, lastId] =
       'id' in range
@@ -73,9 +73,11 @@ export default class ArchiveReplay extends GatewayCommand {
     const replay = () =>
       withArchive(config, (archive) =>
         withShards(config, async (shards) => {
-          const [project] = await findRetryProjects(bothPlanes(shards.control), { projectId });
+          const shard = await readProjectShard(shards.control.pool, projectId);
+          if (shard === undefined)
+            throw new GatewayError('not_found', { thing: 'project', id: projectId });
           // The current shard of the project takes new events.
-          const { name, planes } = shards.of(project!.shard);
+          const { name, planes } = shards.of(shard);
           const onKvAway = () =>
             this.logToStderr(
               'warning: KV is unavailable; agents find the events a few seconds later.',

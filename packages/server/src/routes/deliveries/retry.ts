@@ -84,7 +84,7 @@ export const retryRoutes: readonly Route[] = [
         ownerId,
         eventId,
         eventType,
-        projects: [project],
+        projectId: project.id,
       };
       return retryFor10s(call, selection, { dryRun });
     },
