@@ -1,6 +1,7 @@
 // deadline: 120 s
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { root } from '../meta/house.js';
 import { runGateway } from '../support/gateway.js';
 import { freePort } from '../support/ports.js';
 import { managementApi, production } from '../support/production.js';
@@ -73,6 +74,20 @@ clientUrl(
     }
   },
 );
+
+clientUrl('event types of documents are imported from afar', async () => {
+  const files = ['shop-3.1.yaml', 'bank-3.0.json'].map(
+    (it) => `${root}/test/fixtures/openapi/${it}`,
+  );
+  const command = ['openapi', ...files, '--project-id', gateway.projectId];
+  const { code, stdout, stderr } = await from(
+    { GATEWAY_URL, GATEWAY_KEY: gateway.apiKey },
+    ...command,
+  );
+  assert.is(code, 0, stderr);
+  assert.match(stdout, '8 created, 0 updated, 0 unchanged');
+  assert.match((await runGateway(command, gateway.run)).stdout, '0 updated, 8 unchanged');
+});
 
 clientUrl('a wrong key, a wrong URL and none of a gateway say what to fix', async () => {
   const GATEWAY_KEY = `${gateway.apiKey.slice(0, -4)}xxxx`;

@@ -262,6 +262,12 @@ openapi(
       const now = (await rows()).find(({ name }) => name === 'ping');
       assert.equal([now?.description, now?.deprecated_at !== null], ['Still there?', true]);
 
+      // A server bounds what it takes at once; the command has no bound in its own process.
+      const content = { 'application/json': { schema: {}, example: 'x'.repeat(2_100_000) } };
+      const webhooks = { large: { post: { requestBody: { content } } } };
+      const large = file('large.json', JSON.stringify({ openapi: '3.1.0', webhooks }));
+      assert.match((await run(large)).stdout, '1 created');
+
       const { code, stderr } = await runGateway(['openapi', bank, '--project-id', newId()], {
         config,
       });

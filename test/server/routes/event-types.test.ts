@@ -198,6 +198,17 @@ eventTypes('an OpenAPI document creates event types, and changes them the next t
   assert.equal([again.created, again.updated, again.unchanged], [0, 1, 1]);
 });
 
+eventTypes('several documents are imported together, or none of them', async () => {
+  const { path: mine } = await makeProject(api);
+  const post = async (...documents: unknown[]) =>
+    (await api.call('POST', `${mine}/event-types/import`, { documents })).body;
+  const [first, second] = [document({ a: webhook({}) }), document({ b: webhook({}) })];
+  const { message } = await post(first, first);
+  assert.match(message, 'a is declared twice: by the document#/webhooks/a/post and by document 2#');
+  assert.match((await post(first, { swagger: '2.0' })).message, 'document 2: it is Swagger "2.0"');
+  assert.is((await post(first, second)).data.created, 2);
+});
+
 eventTypes(
   'a document that is none, refers to files, is too much or too many is refused whole',
   async () => {

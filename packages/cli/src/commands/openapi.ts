@@ -2,14 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { answerTable } from '../output/table.js';
-import { fileReason, GatewayError } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/config';
+import type { ImportedEventTypes } from '@gateway/client';
+import { fileReason } from '@gateway/core/errors';
 import { GatewayCommand, valueFlag } from '../app/gateway-command.js';
-import type { AnnouncedEventType } from '@gateway/core/openapi';
-import { withDatabase } from '../app/stores.js';
 import { idOf, wrongUse } from '../app/flag-values.js';
-
-type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 
 export default class Openapi extends GatewayCommand {
   static override description =
@@ -55,8 +51,10 @@ export default class Openapi extends GatewayCommand {
     const json = JSON.stringify(Object.fromEntries(types), null, 2);
     if (output !== undefined) await this.write(output, json, types.size);
     else if (projectId === undefined) this.log(json);
-    if (projectId !== undefined)
-      this.log(await imported(this.resolve(flags).config, projectId, types, flags.json));
+    if (projectId === undefined) return;
+    const given = { documents: documents.map(({ root }) => root) };
+    const result = await this.api(flags, (api) => api.project(projectId).eventTypes.import(given));
+    this.log(importedText(result, flags.json));
   }
 
   private async write(path: string, json: string, count: number): Promise<void> {
@@ -72,26 +70,9 @@ export default class Openapi extends GatewayCommand {
   }
 }
 
-async function imported(
-  config: Config,
-  projectId: string,
-  types: EventTypes,
-  json: boolean,
-): Promise<string> {
-  const { importEventTypes } = await import('@gateway/store/config');
-  const given = [...types].map(([name, { summary, description, deprecated, schema, example }]) => ({
-    name,
-    description: description || summary,
-    deprecated,
-    schema,
-    example,
-  }));
-  const results = await withDatabase(config, ({ knex }) =>
-    importEventTypes(knex, projectId, given),
-  );
-  if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+function importedText({ content, ...counts }: ImportedEventTypes, json: boolean): string {
   const table = answerTable(
-    results,
+    content,
     [
       ['RESULT', ({ result }) => result],
       ['EVENT TYPE', ({ name }) => name],
@@ -99,7 +80,6 @@ async function imported(
     { json },
   );
   if (json) return table;
-  const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
-  const sum = `${count('created')} created, ${count('updated')} updated, ${count('unchanged')} unchanged`;
-  return results.length === 0 ? sum : `${table}\n${sum}`;
+  const sum = `${counts.created} created, ${counts.updated} updated, ${counts.unchanged} unchanged`;
+  return content.length === 0 ? sum : `${table}\n${sum}`;
 }

@@ -61,7 +61,11 @@ const shown = { thing: 'event type', data: EventType } as const;
 const OpenApiDocument = named(
   'OpenApiDocument',
   Type.Object(
-    {},
+    {
+      documents: Type.Optional(
+        Type.Array(Type.Unknown(), { description: 'Several documents, instead of one.' }),
+      ),
+    },
     { additionalProperties: true, description: 'OpenAPI 3.0 or 3.1 document in JSON.' },
   ),
 );
@@ -116,12 +120,14 @@ export const eventTypeRoutes: readonly Route[] = [
   ),
   projectRoute(
     'POST /event-types/import',
-    'Creates and updates event types from the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or none. References to other files are rejected.',
+    'Creates and updates event types from the webhooks, x-webhooks and callbacks of OpenAPI 3 documents, all or none. References to other files are rejected.',
     { body: OpenApiDocument, carriesMessage: true, data: Imported, name: 'import' },
-    async ({ database, project, body, config, catalogue }) => {
-      const types = await extractEventTypes([{ name: DOCUMENT, root: body }], {
-        maxCharacters: SCHEMAS_MAX,
-      });
+    async ({ database, project, body, config, catalogue, caller }) => {
+      const { documents = [body] } = body;
+      const types = await extractEventTypes(
+        documents.map((root, n) => ({ name: n === 0 ? DOCUMENT : `document ${n + 1}`, root })),
+        { maxCharacters: caller.type === 'process' ? Infinity : SCHEMAS_MAX },
+      );
       const given = [...types].map(
         ([name, { summary, description, deprecated, schema, example }]) => ({
           ...{ name, deprecated, schema, example },
