@@ -1,7 +1,6 @@
 import { eventId, messageDigest, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
-import type { ReadyMessage } from '#ingest/message/ready-message';
-import type { ReadyEvent } from '#ingest/message/ready-message';
+import { type ReadyEvent, ReadyMessage } from '#ingest/message/ready-message';
 import type { Rejection } from '#ingest/validate/reject-codes';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
@@ -57,10 +56,12 @@ export class Messages {
   /** A message with one event, or with the given events. */
   ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
     const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
-    const message = {
-      projectId: this.projectId,
-      events: events ?? [this.event(coordinates, fields)],
-      quarantined: null as QuarantinedMessage | null,
+    const message: ReadyMessage = new ReadyMessage(
+      this.projectId,
+      events ?? [this.event(coordinates, fields)],
+      (outcome) => void this.settled.push([coordinates, outcome]),
+    );
+    return Object.assign(message, {
       reject: (rejection: Rejection) => {
         message.events = [];
         message.quarantined = this.quarantined(coordinates, rejection);
@@ -72,19 +73,16 @@ export class Messages {
           .filter(({ id }) => ids.has(id))
           .map((event) => ({ ...event, id: idOf(event) }));
       },
-      settle: (outcome: Outcome) => void this.settled.push([coordinates, outcome]),
-    };
-    return message;
+    });
   }
 
   /** A message that can never be accepted. */
   hopeless(fields: Partial<QuarantinedMessage> = {}): ReadyMessage {
     const { coordinates = this.coordinates() } = fields;
-    return {
-      ...this.ready({ coordinates }),
+    return Object.assign(this.ready({ coordinates }), {
       events: [],
       quarantined: this.quarantined(coordinates, fields),
-    };
+    });
   }
 
   many(

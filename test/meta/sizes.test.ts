@@ -17,7 +17,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/core': 462,
   'packages/dashboard': 613,
   'packages/docs': 1,
-  'packages/ingest': 157,
+  'packages/ingest': 156,
   'packages/plugin': 34,
   'packages/sandbox': 87,
   'packages/server': 553,

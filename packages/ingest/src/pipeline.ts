@@ -10,7 +10,7 @@ import { decode } from './decode/decode.js';
 import type { Decoded } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
-import type { ReadyMessage } from './message/ready-message.js';
+import { closing, type ReadyMessage } from './message/ready-message.js';
 import {
   type GivenMessage,
   SourceMessage,
@@ -84,7 +84,7 @@ export class Pipeline {
         options.measure?.step('throttle', passing[0]!.receivedAtMs);
         for (const incoming of passing) {
           if (!options.throttle.unlimited) incoming.trace?.throttled();
-          options.loopShares.run(incoming.projectId, () => this.#pass(incoming));
+          options.loopShares.run(incoming.projectId, () => this.#decode(incoming));
         }
         return Promise.resolve();
       },
@@ -100,6 +100,21 @@ export class Pipeline {
       new Promise((resolve) =>
         this.#stage.push(new SourceMessage(current(), message, this.options, resolve)),
       );
+  }
+
+  /**
+   * For a caller that waits and commits the message itself. Rejects if its function cannot be run.
+   * A message that its function dropped has neither events nor a rejection.
+   */
+  prepare(source: IngestSource, message: GivenMessage): Promise<SourceMessage> {
+    return new Promise((resolve, reject) => {
+      const incoming = new SourceMessage(source, message, this.options, (outcome) =>
+        outcome === 'dropped' ? resolve(incoming) : reject(closing()),
+      );
+      incoming.failed = reject;
+      incoming.prepared = resolve;
+      this.#stage.push(incoming);
+    });
   }
 
   /** Messages that have not passed the throttle are settled as `later`. The others continue. */
@@ -136,7 +151,7 @@ export class Pipeline {
     this.#stage.wake();
   }
 
-  #pass(incoming: SourceMessage): void {
+  #decode(incoming: SourceMessage): void {
     const { projectId, message } = incoming;
     const { maxMessageBytes, loopShares } = this.options;
     const failed = (defect: unknown) => this.#reject(incoming, readingFailed(defect));
@@ -166,7 +181,10 @@ export class Pipeline {
       source,
       bodyFunction,
       typeof decoded === 'string' ? decoded : message.body,
-      (transformed) => this.#transformed(incoming, decoded, transformed),
+      (transformed, called) => {
+        if (incoming.prepared) incoming.called = called;
+        return this.#transformed(incoming, decoded, transformed);
+      },
     );
   }
 
@@ -185,7 +203,7 @@ export class Pipeline {
     );
     switch (transformed.kind) {
       case 'results': {
-        const settled = incoming.whenSettled();
+        const settled = incoming.prepared ? undefined : incoming.whenSettled();
         this.#parse(incoming, transformed.results);
         return settled;
       }
@@ -194,7 +212,9 @@ export class Pipeline {
       case 'refused':
         return this.#reject(incoming, transformed.rejection);
       case 'stopped':
-        return incoming.settle('later');
+        return incoming.failed && transformed.error !== undefined
+          ? incoming.failed(transformed.error)
+          : incoming.settle('later');
     }
   }
 
@@ -208,7 +228,7 @@ export class Pipeline {
     void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
 
-  #accept<Text>(
+  #accept<Text extends Decoded>(
     incoming: SourceMessage,
     texts: readonly Text[],
     parse: (text: Text) => IngestMessage | Rejection,
@@ -221,11 +241,12 @@ export class Pipeline {
    * A defect quarantines the message, because throwing it would end the process, which would then
    * receive the message again.
    */
-  *#acceptInSteps<Text>(
+  *#acceptInSteps<Text extends Decoded>(
     incoming: SourceMessage,
     texts: readonly Text[],
     parse: (text: Text) => IngestMessage | Rejection,
   ): Generator<void, void> {
+    incoming.texts = texts;
     try {
       for (const text of texts) {
         if (!incoming.accept(parse(text), texts.length)) break;
@@ -234,11 +255,18 @@ export class Pipeline {
     } catch (defect) {
       incoming.reject(readingFailed(defect));
     }
-    this.options.eventWriter.push(incoming);
+    this.#pass(incoming);
   }
 
   #reject(incoming: SourceMessage, rejection: Rejection): void {
     incoming.reject(rejection);
-    this.options.eventWriter.push(incoming);
+    this.#pass(incoming);
+  }
+
+  #pass(incoming: SourceMessage): void {
+    if (!incoming.prepared) return this.options.eventWriter.push(incoming);
+    // Its commit counts it, because nothing else did.
+    incoming.counted = 0;
+    incoming.prepared(incoming);
   }
 }

@@ -7,7 +7,7 @@ import type { Lifecycle } from '@gateway/core/process';
 import { EventCreator } from '@gateway/ingest/commit/event-creator';
 import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import type { IntakeParts } from '@gateway/ingest/intake';
-import { openFunctions } from '@gateway/ingest/once/functions';
+import { openFunctions } from '@gateway/ingest/requests/functions';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';

@@ -6,6 +6,7 @@ import { newId, timeOfId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { ProjectPace } from '#core/process/project-pace';
 import { type CreatedEvent, EventCreator } from '#ingest/commit/event-creator';
+import { ReadyMessage } from '#ingest/message/ready-message';
 import { EventWriter } from '#ingest/commit/event-writer';
 import { ConfigCache } from '#ingest/routing/config-cache';
 import { Matcher } from '#ingest/routing/matcher';
@@ -120,10 +121,7 @@ function pushFromBroker(writer: EventWriter, offset: number): Promise<unknown> {
     notes: null,
   };
   return new Promise((resolve) =>
-    writer.push({
-      ...{ projectId, events: [{ ...place, ...event() }], quarantined: null },
-      ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
-    }),
+    writer.push(new ReadyMessage(projectId, [{ ...place, ...event() }], resolve)),
   );
 }
 

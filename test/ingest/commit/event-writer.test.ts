@@ -289,7 +289,9 @@ accept('a project with a backlog takes turns with others', () =>
     async ({ running, messages }) => {
       const order: string[] = [];
       const push = (message: ReadyMessage, whose: string) =>
-        running.wiring.eventWriter.push({ ...message, settle: () => void order.push(whose) });
+        running.wiring.eventWriter.push(
+          Object.assign(message, { settled: () => void order.push(whose) }),
+        );
       for (const message of messages.many(200)) push(message, 'backlog');
       for (const message of new Messages(newId()).many(3)) push(message, 'other');
       await until('all outcomes', () => order.length === 203);
@@ -791,10 +793,10 @@ accept('it holds up no other project, and goes on when they answer no longer', (
       await delivered(running, endpointId, 1);
       at.answer({ hang: true });
       for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
-      const neighbour = {
-        ...messages.ready({ coordinates: 'neighbour', projectId: newId() }),
-        projectId: newId(),
-      };
+      const neighbour = Object.assign(
+        messages.ready({ coordinates: 'neighbour', projectId: newId() }),
+        { projectId: newId() },
+      );
       await until('the project to be busy', () =>
         running.wiring.inFlight.isBusy(running.projectId),
       );
@@ -817,10 +819,8 @@ accept(
     scene(
       async ({ running, messages }) => {
         const { eventWriter } = running.wiring;
-        const of = (projectId: string, coordinates: string, fields: object = {}) => ({
-          ...messages.ready({ coordinates, projectId, ...fields }),
-          projectId,
-        });
+        const of = (projectId: string, coordinates: string, fields: object = {}) =>
+          Object.assign(messages.ready({ coordinates, projectId, ...fields }), { projectId });
         const [many, large, other] = [newId(), newId(), newId()];
         const startedAtMs = performance.now();
         for (let n = 0; n < 60; n++) eventWriter.push(of(many, `many ${n}`));
@@ -884,7 +884,7 @@ accept(
         await lockAwaited(db, 'the large commits to wait');
         const neighbour = newId();
         for (const message of messages.many(20, { projectId: neighbour }))
-          running.wiring.eventWriter.push({ ...message, projectId: neighbour });
+          running.wiring.eventWriter.push(Object.assign(message, { projectId: neighbour }));
         await until('theirs', () => messages.settled.length === 20);
         assert.not(messages.settled.some(([coordinates]) => coordinates.startsWith('large')));
         await other.query('rollback');

@@ -25,14 +25,15 @@ export async function previewHere(
   sample: GivenSample,
   config: Config,
 ): Promise<FunctionTestResult> {
-  const [{ preview }, { idleSandbox, sandboxLimits }] = await Promise.all([
-    import('@gateway/ingest/once/preview'),
+  const [{ preview }, { preparing }, { idleSandbox, sandboxLimits }] = await Promise.all([
+    import('@gateway/ingest/requests/preview'),
+    import('@gateway/ingest/requests/prepare'),
     import('@gateway/ingest/transform/sandboxes'),
   ]);
   const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
   try {
-    const options = { sandbox, maxMessageBytes: config.ingest.max_message_bytes };
-    const { kind, results, logs, durationMs, refusal } = await preview(text, sample, options);
+    const prepare = preparing({ sandbox, maxMessageBytes: config.ingest.max_message_bytes });
+    const { kind, results, logs, durationMs, refusal } = await preview(text, sample, prepare);
     return {
       outcome: kind === 'refused' ? 'quarantined' : kind,
       refusal: withLine(refusal),

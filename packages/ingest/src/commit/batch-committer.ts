@@ -113,7 +113,7 @@ export class BatchCommitter {
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
     const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
     for (const message of messages) {
-      message.date?.(arrivals.get(refsOf(message)[0]!.id));
+      message.date(arrivals.get(refsOf(message)[0]!.id));
     }
   }
 

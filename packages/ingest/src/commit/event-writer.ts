@@ -125,7 +125,7 @@ export class EventWriter {
     const { projectId, events } = message;
     const batchSize = this.options.config.ingest.batch_size;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
-    const work = isRefused ? 0 : Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0));
+    const work = isRefused ? 0 : Math.max(0, workOfEvents(rows, bytes) - message.counted);
     const waitMs = this.options.pace.add(projectId, work);
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
     const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));

@@ -1,3 +1,4 @@
+import { GatewayError } from '@gateway/core/errors';
 import type { Outcome } from '@gateway/plugin';
 import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
@@ -14,31 +15,61 @@ export interface Creation {
   readonly duplicate: boolean;
 }
 
-/** A message with everything that must be committed before it may be acknowledged. */
-export interface ReadyMessage {
-  readonly projectId: string;
-  /** Usually one event; a function may make several. Empty if the message is quarantined. */
-  readonly events: readonly ReadyEvent[];
-  readonly quarantined: QuarantinedMessage | null;
+const RETRY_AFTER_SECONDS = 1;
+
+/** The process closes before a message is committed. */
+export function closing(): GatewayError {
+  return new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
+/** Called once; with `creationOf` each event of the message if there was a commit. */
+export type Settle = (outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation) => void;
+
+/**
+ * A message with everything that must be committed before it may be acknowledged or answered: a
+ * posted event or, as a `SourceMessage`, what a source handed over.
+ */
+export class ReadyMessage {
+  rejection: Rejection | null = null;
+  /** Set with a rejection, if the message has a source. */
+  quarantined: QuarantinedMessage | null = null;
   /** The message itself, if its source keeps messages. */
-  readonly kept?: KeptMessage | null;
+  kept: KeptMessage | null = null;
   /** The work already counted toward the project's pace. */
-  readonly counted?: number;
+  counted = 0;
   /** Whether the message's timestamp is impossible, so its arrival dates it. */
-  readonly isUndated?: boolean;
-  reject(rejection: Rejection): void;
+  isUndated = false;
   /**
-   * Ends the message with the error of its commit. The commit of a message with this method is not
-   * retried, because its caller waits.
+   * Ends the message with the error of its commit. The commit of a message with it is not retried,
+   * because its caller waits.
    */
-  failed?(error: unknown): void;
+  failed: ((error: unknown) => void) | undefined;
+
+  /** @param events usually one; a function may make several. Empty if the message is rejected */
+  constructor(
+    readonly projectId: string,
+    public events: readonly ReadyEvent[],
+    public settled: Settle = () => undefined,
+  ) {}
+
+  reject(rejection: Rejection): void {
+    this.events = [];
+    this.rejection = rejection;
+  }
+
   /**
    * Dates an undated message by its first arrival, or keeps its own time if `arrivedAtMs` is
    * undefined.
    */
-  date?(arrivedAtMs: number | undefined): void;
-  /** Resolves an id collision: keeps only these events, under new ids that include the digest. */
-  distinguish(ids: ReadonlySet<string>): void;
-  /** Called once; with `creationOf` each event of the message if there was a commit. */
-  settle(outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation): void;
+  date(_arrivedAtMs: number | undefined): void {}
+
+  /**
+   * Resolves an id collision: keeps only these events, under new ids that include the digest. A
+   * posted event with the same id is the same event.
+   */
+  distinguish(_ids: ReadonlySet<string>): void {}
+
+  settle(...given: Parameters<Settle>): void {
+    this.settled(...given);
+  }
 }

@@ -6,14 +6,14 @@ import {
   travellingHeaders,
 } from '@gateway/core/events';
 import type { ProjectPace } from '@gateway/core/process';
-import type { Message, Outcome } from '@gateway/plugin';
+import type { Message } from '@gateway/plugin';
+import type { TransformResult } from '@gateway/sandbox';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
-import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Decoded } from '../decode/text.js';
 import type { IngestMessage } from '../validate/parse-message.js';
 import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
-import type { Creation, ReadyEvent, ReadyMessage } from './ready-message.js';
+import { type ReadyEvent, ReadyMessage, type Settle } from './ready-message.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
 
 /** A message of a source, with what a source of this process adds to it. */
@@ -37,16 +37,18 @@ export interface SourceMessageOptions {
 }
 
 /** From its delivery by the source until it is settled. Has either events or a rejection. */
-export class SourceMessage implements ReadyMessage {
+export class SourceMessage extends ReadyMessage {
   readonly trace: MessageTrace | undefined;
   /** When the source delivered the message, on the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
-  events: ReadyEvent[] = [];
-  quarantined: QuarantinedMessage | null = null;
-  kept: KeptMessage | null = null;
-  counted = 0;
+  override events: ReadyEvent[] = [];
   occurredAtMs: number;
-  isUndated: boolean;
+  /** The results of the function, or the decoded message, that the events are made of. */
+  texts: readonly Decoded[] = [];
+  /** Undefined unless its caller waits for a message whose function ran. */
+  called: TransformResult | undefined;
+  /** Takes the message instead of the event writer. */
+  prepared: ((message: SourceMessage) => void) | undefined;
   #messageDigest: string | undefined;
   #keyOf: ((ordinal: number) => string | null) | undefined;
   #onSettled: (() => void) | undefined;
@@ -59,23 +61,20 @@ export class SourceMessage implements ReadyMessage {
     public source: IngestSource,
     public message: GivenMessage,
     private readonly options: SourceMessageOptions,
-    private readonly settled: (outcome: Outcome) => void,
+    settled: Settle,
   ) {
+    super(source.projectId, [], settled);
     this.trace = options.tracing?.received(source, message);
     this.receivedAtMs = options.measure ? performance.now() : 0;
     this.occurredAtMs = clampTime(message.timestamp);
     this.isUndated = !isPossibleTime(message.timestamp, Date.now());
   }
 
-  get projectId(): string {
-    return this.source.projectId;
-  }
-
   whenSettled(): Promise<void> {
     return new Promise((resolve) => (this.#onSettled = resolve));
   }
 
-  settle(outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation): void {
+  override settle(...[outcome, creationOf]: Parameters<Settle>): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     // The message's span ends last, after those of its events.
@@ -84,7 +83,7 @@ export class SourceMessage implements ReadyMessage {
       this.trace.committed(this.quarantined, new Set(created.map(({ id }) => id)));
     }
     this.trace?.settled(outcome);
-    this.settled(outcome);
+    super.settle(outcome, creationOf);
     this.#onSettled?.();
   }
 
@@ -140,9 +139,9 @@ export class SourceMessage implements ReadyMessage {
       : undefined;
   }
 
-  reject({ code, reason }: Rejection): void {
+  override reject(rejection: Rejection): void {
+    super.reject(rejection);
     const { source, message, occurredAtMs } = this;
-    this.events = [];
     this.kept = null;
     this.quarantined = {
       projectId: source.projectId,
@@ -150,14 +149,13 @@ export class SourceMessage implements ReadyMessage {
       sourceId: source.id,
       occurredAtMs,
       coordinates: message.coordinates,
-      code,
-      reason,
+      ...rejection,
       headers: JSON.stringify(message.headers),
       raw: message.body,
     };
   }
 
-  date(arrivedAtMs: number | undefined): void {
+  override date(arrivedAtMs: number | undefined): void {
     this.isUndated = false;
     if (arrivedAtMs === undefined) return;
     this.occurredAtMs = arrivedAtMs;
@@ -184,7 +182,7 @@ export class SourceMessage implements ReadyMessage {
     return eventId(this.source.id, this.message.coordinates, this.occurredAtMs, ordinal);
   }
 
-  distinguish(ids: ReadonlySet<string>): void {
+  override distinguish(ids: ReadonlySet<string>): void {
     const { source, message, occurredAtMs } = this;
     const idOf = (ordinal: number) =>
       eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);

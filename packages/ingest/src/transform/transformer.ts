@@ -13,16 +13,22 @@ export type Transformed =
   | { readonly kind: 'results'; readonly results: readonly string[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
-  /** The sandbox closed or the source was paused. The message is still undecided. */
-  | { readonly kind: 'stopped' }
+  /**
+   * The sandbox closed, the source was paused, or functions cannot be run and callers wait. The
+   * message is still undecided.
+   */
+  | { readonly kind: 'stopped'; readonly error?: unknown }
   /**
    * The function was changed or removed. The message is still undecided; `source` is the current
    * source.
    */
   | { readonly kind: 'changed'; readonly source: IngestSource };
 
-/** The output counts toward the project's limit until the promise resolves. */
-type OnTransformed = (transformed: Transformed) => Promise<void> | void;
+/**
+ * The output counts toward the project's limit until the promise resolves. `called` is undefined if
+ * the function was not.
+ */
+type OnTransformed = (transformed: Transformed, called?: TransformResult) => Promise<void> | void;
 
 interface FunctionCall {
   readonly payload: Payload;
@@ -48,10 +54,12 @@ interface CallQueue {
   ended: Transformed | undefined;
 }
 
-interface TransformerOptions {
+export interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
+  /** Callers wait: if functions cannot be run, calls end as `stopped` with the error. */
+  readonly isAwaited?: boolean;
   /** If there are too many, `pause` is called. */
   readonly overruns?: Overruns;
   /**
@@ -165,10 +173,18 @@ export class Transformer {
       try {
         return await this.#call(queue, undecided(calls));
       } catch (error) {
+        if (this.options.isAwaited) return this.#fail(calls, error);
         if (!queue.isHeld) throw error;
         await new Promise<void>((resolve) => queue.withdrawn.push(resolve));
         if (queue.ended) throw error;
       }
+    }
+  }
+
+  #fail(calls: readonly FunctionCall[], error: unknown): void {
+    for (const call of undecided(calls)) {
+      call.isDecided = true;
+      void call.done({ kind: 'stopped', error });
     }
   }
 
@@ -186,7 +202,7 @@ export class Transformer {
       this.#count(queue, result);
       if (isWithdrawn) return;
       call.isDecided = true;
-      const held = call.done(transformed(result));
+      const held = call.done(transformed(result), result);
       largest = Math.max(largest, bytesOf(result));
       if (held) this.#hold(source, bytesOf(result), held);
     };

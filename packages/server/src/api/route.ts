@@ -5,7 +5,7 @@ import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { Functions } from '@gateway/ingest/once/functions';
+import type { Functions } from '@gateway/ingest/requests/functions';
 import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
 import type { EventCreator } from '@gateway/ingest/commit/event-creator';

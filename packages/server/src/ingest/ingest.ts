@@ -193,7 +193,7 @@ async function accept(
     { projectId, id, bodyFunction: functionText(text), keepsMessages },
     message,
   );
-  if (ready === 'dropped') {
+  if (ready.events.length === 0 && !ready.quarantined) {
     count('dropped');
     return { outcome: 'dropped', uid: null, events: 0 };
   }

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
+import type { DryRun, Replayed } from '@gateway/ingest/requests/replay';
 import {
   discardQuarantinedMessages,
   readReplayable,

@@ -1,6 +1,6 @@
 import { compileFunction } from 'node:vm';
 import { Type, type TUnsafe } from '@sinclair/typebox';
-import type { StoredRejection } from '@gateway/ingest/once/preview';
+import type { StoredRejection } from '@gateway/ingest/requests/preview';
 import { invalid, nullable, object } from '../http/schema.js';
 
 const FUNCTION_CHARS_MAX = 50_000;

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { sentenceOf } from '@gateway/core/routing';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
-import type { Preview } from '@gateway/ingest/once/preview';
+import type { Preview } from '@gateway/ingest/requests/preview';
 import { findSource, readRouting } from '@gateway/store/config';
 import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';

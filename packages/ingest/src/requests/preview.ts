@@ -1,10 +1,9 @@
 import { contentTypeOf } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import { decode } from '../decode/decode.js';
 import { parseTransformOutput } from '../validate/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
-import { runOnce, type RunOnceOptions } from './run-once.js';
+import type { Prepare } from './prepare.js';
 
 /** The code may be from another gateway version. */
 export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
@@ -32,41 +31,28 @@ export interface SampleMessage {
 }
 
 /**
- * Commits nothing. Rejects like `runOnce`.
+ * Commits nothing. Rejects like `prepare`.
  *
  * @param bodyFunction if null, the message itself is the only result
  */
 export async function preview(
   bodyFunction: string | null,
-  sample: SampleMessage,
-  options: RunOnceOptions,
+  { body, headers = {}, projectId = '' }: SampleMessage,
+  prepare: Prepare,
 ): Promise<Preview> {
-  const { body, headers = {}, projectId = '' } = sample;
-  const contentType = contentTypeOf(headers);
-  const source = { projectId, id: projectId, bodyFunction };
-  const { ready, called } = await runOnce(
-    source,
-    {
-      coordinates: '',
-      timestamp: Date.now(),
-      body,
-      headers,
-      contentType,
-    },
-    options,
+  const { events, quarantined, texts, called } = await prepare(
+    { projectId, id: projectId, bodyFunction },
+    { coordinates: '', timestamp: Date.now(), body, headers, contentType: contentTypeOf(headers) },
   );
   const call = callOf(called);
-  if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
-  const { events, quarantined } = ready;
-  const texts =
-    bodyFunction === null && !quarantined
-      ? [(await decode({ body, contentType }, Infinity)) as string]
-      : textsOf(called);
-  const results = texts.map((json, at) => {
-    const parsed = parseTransformOutput(json.replace(/^\ufeff/, ''));
+  const isRefused = bodyFunction === null && quarantined;
+  const results = (isRefused ? [] : (texts as readonly string[])).map((text, at) => {
+    const json = text.replace(/^\ufeff/, '');
+    const parsed = parseTransformOutput(json);
     return { json, event: events[at] ?? null, refusal: 'code' in parsed ? parsed : null };
   });
-  if (!quarantined) return { kind: 'accepted', refusal: null, results, ...call };
+  if (!quarantined)
+    return { kind: events.length > 0 ? 'accepted' : 'dropped', refusal: null, results, ...call };
   const { code, reason } = quarantined;
   return { kind: 'refused', refusal: { code, reason }, results, ...call };
 }
@@ -78,9 +64,4 @@ export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs
     (called.code === 'not_compiled' || called.code === 'no_transform')
   );
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
-}
-
-function textsOf(result: TransformResult | undefined): readonly string[] {
-  if (result?.kind === 'object') return [result.json];
-  return result?.kind === 'array' ? result.items : [];
 }

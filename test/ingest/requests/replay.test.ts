@@ -3,34 +3,39 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { eventId, messageDigest, newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
 import { eventTypeCatalogue } from '#store/config/event-type-catalogue';
 import { importEventTypes } from '#store/config/event-types';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
-import { dryRun, replay as runReplay } from '#ingest/once/replay';
+import { openFunctions } from '#ingest/requests/functions';
+import type { DryRun, Replayed } from '#ingest/requests/replay';
 import { idleSandbox, sandboxLimits } from '#ingest/transform/sandboxes';
 import { batch, newEvent, pendingEvent, quarantinedMessage, sorted } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 
-const replay = suite('ingest/once/replay');
+const replay = suite('ingest/requests/replay');
 
 const db = await migratedDatabase();
 const { config } = resolveConfig({ env: {}, file: {} });
 const sandbox = idleSandbox(sandboxLimits(config));
-const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } =
-  config.ingest;
-const options = {
-  sandbox,
-  maxMessageBytes,
+const functions = openFunctions({
+  config,
+  database: db,
   catalogue: eventTypeCatalogue(db.pool),
-  planes: db.planes,
-  idempotencyWindowSeconds,
-};
+  log: silentLog,
+  sandbox,
+});
+async function run(message: ReplayableMessage, isDry: boolean): Promise<DryRun | Replayed> {
+  const [result] = await functions.replay([message], { planes: db.planes, dryRun: isDry });
+  if (result?.status !== 'fulfilled') throw result?.reason;
+  return result.value;
+}
 const replayer = {
-  replay: (message: ReplayableMessage) => runReplay(message, options),
-  dryRun: (message: ReplayableMessage) => dryRun(message, options),
+  replay: (message: ReplayableMessage) => run(message, false) as Promise<Replayed>,
+  dryRun: (message: ReplayableMessage) => run(message, true) as Promise<DryRun>,
 };
 replay.after(async () => {
   await sandbox.close();

@@ -8,14 +8,14 @@ import { type EventTypeCatalogue, pauseSource } from '@gateway/store/config';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../message/ingest-source.js';
-import type { ReadyMessage } from '../message/ready-message.js';
-import type { GivenMessage } from '../message/source-message.js';
+import type { GivenMessage, SourceMessage } from '../message/source-message.js';
 import { idleSandbox, sandboxLimits } from '../transform/sandboxes.js';
 import { overrunRule, Overruns } from '../transform/overruns.js';
 import { transformedData } from '../transform/transformed-data.js';
+import { unknownEventType } from '../validate/reject-codes.js';
+import { type Prepare, preparing } from './prepare.js';
 import { callOf, preview, type Preview, type SampleMessage } from './preview.js';
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
-import { type Ran, runOnce, type RunOnceOptions } from './run-once.js';
 
 const RETRY_AFTER_SECONDS = 5;
 
@@ -62,34 +62,40 @@ export function openFunctions({
     max_message_bytes: maxMessageBytes,
     idempotency_window_seconds: idempotencyWindowSeconds,
   } = config.ingest;
-  const options: RunOnceOptions = { sandbox, maxMessageBytes };
-  const overruns = new Overruns(overrunRule(config));
-
-  /** As agents do, counts overruns and pauses overrunning sources. Agents resume these sources. */
-  async function count(source: IngestSource, called: Ran['called']): Promise<void> {
-    const found = called && overruns.count(source, called);
-    overruns.idle(source);
-    if (!found || called.kind !== 'refused') return;
-    const pause = {
-      reason: `${found.happened}; the last one: ${called.reason}`,
-      by: `${hostname()}:${process.pid}`,
-      facts: null,
-    };
-    for (const id of found.sourceIds) {
-      await pauseSource(database.pool, source.projectId, id, {
-        ...pause,
+  const prepare = preparing({ sandbox, maxMessageBytes });
+  const prepareIngest = preparing({
+    sandbox,
+    maxMessageBytes,
+    log,
+    overruns: new Overruns(overrunRule(config)),
+    async pause(projectId, sourceId, reason) {
+      await pauseSource(database.pool, projectId, sourceId, {
+        reason,
+        by: `${hostname()}:${process.pid}`,
+        facts: null,
         seconds: config.transform.pause_seconds,
       });
       log.warn(
-        { source_id: id, project_id: source.projectId, reason: pause.reason },
+        { source_id: sourceId, project_id: projectId, reason },
         'Paused a source whose function keeps overrunning.',
       );
-    }
+      // Its waiting messages go on, because no agent has to be told to resume it.
+      return false;
+    },
+  });
+
+  /** Rejects a message with an event type that its project rejects. */
+  async function known(preparing: Promise<SourceMessage>): Promise<SourceMessage> {
+    const message = await preparing;
+    const types = message.events.map(({ eventType }) => eventType);
+    const unknown = types.length > 0 && (await catalogue.firstUnknown(message.projectId, types));
+    if (typeof unknown === 'string') message.reject(unknownEventType(unknown));
+    return message;
   }
 
   return {
     preview: (text: string | null, sample: SampleMessage): Promise<Preview> =>
-      preview(text, sample, options),
+      preview(text, sample, prepare),
     /**
      * As before an attempt.
      *
@@ -112,19 +118,17 @@ export function openFunctions({
       messages: readonly ReplayableMessage[],
       { planes, dryRun: isDry }: { readonly planes: Planes; readonly dryRun: boolean },
     ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
-      const checked = { ...options, catalogue, planes, idempotencyWindowSeconds };
+      const prepareReplay: Prepare = (...given) => known(prepare(...given));
+      const commit = { planes, idempotencyWindowSeconds };
       return Promise.allSettled(
-        messages.map((it) => (isDry ? dryRun(it, checked) : replay(it, checked))),
+        messages.map((it) =>
+          isDry ? dryRun(it, prepareReplay) : replay(it, prepareReplay, commit),
+        ),
       );
     },
-    /** As an agent does, without committing. */
-    async accept(source: IngestSource, message: GivenMessage): Promise<ReadyMessage | 'dropped'> {
-      const { ready, called } = await runOnce(source, message, { ...options, catalogue });
-      await count(source, called).catch((error: unknown) =>
-        log.warn({ error }, 'Could not pause a source whose function keeps overrunning.'),
-      );
-      return ready;
-    },
+    /** As an agent does, without committing. Sources whose functions overrun are paused. */
+    accept: (source: IngestSource, message: GivenMessage): Promise<SourceMessage> =>
+      known(prepareIngest(source, message)),
     close: () => own.close(),
   };
 }

@@ -1,20 +1,21 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { preview as runPreview } from '#ingest/once/preview';
-import { dryRun } from '#ingest/once/replay';
+import { preparing } from '#ingest/requests/prepare';
+import { preview as runPreview } from '#ingest/requests/preview';
+import { dryRun } from '#ingest/requests/replay';
 import { idleSandbox, sandboxLimits } from '#ingest/transform/sandboxes';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
 
-const preview = suite('ingest/once/preview');
+const preview = suite('ingest/requests/preview');
 
 const { config } = resolveConfig({ env: {}, file: { ingest: { max_message_bytes: 1000 } } });
 const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
-const options = { sandbox, maxMessageBytes: 1000 };
+const prepare = preparing({ sandbox, maxMessageBytes: 1000 });
 preview.after(() => sandbox.close());
 
 const on = (text: string, body = '{"id":"o-1"}', headers: Record<string, string> = {}) =>
-  runPreview(text, { body: Buffer.from(body), headers }, options);
+  runPreview(text, { body: Buffer.from(body), headers }, prepare);
 
 preview('what a function returns is read as an agent reads it', async () => {
   const { kind, results, logs, durationMs } = await on(
@@ -135,7 +136,7 @@ preview('it says of a message what its replay from quarantine does', async () =>
       };
       const verdict = await dryRun(
         { ...message, id: newId(), body: Buffer.from(body), bodyFunction } as never,
-        options,
+        prepare,
       );
       const { kind, refusal, results } = await on(bodyFunction, body, message.headers);
       assert.is(kind, verdict.kind, `${bodyFunction} on ${body}`);

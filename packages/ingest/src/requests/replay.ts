@@ -13,7 +13,7 @@ import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { databaseRefused } from '../validate/reject-codes.js';
 import type { StoredRejection } from './preview.js';
-import { runOnce, type RunOnceOptions } from './run-once.js';
+import type { Prepare } from './prepare.js';
 
 export type DryRun =
   | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
@@ -29,50 +29,46 @@ export type Replayed =
   /** The message was replayed, discarded or edited concurrently, so nothing was done. */
   | { readonly kind: 'changed' };
 
-interface CommitReplayOptions extends RunOnceOptions {
+interface CommitReplayOptions {
   readonly planes: Planes;
   readonly idempotencyWindowSeconds: number;
 }
 
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/** Transforms and validates without changing anything. Rejects like `runOnce`. */
-export async function dryRun(message: ReplayableMessage, options: RunOnceOptions): Promise<DryRun> {
-  const {
-    projectId,
-    sourceId,
-    bodyFunction: text,
-    coordinates,
-    occurredAtMs: timestamp,
-    body,
-    headers,
-  } = message;
-  const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
-  // The bodies of HTTP sources were limited when they were received, some to more than the setting.
-  const maxBytes = coordinates.startsWith('http/') ? Infinity : options.maxMessageBytes;
-  const contentType = contentTypeOf(headers);
-  const { ready } = await runOnce(
-    source,
-    { coordinates, timestamp, body, headers, contentType, maxBytes },
-    options,
+/** Transforms and validates without changing anything. Rejects like `prepare`. */
+export async function dryRun(message: ReplayableMessage, prepare: Prepare): Promise<DryRun> {
+  const { projectId, sourceId, bodyFunction, coordinates, occurredAtMs, body, headers } = message;
+  const { events, quarantined } = await prepare(
+    { projectId, id: sourceId, bodyFunction: functionText(bodyFunction) },
+    {
+      coordinates,
+      timestamp: occurredAtMs,
+      body,
+      headers,
+      contentType: contentTypeOf(headers),
+      // The bodies of HTTP sources were limited when they were received, some to more than the
+      // setting.
+      ...(coordinates.startsWith('http/') && { maxBytes: Infinity }),
+    },
   );
-  if (ready === 'dropped') return { kind: 'dropped' };
-  if (!ready.quarantined) return { kind: 'accepted', events: ready.events };
-  const { code, reason } = ready.quarantined;
+  if (!quarantined) return events.length > 0 ? { kind: 'accepted', events } : { kind: 'dropped' };
+  const { code, reason } = quarantined;
   return { kind: 'refused', refusal: { code, reason } };
 }
 
 /**
  * One transaction with the message's new status. Coordinates, time and event ids are kept, unless
  * another message has the ids. The events are pending: the caller signals them, or an agent finds
- * them a few seconds later. Rejects like `runOnce`, and with Postgres errors.
+ * them a few seconds later. Rejects like `prepare`, and with Postgres errors.
  */
 export async function replay(
   message: ReplayableMessage,
+  prepare: Prepare,
   options: CommitReplayOptions,
 ): Promise<Replayed> {
   const { data } = options.planes;
-  const result = await dryRun(message, options);
+  const result = await dryRun(message, prepare);
   if (result.kind === 'refused') return reject(data, message, result.refusal);
   if (result.kind === 'dropped')
     return (await dropReplayedMessage(data, message, DROPPED_REASON))
