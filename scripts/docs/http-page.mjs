@@ -39,10 +39,10 @@ export function httpPage(root) {
 }
 
 function findingsTable() {
-  const rows = Object.entries(FINDINGS).map(([name, [severity, page, one, several = one]]) => [
+  const rows = Object.entries(FINDINGS).map(([name, [severity, page, headline]]) => [
     code(name),
     severity,
-    several.replace('# ', ''),
+    String(headline.split('|').at(-1)).replace('{n} ', ''),
     code(page),
   ]);
   return table(['Code', 'Severity', 'Problem', 'Page'], rows);

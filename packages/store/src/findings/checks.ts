@@ -9,8 +9,8 @@ import type { BreakerView } from '../kv/index.js';
 import type { MoveState } from '../moves/index.js';
 import type { ArchiveFailure } from '../retention/archive-first.js';
 import type { SourceConditions } from './source-conditions.js';
-import { FINDINGS, type Finding, type FindingCode } from './table.js';
-import { clock, figure, namesOf, span, things, upTo } from './wording.js';
+import type { FindingCode } from './table.js';
+import { clock, figure, span, things, upTo } from './wording.js';
 
 /** Requests to it fail, or its breaker is not closed. */
 export interface FailingEndpoint extends EndpointTrouble {
@@ -42,249 +42,143 @@ export interface HealthFacts {
   readonly project: ProjectFacts | undefined;
 }
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
+/** Its other members are the values of the sentence. */
+export interface Found {
+  readonly since: Date | null;
+  /** One by default. */
+  readonly count?: number;
+  /** The endpoints or sources that it is about, which `{names}` lists. */
+  readonly those?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly reason?: string | null;
+  }[];
+  /** Instead of the sentence of the row. */
+  readonly sentence?: string | false;
+  readonly [value: string]: unknown;
 }
 
-/** The text of the beginning is empty if that is unknown. */
-type Found = readonly [
-  since: Date | null,
-  sentence: (since: string) => string,
-  /** One by default. */
-  count?: number,
-  /** The endpoints or sources that it is about. */
-  those?: readonly Named[],
-];
-type Findings = Partial<Record<FindingCode, Found | false | undefined>>;
+export type Checked = Partial<Record<FindingCode, Found | false | undefined>>;
 
 /** No agent takes work that waits longer. */
 const LATE_SECONDS = 30;
 
-/** Needs what probes of the process know. */
-function ofDependencies({ components, shard, project }: HealthFacts): Findings {
+/** Needs what the probes of the process know. */
+export function checkDependencies({ components, shard, project }: HealthFacts): Checked {
   const { postgres, migrations, kv, replicas } = components;
-  const unknown = project?.sources.conditions.filter(({ state }) => state === 'unknown').length;
+  const unknown = inState(project, 'unknown').length;
   return {
-    postgres_away: postgres?.state === 'down' && [
-      postgres.since,
-      (since) =>
-        `Postgres has not answered${since}: nothing is accepted or delivered, and other states are unknown.`,
-    ],
-    postgres_read_only: postgres?.state === 'degraded' && [
-      postgres.since,
-      (since) => `Postgres has accepted no writes${since}: nothing is accepted or delivered.`,
-    ],
-    shard_away: shard && [
-      shard.since,
-      (since) =>
-        `The shard ${shard.name} has not been usable${since}: events of this project on it are not accepted, shown or delivered.`,
-    ],
+    postgres_away: postgres?.state === 'down' && { ...postgres },
+    postgres_read_only: postgres?.state === 'degraded' && { ...postgres },
+    shard_away: shard && { ...shard },
     migrations_pending: migrations?.state === 'down' &&
-      postgres?.state !== 'down' && [
-        migrations.since,
-        () => `The database lacks migrations: ${migrations.reason}`,
-      ],
+      postgres?.state !== 'down' && { ...migrations },
     kv_away: kv &&
-      kv.state !== 'ok' && [
-        kv.since,
-        (since) =>
-          `Redis has not answered${since}: the states of circuit breakers${unknown ? ` and of ${things(unknown, 'source')}` : ''} are unknown.`,
-      ],
-    replicas_behind: replicas?.state === 'degraded' && [
-      replicas.since,
-      (since) => `A read replica has been left out${since}: ${replicas.reason}`,
-    ],
+      kv.state !== 'ok' && {
+        since: kv.since,
+        sources: unknown > 0 && ` and of ${things(unknown, 'source')}`,
+      },
+    replicas_behind: replicas?.state === 'degraded' && { ...replicas },
   };
 }
 
 /** Needs the agents and the queues of the project. */
-function ofStates({ states, move, archiveFailure }: ProjectFacts, now: Date): Findings {
-  const {
-    pending_events: pending,
-    oldest_pending_seconds: pendingSeconds,
-    due_deliveries: due,
-    oldest_due_seconds: dueSeconds,
-    quarantined_messages: quarantined,
-    held_deliveries: held,
-  } = states;
-  const late = (
-    seconds: number | null,
-    count: number,
-    sentence: (age: string) => string,
-  ): Found | false =>
-    (seconds ?? 0) > LATE_SECONDS && [
-      new Date(now.getTime() - seconds! * 1000),
-      () => sentence(span(seconds!)),
+export function checkStates({ states, move, archiveFailure }: ProjectFacts, now: Date): Checked {
+  const late = (seconds: number | null, count: number): Found | false =>
+    seconds !== null &&
+    seconds > LATE_SECONDS && {
+      since: new Date(now.getTime() - seconds * 1000),
       count,
-    ];
+      age: span(seconds),
+    };
+  const some = (count: number, since: Date | null) => count > 0 && { count, since };
   return {
-    agents_gone: states.agents === 0 && [
-      states.agents_until,
-      (since) => `No agent is running${since}: nothing is routed or delivered.`,
-    ],
-    events_waiting: late(
-      pendingSeconds,
-      pending,
-      (age) =>
-        `${things(pending, 'event waits', 'events wait')} to be routed, the oldest for ${age}.`,
-    ),
-    deliveries_late: late(
-      dueSeconds,
-      due,
-      (age) =>
-        `${things(due, 'delivery is', 'deliveries are')} due and not sent, the oldest for ${age}.`,
-    ),
-    project_moving: move && [
-      move.begun_at,
-      () =>
-        `${movedWords(move, now)}${move.error === null ? '.' : `. The last try failed: ${move.error}`}`,
-    ],
-    messages_quarantined: quarantined > 0 && [
-      states.quarantined_since,
-      (since) =>
-        `${things(quarantined, 'message')} could not be accepted: in quarantine${quarantined === 1 ? '' : ', the first'}${since}.`,
-      quarantined,
-    ],
-    deliveries_held: held > 0 && [
-      states.paused_since,
-      (since) =>
-        `${things(held, 'delivery is', 'deliveries are')} held for endpoints paused${since}.`,
-      held,
-    ],
-    archive_failing: archiveFailure && [
-      archiveFailure.since,
-      (since) =>
-        archiveFailure.isOfProject
-          ? `Expired events of this project have not been archived${since}, and are kept: ${archiveFailure.reason.split(' in the archive ')[0]} in the archive cannot be read. The log of the agents has the reason.`
-          : `The archive has not been writable${since}: expired events are kept and fill the disk of Postgres, until it can be written or archive.give_up_before lets go of them. The log of the agents has the reason.`,
-    ],
+    agents_gone: states.agents === 0 && { since: states.agents_until },
+    events_waiting: late(states.oldest_pending_seconds, states.pending_events),
+    deliveries_late: late(states.oldest_due_seconds, states.due_deliveries),
+    project_moving: move && {
+      since: move.begun_at,
+      from: move.from,
+      to: move.to,
+      earlier: move.copied_to
+        ? `Events from before ${clock(move.copied_to, now)}`
+        : 'Earlier events',
+      left: move.events_left ? ` (${figure(move.events_left)} left)` : '',
+      error: move.error === null ? '.' : `. The last try failed: ${move.error}`,
+      sentence:
+        move.phase !== 'history' &&
+        'The project is moving from the shard {from} to {to}: new events wait{error}',
+    },
+    messages_quarantined: some(states.quarantined_messages, states.quarantined_since),
+    deliveries_held: some(states.held_deliveries, states.paused_since),
+    archive_failing: archiveFailure && {
+      since: archiveFailure.since,
+      object: archiveFailure.reason.split(' in the archive ')[0],
+      sentence:
+        archiveFailure.isOfProject &&
+        'Expired events of this project have not been archived{since}, and are kept: {object} in the archive cannot be read. The log of the agents has the reason.',
+    },
   };
-}
-
-/** Says what is missing while a project is moved. */
-function movedWords({ phase, from, to, events_left: left, copied_to: at }: MoveState, now: Date) {
-  if (phase !== 'history')
-    return `The project is moving from the shard ${from} to ${to}: new events wait`;
-  const which = at ? `Events from before ${clock(at, now)}` : 'Earlier events';
-  return `${which} are still on the shard ${from}${left ? ` (${figure(left)} left)` : ''}, are not listed or counted, and their deliveries wait`;
 }
 
 /** Needs the breakers and the counted requests. */
-function ofEndpoints({ states, endpoints }: ProjectFacts, now: Date): Findings {
+export function checkEndpoints({ states, endpoints }: ProjectFacts, now: Date): Checked {
   const { content, count } = endpoints;
   const ofKind = (kind: FailingEndpoint['kind']) => content.filter((it) => it.kind === kind);
-  const [open, failing, partly] = [ofKind('open'), ofKind('failing'), ofKind('partly')];
-  const requests = (
-    subject: string,
-    those: readonly FailingEndpoint[],
-    all: number,
-  ): Found | undefined => {
+  const requests = (kind: FailingEndpoint['kind']): Found | undefined => {
+    const those = ofKind(kind);
     const failed = sum(those, 'failure');
-    const of = failed + sum(those, 'success');
+    const all = figure(failed + sum(those, 'success'));
     return (
-      those[0] && [
-        those[0].since,
-        (since) =>
-          `${subject} to ${namesOf(those, all)} fail: ${figure(failed)} of ${figure(of)}${since}.`,
-        all,
+      those[0] && {
+        since: those[0].since,
+        count: count[kind],
         those,
-      ]
+        failed: figure(failed),
+        all,
+      }
     );
   };
-  const waiting = () => upTo(sum(open, 'waiting'), WAITING_MAX * open.length);
-  const { inactive_endpoints: inactive, inactive_endpoint: last } = states;
+  const open = ofKind('open');
+  const { inactive_endpoint: inactive } = states;
   return {
-    breakers_open: open[0]?.breaker && [
-      earliest(open.map(({ breaker }) => breaker?.since ?? null)),
-      (since) =>
-        `Deliveries to ${namesOf(open, count.open)} have failed${since}: ${waiting()} waiting, ${count.open === 1 ? `breaker ${untilOf(open[0]!.breaker!, now)}` : 'breakers open'}.`,
-      count.open,
-      open,
-    ],
-    endpoints_inactive: last !== null && [
-      states.inactive_since,
-      (since) =>
-        inactive === 1
-          ? `${last.name} has been inactive${since}, and gets no events. ${last.reason ?? ''}`.trim()
-          : `${inactive} endpoints are inactive and get no events, the first${since}.`,
-      inactive,
-      [last],
-    ],
-    endpoints_failing: requests('Requests', failing, count.failing),
-    endpoints_failing_partly: requests('Some requests', partly, count.partly),
+    breakers_open: open[0]?.breaker && {
+      since: earliest(open.map(({ breaker }) => breaker?.since ?? null)),
+      count: count.open,
+      those: open,
+      waiting: upTo(sum(open, 'waiting'), WAITING_MAX * open.length),
+      until: untilOf(open[0].breaker, now),
+    },
+    endpoints_inactive: inactive !== null && {
+      since: states.inactive_since,
+      count: states.inactive_endpoints,
+      those: [inactive],
+    },
+    endpoints_failing: requests('failing'),
+    endpoints_failing_partly: requests('partly'),
   };
 }
 
 /** Needs the sources and what agents have reported of them. */
-function ofSources({ sources: { conditions, readers } }: ProjectFacts, isKvOk: boolean): Findings {
-  const inState = (
-    wanted: (typeof conditions)[number]['state'],
-    sentence: (those: typeof conditions) => Found[1],
-    isSo = true,
-  ): Found | false => {
-    const those = conditions.filter(({ state }) => state === wanted);
+export function checkSources(project: ProjectFacts, isKvOk: boolean): Checked {
+  const found = (state: Parameters<typeof inState>[1]): Found | false => {
+    const those = inState(project, state);
     const since = earliest(those.map((it) => it.since));
-    return isSo && those.length > 0 && [since, sentence(those), those.length, those];
+    return those.length > 0 && { since, count: those.length, those };
   };
-  const isRead = readers.ids.length > 0;
+  const isRead = project.sources.readers.ids.length > 0;
   return {
-    sources_failing: inState(
-      'failing',
-      (those) => (since) =>
-        those.length === 1
-          ? `The source ${those[0]!.name} has been failing${since}. ${those[0]!.reason ?? ''}`.trim()
-          : `${those.length} sources cannot be read, the first${since}: ${namesOf(those)}.`,
-    ),
-    sources_unread: inState(
-      'unknown',
-      (those) => (since) =>
-        `No agent reads ${namesOf(those)}${since}: messages wait with the broker.`,
-      !isRead,
-    ),
-    sources_unknown: inState(
-      'unknown',
-      (those) => () =>
-        `Whether ${namesOf(those)} can be read is unknown: no agent has reported ${those.length === 1 ? 'it' : 'them'} for 30 s.`,
-      isRead && isKvOk,
-    ),
-    sources_paused: inState(
-      'paused',
-      (those) => (since) =>
-        `${those.length === 1 ? `The source ${those[0]!.name} has been paused` : `${those.length} sources are paused, the first`}${since}: messages wait with the broker.`,
-    ),
+    sources_failing: found('failing'),
+    sources_unread: !isRead && found('unknown'),
+    sources_unknown: isRead && isKvOk && found('unknown'),
+    sources_paused: found('paused'),
   };
 }
 
-/** Most harmful first. */
-export function findingsOf(facts: HealthFacts): Finding[] {
-  const { now, project, components } = facts;
-  const all: Findings = {
-    ...ofDependencies(facts),
-    ...(project && {
-      ...ofStates(project, now),
-      ...ofEndpoints(project, now),
-      ...ofSources(project, components.kv?.state === 'ok'),
-    }),
-  };
-  return (Object.keys(FINDINGS) as FindingCode[]).flatMap((code) => {
-    const found = all[code];
-    if (!found) return [];
-    const [severity, page] = FINDINGS[code];
-    const [since, sentence, count = 1, those] = found;
-    const [only] = count === 1 ? (those ?? []) : [];
-    const thing = /^\/(\w+)/.exec(page)![1]!;
-    return {
-      code,
-      severity,
-      count,
-      since,
-      sentence: sentence(since ? ` since ${clock(since, now)}` : ''),
-      page: only ? `/${thing}/${only.id}` : page,
-      action: only ? `Open ${only.name}` : `Show ${thing}`,
-    };
-  });
-}
+const inState = (
+  project: ProjectFacts | undefined,
+  wanted: SourceConditions['conditions'][number]['state'],
+) => (project?.sources.conditions ?? []).filter(({ state }) => state === wanted);
 
 function sum<Key extends string>(those: readonly Readonly<Record<Key, number>>[], key: Key) {
   return those.reduce((all, it) => all + it[key], 0);

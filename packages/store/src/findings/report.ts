@@ -5,10 +5,11 @@ import { breakerView, readBreakers, type BreakerView } from '../kv/index.js';
 import { readMoveStates } from '../moves/index.js';
 import { readArchiveFailure } from '../retention/archive-first.js';
 import type { ShardPlanes } from '../shards/index.js';
-import { findingsOf, type FailingEndpoint, type ProjectFacts } from './checks.js';
+import type { FailingEndpoint, ProjectFacts } from './checks.js';
 import { shardComponent } from './dependencies.js';
+import { findingsOf, verdictOf } from './findings.js';
 import { readConditions } from './source-conditions.js';
-import { verdictOf, type Finding, type Severity } from './table.js';
+import type { Finding, Severity } from './table.js';
 
 const READ_MS = 1_000;
 /** Longer than the statements take, shorter than callers wait. */
