@@ -6,10 +6,10 @@ import { silentLog } from '@gateway/core/logging';
 import { createMeter } from '@gateway/core/metrics/meter';
 import { countAgents } from '@gateway/store/deliveries';
 import { clockFault, readOnly } from '@gateway/store/findings';
-import { Replicas, readDatabaseFacts, requireReady } from '@gateway/store/postgres';
+import { Replicas, readDatabaseFacts } from '@gateway/store/postgres';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import { missingDays } from '@gateway/store/retention/maintenance';
-import { explainShardError, migratedAs, type Shard } from '@gateway/store/shards';
+import { migratedAs, requireReadyShard, type Shard } from '@gateway/store/shards';
 import { withArchive, withKv } from '../app/stores.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import {
@@ -131,20 +131,16 @@ async function checkShard(shard: Shard): Promise<DoctorResult> {
     ...result,
     sentence: `${what}: ${result.sentence}`,
   });
-  try {
-    await requireReady(database, settings, silentLog, migratedAs(shard));
-    const facts = await readDatabaseFacts(database.pool);
-    const server = checkServer(settings, facts);
-    const results = [
-      server,
-      named('clock', checkClock(facts)),
-      named('partitions', await checkPartitions(database)),
-      named('agents', await checkAgents(database)),
-    ];
-    return results.find(({ state }) => state !== 'ok') ?? server;
-  } catch (error) {
-    return failedBy(explainShardError(error, shard));
-  }
+  await requireReadyShard(shard);
+  const facts = await readDatabaseFacts(database.pool);
+  const server = checkServer(settings, facts);
+  const results = [
+    server,
+    named('clock', checkClock(facts)),
+    named('partitions', await checkPartitions(database)),
+    named('agents', await checkAgents(database)),
+  ];
+  return results.find(({ state }) => state !== 'ok') ?? server;
 }
 
 /**

@@ -49,9 +49,9 @@ function attempts(status: 'success' | 'failure'): string {
   return `activity where project_id = project and endpoint_id = endpoint and kind = 'attempt' and status = '${status}'`;
 }
 
-/** Skips endpoints that have changed since. */
+/** Skips endpoints that have changed since. `note` is the id of a notification, if given. */
 const LASTING = `
-  from unnest($1::uuid[], $2::uuid[]) u(project, endpoint)
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[]) u(project, endpoint, note)
     join endpoint_outages o on o.project_id = project and o.endpoint_id = endpoint
     join endpoints e on e.project_id = project and e.id = endpoint and e.updated_at <= o.since
     join projects p on p.id = project,
@@ -149,28 +149,28 @@ function keysOf(endpoints: readonly EndpointKey[]): [string[], string[]] {
   ];
 }
 
+/** Once in all agents: an endpoint that another agent has warned of is skipped. */
 async function warn(
   control: Pool,
   endpoints: readonly EndpointKey[],
   isMailed: boolean,
 ): Promise<void> {
-  const { rows: warned } = await control.query<EndpointKey>(
-    `select o.project_id, o.endpoint_id ${LASTING} where warned_at is null and since <= now() - days * interval '1 day' + ${NOTICE}`,
-    keysOf(endpoints),
+  await control.query(
+    `with due as (
+       select o.project_id, o.endpoint_id, days, note ${LASTING} where warned_at is null and since <= now() - days * interval '1 day' + ${NOTICE}
+       order by 1, 2 for update of o
+     ),
+     warned as (
+       update endpoint_outages o set warned_at = now() from due where o.project_id = due.project_id and o.endpoint_id = due.endpoint_id
+       returning o.*, days, note
+     )
+     insert into notifications (id, kind, project_id, subject, facts, ended_at, status, next_attempt_at)
+     select note, 'endpoint_disabling', project_id, endpoint_id::text,
+       jsonb_build_object('since', ${iso('since')}, 'disable_after_days', days,
+         'disabled_at', ${iso(`greatest(since + days * interval '1 day', now() + ${NOTICE})`)}), now(), ${waiting('$4')}
+     from warned where ${heard('$4', 'warned.project_id')}`,
+    [...keysOf(endpoints), endpoints.map(() => newId()), isMailed],
   );
-  for (const { project_id: projectId, endpoint_id: endpointId } of warned)
-    await control.query(
-      `with o as (
-         update endpoint_outages set warned_at = now() where project_id = $1 and endpoint_id = $2 and warned_at is null returning *
-       ),
-       d as (select o.*, (p.config ->> 'disable_after_days')::int as days from o join projects p on p.id = o.project_id)
-       insert into notifications (id, kind, project_id, subject, facts, ended_at, status, next_attempt_at)
-       select $3, 'endpoint_disabling', project_id, endpoint_id::text,
-         jsonb_build_object('since', ${iso('since')}, 'disable_after_days', days,
-           'disabled_at', ${iso(`greatest(since + days * interval '1 day', now() + ${NOTICE})`)}), now(), ${waiting('$4')}
-       from d where ${heard('$4', '$1')}`,
-      [projectId, endpointId, newId(), isMailed],
-    );
 }
 
 async function disable(
@@ -180,7 +180,7 @@ async function disable(
 ): Promise<DisabledEndpoint[]> {
   const { rows: due } = await control.query<DisabledEndpoint>(
     `select o.project_id, o.endpoint_id, since, days ${LASTING} where since <= now() - days * interval '1 day' and warned_at <= now() - ${NOTICE}`,
-    keysOf(endpoints),
+    [...keysOf(endpoints), []],
   );
   const disabled = [];
   for (const it of due) {

@@ -1,7 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
-import { requireReady } from '../postgres/migrate.js';
 import type { Querier } from '../postgres/connection.js';
-import { explainShardError, migratedAs, type Shard, type Shards } from '../shards/open-shards.js';
+import { requireReadyShard, type Shards } from '../shards/open-shards.js';
 import { beginMove, callOffMove, continueMove } from './moves.js';
 import { readProjectShard, requireShard } from '../shards/shards.js';
 
@@ -27,17 +26,8 @@ export async function requireTarget(shards: Shards, name: string): Promise<strin
       sentence: `the shard ${name} is draining and takes no projects`,
       fix: `choose another one, or run \`gateway shards drain ${name} --undo\` first`,
     });
-  await requireUsable(shards.of(name));
+  await requireReadyShard(shards.of(name));
   return name;
-}
-
-async function requireUsable(shard: Shard): Promise<void> {
-  const quiet = { warn: () => undefined };
-  await requireReady(shard.database, shard.settings, quiet, migratedAs(shard)).catch(
-    (error: unknown) => {
-      throw explainShardError(error, shard);
-    },
-  );
 }
 
 interface Assignment {
@@ -61,7 +51,7 @@ export async function moveToShard(
   { projectId, to, mustBeEmpty = false }: Assignment,
 ): Promise<string> {
   const from = await requireProject(shards, projectId);
-  await requireUsable(shards.of(from));
+  await requireReadyShard(shards.of(from));
   if (mustBeEmpty && from !== to && (await hasRows(shards.of(from).database.pool, projectId)))
     throw new GatewayError('conflict', {
       sentence: `the project has events on the shard ${from}`,

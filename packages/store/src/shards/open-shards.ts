@@ -1,6 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
+import { silentLog, type Log } from '@gateway/core/logging';
 import { oneAtATime, repeat } from '@gateway/core/process';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
@@ -47,6 +47,24 @@ export function explainShardError(
 }
 
 /**
+ * A shard must have persistent sessions, its schema and all migrations.
+ *
+ * @throws GatewayError `shard_unusable`, or another for the default shard or a missing migration
+ */
+export async function requireReadyShard(
+  shard: Pick<Shard, 'name' | 'database' | 'settings'>,
+  isMigrated = true,
+): Promise<void> {
+  const { database, settings } = shard;
+  try {
+    if (isMigrated) await requireReady(database, settings, silentLog, migratedAs(shard));
+    else await requireSessions(database, settings);
+  } catch (error) {
+    throw explainShardError(error, shard);
+  }
+}
+
+/**
  * For the first shard that cannot be used. Without any, returns `error`.
  *
  * @param isMigrated whether all migrations must have been applied
@@ -57,18 +75,11 @@ export async function explainShards(
   isMigrated = true,
 ): Promise<unknown> {
   if (isGatewayError(error)) return error;
-  const quiet = { warn: () => undefined };
-  const failures = shards.map(async (shard) => {
-    const { database, settings } = shard;
-    try {
-      if (isMigrated) await requireReady(database, settings, quiet, migratedAs(shard));
-      else await requireSessions(database, settings);
-      return undefined;
-    } catch (failure) {
-      return explainShardError(failure, shard);
-    }
-  });
-  return (await Promise.all(failures)).find((it) => it !== undefined) ?? error;
+  const asked = await Promise.allSettled(
+    shards.map((shard) => requireReadyShard(shard, isMigrated)),
+  );
+  const [first] = asked.filter((it) => it.status === 'rejected');
+  return first ? first.reason : error;
 }
 
 interface OpenShardsOptions {

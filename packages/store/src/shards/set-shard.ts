@@ -1,9 +1,8 @@
 import { GatewayError } from '@gateway/core/errors';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import { openDatabase, type Database } from '../postgres/database.js';
-import { requireReady } from '../postgres/migrate.js';
 import { requireOneHost, requireTables, type AddOptions } from './add-shard.js';
-import { explainShardError, sessionOf, shardSettings } from './open-shards.js';
+import { explainShardError, requireReadyShard, sessionOf, shardSettings } from './open-shards.js';
 import { listShards, requireShard, setAddress, type ShardAddress } from './shards.js';
 
 /** The fields of an address to change, with the password in plain text. */
@@ -39,7 +38,7 @@ export async function setShard(
     try {
       database = openDatabase(settings, { poolSize: 2, name: 'gateway', ...sessionOf(place) });
       await requireTables(database, await listShards(client), { name, settings });
-      await requireReady(database, settings, { warn: () => undefined }, name);
+      await requireReadyShard({ name, database, settings });
     } catch (error) {
       throw explainShardError(error, { name, settings });
     } finally {

@@ -1,4 +1,5 @@
 import { explainDatabaseError, isGatewayError } from '@gateway/core/errors';
+import { silentLog } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
 import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
@@ -7,8 +8,6 @@ import { DEFAULT_SHARD, listShards } from './shards.js';
 
 /** A shard that takes longer counts as away. */
 const WITHIN_MS = 2_000;
-
-const quiet = { warn: () => undefined };
 
 /** Returns the events that ended in the last 24 hours. Reads the rows of one day in an index. */
 async function eventsOfDay({ pool }: Pick<Database, 'pool'>): Promise<number> {
@@ -76,7 +75,7 @@ async function conditionOf(
 ): Promise<Pick<ShardState, 'state' | 'reason' | 'events_per_day' | 'bytes'>> {
   const { database, settings } = shard;
   const read = async () => {
-    await requireReady(database, settings, quiet, migratedAs(shard));
+    await requireReady(database, settings, silentLog, migratedAs(shard));
     const [events, bytes] = await Promise.all([eventsOfDay(database), bytesOf(database, isCitus)]);
     return { state: 'ready', reason: null, events_per_day: events, bytes } as const;
   };
