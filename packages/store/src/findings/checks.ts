@@ -43,7 +43,7 @@ export interface HealthFacts {
 }
 
 /** Its other members are the values of the sentence. */
-export interface Found {
+export interface Evidence {
   readonly since: Date | null;
   /** One by default. */
   readonly count?: number;
@@ -58,7 +58,7 @@ export interface Found {
   readonly [value: string]: unknown;
 }
 
-export type Checked = Partial<Record<FindingCode, Found | false | undefined>>;
+export type Checked = Partial<Record<FindingCode, Evidence | false | undefined>>;
 
 /** No agent takes work that waits longer. */
 const LATE_SECONDS = 30;
@@ -84,7 +84,7 @@ export function checkDependencies({ components, shard, project }: HealthFacts): 
 
 /** Needs the agents and the queues of the project. */
 export function checkStates({ states, move, archiveFailure }: ProjectFacts, now: Date): Checked {
-  const late = (seconds: number | null, count: number): Found | false =>
+  const late = (seconds: number | null, count: number): Evidence | false =>
     seconds !== null &&
     seconds > LATE_SECONDS && {
       since: new Date(now.getTime() - seconds * 1000),
@@ -125,7 +125,7 @@ export function checkStates({ states, move, archiveFailure }: ProjectFacts, now:
 export function checkEndpoints({ states, endpoints }: ProjectFacts, now: Date): Checked {
   const { content, count } = endpoints;
   const ofKind = (kind: FailingEndpoint['kind']) => content.filter((it) => it.kind === kind);
-  const requests = (kind: FailingEndpoint['kind']): Found | undefined => {
+  const requests = (kind: FailingEndpoint['kind']): Evidence | undefined => {
     const those = ofKind(kind);
     const failed = sum(those, 'failure');
     const all = figure(failed + sum(those, 'success'));
@@ -161,7 +161,7 @@ export function checkEndpoints({ states, endpoints }: ProjectFacts, now: Date): 
 
 /** Needs the sources and what agents have reported of them. */
 export function checkSources(project: ProjectFacts, isKvOk: boolean): Checked {
-  const found = (state: Parameters<typeof inState>[1]): Found | false => {
+  const found = (state: Parameters<typeof inState>[1]): Evidence | false => {
     const those = inState(project, state);
     const since = earliest(those.map((it) => it.since));
     return those.length > 0 && { since, count: those.length, those };
