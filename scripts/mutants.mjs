@@ -7,6 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
+import { workspaces } from './prepare/build.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 /** Many faults make a test wait for its deadline. */
@@ -164,11 +165,10 @@ function copyOfBuild() {
     if (fs.lstatSync(place).isDirectory()) fs.symlinkSync(place, path.join(modules, name));
     else fs.copyFileSync(place, path.join(modules, name));
   }
-  for (const group of ['packages', 'plugins', 'extras'])
-    for (const name of fs.readdirSync(path.join(copy, group))) {
-      fs.symlinkSync(path.join(copy, group, name), path.join(modules, '@gateway', name));
-      const own = path.join(root, group, name, 'node_modules');
-      if (fs.existsSync(own)) fs.symlinkSync(own, path.join(copy, group, name, 'node_modules'));
-    }
+  for (const folder of workspaces(copy)) {
+    fs.symlinkSync(folder, path.join(modules, '@gateway', path.basename(folder)));
+    const own = path.join(root, path.relative(copy, folder), 'node_modules');
+    if (fs.existsSync(own)) fs.symlinkSync(own, path.join(folder, 'node_modules'));
+  }
   return copy;
 }

@@ -137,7 +137,9 @@ function sourceOf(place) {
  */
 function folderOf(root, name) {
   const places = ['packages', 'extras', 'plugins'].map((group) => path.join(root, group, name));
-  return places.find((place) => fs.existsSync(place)) ?? path.join(root, 'plugins', name);
+  const isPackage = (/** @type {string} */ place) =>
+    fs.existsSync(path.join(place, 'package.json'));
+  return places.find(isPackage) ?? path.join(root, 'plugins', name);
 }
 
 /**

@@ -69,28 +69,16 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   'names-messages-apart': message(({ body }) => ({
     coordinates: createHash('sha1').update(body).digest('hex'),
   })),
-  'names-messages-plainly': message(({ coordinates }) => ({
-    coordinates: coordinates.replace('/', '\u0000'),
-  })),
   'tells-the-time-in-milliseconds': message(({ timestamp }) => ({
     timestamp: Math.floor(timestamp / 1000),
   })),
   'keeps-the-bytes-of-a-body': message(({ body }) => ({
     body: body.length > 1000 ? body.subarray(0, 65_536) : body,
   })),
-  'keeps-a-body-that-is-no-text': message(({ body }) => ({
-    body: Buffer.from(Buffer.from(body).toString()),
-  })),
-  'keeps-an-empty-body': message(({ body }) => ({
-    body: body.length === 0 ? Buffer.from('null') : body,
-  })),
   'hands-headers-over': message(({ headers }) => ({
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     ),
-  })),
-  'gives-optional-members-their-types': message(() => ({
-    attributes: { partition: 0 } as never,
   })),
   'keeps-the-order': step({ sort: (received) => received.toReversed() }),
   'acknowledges-only-after-the-outcome': step({
@@ -148,17 +136,6 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       window: ({ window, signal }) => (full.has(signal) ? 0 : window),
       took: (_stored, queue, { window, signal }) => {
         if (window === 4 && queue.unacknowledged === 30) setTimeout(() => full.add(signal), 50);
-      },
-    };
-  }),
-  'runs-as-many-readers-as-it-is-told': step({ workers: () => 1 }),
-  'goes-on-after-a-poisonous-message': remembering(() => {
-    const stuck = new WeakSet<AbortSignal>();
-    return {
-      window: ({ window, signal }) => (stuck.has(signal) ? 0 : window),
-      settled: (outcome, stored, queue, context, open) => {
-        if (outcome === 'quarantined' && stored.number > 3) stuck.add(context.signal);
-        sound.settled(outcome, stored, queue, context, open);
       },
     };
   }),
@@ -224,13 +201,6 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       sort: (received, { signal }) => (guests.has(signal) && first?.aborted ? [] : received),
     };
   }),
-  'leaves-its-arguments-as-they-are': step({
-    connect: (connection, signal) => {
-      const queue = sound.connect({ ...connection }, signal);
-      connection['connected'] = true;
-      return queue;
-    },
-  }),
   'check-accepts-what-can-be-read': step({
     check: (connection, context) =>
       sound.check({ ...connection, password: `${connection.password} ` }, context),
@@ -274,13 +244,6 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       throw noAnswer();
     },
   }),
-  'check-obeys-its-signal': step({
-    check: async (connection, context) => {
-      if (!connection.silent) return sound.check(connection, context);
-      await sleep(900);
-      throw noAnswer();
-    },
-  }),
   'ends-while-it-connects': step({
     connect: async (connection, signal) => {
       if (connection.silent && !signal.aborted) await sleep(3_000, undefined, { ref: false });
@@ -310,11 +273,9 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       },
     };
   }),
-  'reads-without-lag': step({ lag: ({ waiting }, { lag }) => lag!('', waiting) }),
   'tells-lag-as-a-number-of-messages': step({
     lag: ({ waiting }, { lag }) => lag?.('', waiting - 100),
   }),
-  'forgets-lag-when-it-ends': step({ forgetLag: () => {} }),
   'watches-a-source-that-stands-still': step({ watch: () => {} }),
   'rests-when-nothing-comes': remembering(() => {
     const spin = (signal: AbortSignal) => void (signal.aborted || setImmediate(spin, signal));

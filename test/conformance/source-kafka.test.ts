@@ -15,10 +15,8 @@ import { judged } from './judged.js';
 const conforms = suite('conformance/source-kafka');
 
 judged(conforms, sourceRules, () => sourceConformance(plugin, rig, { atOnce: 12 }), [
-  // A reader keeps its partition as long as it lives, and workers share partitions, each with a
-  // separate window.
+  // A reader keeps its partition as long as it lives.
   'keeps-a-message-that-takes-long',
-  'runs-as-many-readers-as-it-is-told',
 ]);
 
 conforms.run();

@@ -24,11 +24,6 @@ const rig: TracerRig<Settings> = {
       close: server.close,
     };
   },
-  away: { agent_url: 'http://127.0.0.1:1' },
-  wrong: {
-    settings: { agent_url: 'apm:8200', secret_token: 'hidden-token' },
-    secrets: ['hidden-token'],
-  },
 };
 
 // The agent keeps a request open for ten seconds, and the receiver reads it once it has ended.

@@ -27,11 +27,6 @@ const rig: TracerRig<Settings> = {
       close: server.close,
     };
   },
-  away: { ...settings, dsn: 'http://publickey@127.0.0.1:1/42' },
-  wrong: {
-    settings: { ...settings, dsn: 'http://hidden-key@/not-a-dsn' },
-    secrets: ['hidden-key'],
-  },
 };
 
 judged(conforms, tracerRules, () => tracerConformance(plugin, rig));

@@ -19,15 +19,6 @@ const settings = { sample_rate: 1, insecure_skip_verify: false };
 const rig: TracerRig<Settings> = {
   api,
   open: receiver,
-  away: { ...settings, collector_url: 'http://127.0.0.1:1' },
-  wrong: {
-    settings: {
-      ...settings,
-      collector_url: 'http://collector:4317',
-      otel_auth: { header_name: 'a b', header_value: 'hidden-value' },
-    },
-    secrets: ['hidden-value'],
-  },
 };
 
 judged(conforms, tracerRules, () => tracerConformance(plugin, rig));

@@ -7,6 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lockProblems } from '../../scripts/audit.mjs';
 import { refusedLicences, writeSbom } from '../../scripts/release/sbom.mjs';
+import { workspaces } from '../meta/house.js';
 import { own } from '../support/services.js';
 import { tempFolder } from '../support/start/keep.js';
 
@@ -143,13 +144,12 @@ supply('workflows pin their actions, and may do no more than they need', () => {
 });
 
 supply('packages can be published where no provenance is signed', () => {
-  for (const group of ['packages', 'plugins', 'extras'])
-    for (const name of fs.readdirSync(path.join(root, group))) {
-      const { publishConfig } = JSON.parse(read(`${group}/${name}/package.json`)) as {
-        publishConfig?: object;
-      };
-      assert.equal(publishConfig, { access: 'public' }, `${group}/${name}`);
-    }
+  for (const { folder } of workspaces()) {
+    const { publishConfig } = JSON.parse(read(`${folder}/package.json`)) as {
+      publishConfig?: object;
+    };
+    assert.equal(publishConfig, { access: 'public' }, folder);
+  }
 });
 
 supply.run();

@@ -72,10 +72,7 @@ export function sourceConformance<Connection>(
   );
 }
 
-/**
- * Runs every rule against a tracer, like `sourceConformance`, but one at a time, because a process
- * has a single tracer provider. No other tracer may run at the same time.
- */
+/** As `sourceConformance`, but one rule at a time: a process has a single tracer provider. */
 export function tracerConformance<Settings>(
   plugin: TracerPlugin<Settings>,
   rig: Openable<TracerRig<Settings>>,
@@ -89,9 +86,7 @@ export function tracerConformance<Settings>(
   );
 }
 
-/**
- * Runs every rule against a metrics backend, with the options and errors of `sourceConformance`.
- */
+/** As `sourceConformance`, for a metrics backend. */
 export function metricsConformance<Settings>(
   plugin: MetricsPlugin<Settings>,
   rig: Openable<MetricsRig<Settings>>,

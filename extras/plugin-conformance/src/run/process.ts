@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { owner } from './blame.js';
 import { Broken, must, type Rule } from './rule.js';
 
-/** Collects unhandled rejections and uncaught exceptions, which would otherwise end the process. */
 export function watchUnhandledErrors(): { readonly caught: readonly string[]; close(): void } {
   const caught: string[] = [];
   const note = (what: string) => (error: unknown) =>
@@ -23,9 +22,7 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
   };
 }
 
-/**
- * The last rule of a suite. `unhandled` contains the errors collected by `watchUnhandledErrors`.
- */
+/** The last rule of a suite. */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
   sentence:
     'During all of this no rejection stayed unhandled and no exception reached the process.',
@@ -71,10 +68,7 @@ export async function leavesNothingOpen(
   }
 }
 
-/**
- * Watches the resources that the plugin opens. `open` counts, by kind, those that keep the process
- * alive, such as `{ TCPWRAP: 2, Timeout: 1 }`.
- */
+/** `open` counts, by kind, the plugin's resources that keep the process alive. */
 function watchPlugin() {
   const opened = new Map<
     number,

@@ -20,22 +20,16 @@ export interface Rule<Rig, Bench> {
 /** Thrown if a rule is violated. The message states the observation. */
 export class Broken extends Error {}
 
-/** Returns the message of a `Broken`, or the stack of another error. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Broken) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/**
- * Asserts a condition.
- * @param reason the observation, without a final period
- * @throws Broken if the condition is false
- */
+/** @param reason the observation, without a final period */
 export function must(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new Broken(reason);
 }
 
-/** Returns the name and sentence of each rule. */
 export function listed(rules: Readonly<Record<string, { readonly sentence: string }>>) {
   return Object.entries(rules).map(([name, { sentence }]) => ({ name, sentence }));
 }
@@ -51,7 +45,6 @@ const PROGRESSES = 10;
 /**
  * Waits until there is no problem. A changed problem, such as a higher count, is progress and
  * extends the wait, because a slow machine or broker does not violate a rule.
- * @throws Broken with the problem after `withinMs` without progress
  */
 export async function eventually(problem: FindProblem, withinMs: number): Promise<void> {
   const endMs = performance.now() + withinMs * PROGRESSES;
@@ -66,10 +59,6 @@ export async function eventually(problem: FindProblem, withinMs: number): Promis
   }
 }
 
-/**
- * Checks repeatedly, for `forMs`, that there is no problem.
- * @throws Broken with the problem, if there is one
- */
 export async function always(problem: FindProblem, forMs: number): Promise<void> {
   const end = performance.now() + forMs;
   for (let isOver = false; ; isOver = performance.now() >= end) {
@@ -80,30 +69,21 @@ export async function always(problem: FindProblem, forMs: number): Promise<void>
   }
 }
 
-/**
- * Requires that `work` rejects with an error that has a message and a fix, and returns the error.
- * `otherwise` is the reason to report if `work` resolves.
- * @throws Broken if `work` resolves, or the error has no message or no fix
- */
+/** @param otherwise the observation if `work` resolves */
 export async function mustReject(
   work: Promise<unknown>,
   what: string,
   otherwise: string,
-): Promise<unknown> {
+): Promise<void> {
   const rejected = await work.then(
     () => undefined,
     (error: unknown) => ({ error }),
   );
   must(rejected !== undefined, otherwise);
   mustHaveFix(rejected.error, what);
-  return rejected.error;
 }
 
-/**
- * Requires an error with a message and a fix, such as a `PluginError`. Does not check its class,
- * because it may be from another copy of `@gateway/plugin`.
- * @throws Broken for any other value
- */
+/** Does not check the class, which may be from another copy of `@gateway/plugin`. */
 export function mustHaveFix(error: unknown, what: string): void {
   must(error instanceof Error, `${what} failed with ${String(error)}, which is no Error`);
   const { name, message, fix } = error as Error & { fix?: unknown };
@@ -114,11 +94,6 @@ export function mustHaveFix(error: unknown, what: string): void {
   );
 }
 
-/**
- * Requires that text contains no secret.
- * @param where what the text is, for the error
- * @throws Broken that quotes the text with the secret masked
- */
 export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
   for (const secret of secrets)
     must(
@@ -127,26 +102,7 @@ export function mustNotTell(secrets: readonly string[], text: string, where: str
     );
 }
 
-/**
- * Returns an error as text with all its properties, because client libraries keep the failed
- * command, with its password, in a property.
- */
+/** Client libraries keep the failed command, with its password, in a property of the error. */
 export function everythingIn(error: unknown): string {
   return inspect(error, { depth: 10, maxArrayLength: null, maxStringLength: null });
-}
-
-/** Returns the messages and fixes of an error and its causes as one string. */
-export function toldBy(error: unknown): string {
-  const parts: unknown[] = [];
-  const seen = new Set<unknown>();
-  for (
-    let at = error;
-    at !== undefined && at !== null && !seen.has(at);
-    at = (at as { cause?: unknown }).cause
-  ) {
-    seen.add(at);
-    const { message, fix } = at as { message?: unknown; fix?: unknown };
-    parts.push(message, fix);
-  }
-  return parts.filter((part) => typeof part === 'string').join(' ');
 }

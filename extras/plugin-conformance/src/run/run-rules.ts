@@ -37,7 +37,6 @@ export type Openable<Rig> = Rig | (() => Rig | Promise<Rig>);
 /** The time limit for closing a resource. The contract allows five seconds for `close`. */
 const CLEANUP_MS = 5_500;
 
-/** The context for testing a rule. The time limits are as in `ConformanceOptions`. */
 export class Bench<Plugin, Rig> {
   readonly #cleanups: (() => unknown)[] = [];
 
@@ -49,15 +48,11 @@ export class Bench<Plugin, Rig> {
     readonly unhandled: readonly string[],
   ) {}
 
-  /**
-   * Registers a function to call when the rule ends, passed or not. The last one registered is
-   * called first.
-   */
+  /** The function is called when the rule ends, passed or not, the last one first. */
   cleanup(end: () => unknown): void {
     this.#cleanups.unshift(end);
   }
 
-  /** Calls the registered functions. Never rejects. */
   async close(): Promise<void> {
     for (const end of this.#cleanups) await settles(Promise.resolve().then(end), CLEANUP_MS);
   }

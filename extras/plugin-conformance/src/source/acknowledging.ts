@@ -3,13 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { always, eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
-/**
- * The multiple of `withinMs` (10 s) that a process may take to start, and that a broker may take to
- * redeliver a dead reader's messages.
- */
+/** Multiples of `withinMs` (10 s) for a process to start, and a broker to redeliver. */
 const TAKES_OVER = 6;
 
-/** The number of leases for which a message stays unsettled. */
 const LEASES = 2.5;
 
 export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {

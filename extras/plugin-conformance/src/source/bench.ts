@@ -13,31 +13,22 @@ interface PlaceOptions {
   readonly messages?: readonly SentMessage[] | undefined;
 }
 
-/**
- * The multiple of `withinMs` after which `check` has taken too long: the contract's ten seconds,
- * which is the default of `withinMs`, plus a margin for slow machines.
- */
+/** The contract's ten seconds, the default of `withinMs`, plus a margin for slow machines. */
 const CHECK_SHARE = 1.05;
-/** The share of `withinMs` to wait for the remaining runs to end. */
 const CLEANUP_SHARE = 0.5;
 
-/** The context for testing a source rule. `close` ends the remaining runs. */
 export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   readonly settings = this.rig.settings ?? {};
   readonly isTopic = this.rig.shape === 'topic';
   readonly #runs: PluginRun[] = [];
 
-  /** Opens a queue or topic and sends the messages to it. `partitions` applies only to topics. */
   async open({ partitions = 1, messages = [] }: PlaceOptions = {}): Promise<Place> {
     const place = await this.rig.open({ partitions: this.isTopic ? partitions : 1 });
     if (messages.length > 0) await place.send(messages);
     return place;
   }
 
-  /**
-   * Opens a queue or topic on a broker that can be cut off, and sends the messages to it. Restores
-   * the broker when the rule ends.
-   */
+  /** Restores the broker when the rule ends. */
   async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
     const place = await this.rig.openBreakable!();
     let isCut = false;
@@ -54,7 +45,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     };
   }
 
-  /** Returns messages for the second partition of a topic, or for a queue, which has only one. */
+  /** In a topic, in its second partition. */
   second(bodies: readonly string[]): SentMessage[] {
     return texts(bodies, this.isTopic ? 1 : 0);
   }
@@ -82,7 +73,6 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return started;
   }
 
-  /** Starts a reader, which is killed when the rule ends, if not before. */
   async openReader(connection: Connection, sourceId: string): Promise<KillableReader> {
     const options = { connection, settings: this.settings, sourceId };
     const { reader = '' } = this.rig;
@@ -98,10 +88,6 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return run.handed[0]!.message;
   }
 
-  /**
-   * Calls the plugin's `check`.
-   * @throws `Broken` if it takes longer than the contract allows
-   */
   async check(
     connection: Connection,
     signal: AbortSignal = new AbortController().signal,
@@ -137,7 +123,6 @@ export function texts(bodies: readonly string[], partition = 0): SentMessage[] {
   return bodies.map((body) => ({ body: Buffer.from(body), headers: {}, partition }));
 }
 
-/** Returns `count` consecutive numbers from `first`, as text. */
 export function numbers(count: number, first = 0): string[] {
   return Array.from({ length: count }, (_, at) => String(first + at));
 }

@@ -114,24 +114,4 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
       must(strays.length === 0, `a source got a message of the other: ${strays.join(', ')}`);
     },
   },
-  'leaves-its-arguments-as-they-are': {
-    sentence: 'The connection and the settings are not changed.',
-    needs: ['ends-when-everything-has-settled'],
-    test: async (bench) => {
-      const place = await bench.open();
-      const given = {
-        connection: structuredClone(place.connection),
-        settings: structuredClone(bench.settings),
-      };
-      const before = JSON.stringify(given);
-      await bench.plugin
-        .check(given.connection, { settings: given.settings, signal: new AbortController().signal })
-        .catch(() => undefined);
-      await place.send(texts(['one']));
-      const run = bench.run(given.connection, { settings: given.settings });
-      await run.untilHanded();
-      await run.stop();
-      must(JSON.stringify(given) === before, 'the connection or the settings were changed');
-    },
-  },
 };

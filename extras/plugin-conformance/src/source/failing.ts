@@ -6,19 +6,15 @@ import {
   mustHaveFix,
   mustNotTell,
   mustReject,
-  toldBy,
+  reasonOf,
 } from '../run/rule.js';
 import { numbers, texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
 
-/**
- * Multiples of `withinMs` (10 s) for a client library's retries, for noticing a dead broker, and
- * for reacting to an abort.
- */
+/** Multiples of `withinMs` (10 s) for a client library's retries, and for noticing a dead broker. */
 const REJECTS = 2;
 const NOTICES = 6;
-const ABORTS = 0.3;
 
 const failures = {
   wrongCredentials: 'wrong credentials',
@@ -30,7 +26,6 @@ type FailingPlace = keyof typeof failures;
 const without = (ability: FailingPlace | 'openBreakable') => (rig: SourceRig) =>
   rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
 
-/** Returns a rule that requires `check` to reject the rig's connection of this kind. */
 const checkRejects = (failing: FailingPlace): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
   needs: ['check-accepts-what-can-be-read'],
   skip: without(failing),
@@ -50,7 +45,7 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
     test: async (bench) => {
       const { connection } = await bench.open();
       await bench.check(connection).catch((error: unknown) => {
-        must(false, `\`check\` rejected a connection that can be read: ${toldBy(error)}`);
+        must(false, `\`check\` rejected a connection that can be read: ${reasonOf(error)}`);
       });
     },
   },
@@ -114,24 +109,6 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
   'check-gives-up-in-time': {
     sentence: '`check` rejects within ten seconds with a `PluginError` when nothing answers.',
     ...checkRejects('silent'),
-  },
-  'check-obeys-its-signal': {
-    sentence: '`check` rejects at once when its signal aborts.',
-    needs: ['check-accepts-what-can-be-read'],
-    skip: without('silent'),
-    test: async (bench) => {
-      const abort = new AbortController();
-      const checked = bench.check(bench.rig.silent!.connection, abort.signal);
-      checked.catch(() => {});
-      // The plugin starts connecting during this time.
-      await settles(checked, 200);
-      abort.abort(new Error('the caller has gone'));
-      const afterMs = bench.withinMs * ABORTS;
-      must(
-        await settles(checked, afterMs),
-        `\`check\` goes on ${afterMs / 1000} s after its signal aborted`,
-      );
-    },
   },
   'ends-while-it-connects': {
     sentence:

@@ -29,17 +29,15 @@ export interface PluginRunOptions {
    */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
-  readonly wantsLag?: boolean;
 }
 
 /** A call of the plugin's `run`, as made by an agent, with a record of what the plugin did. */
 export class PluginRun {
   readonly handed: Handed[] = [];
-  /** The reported states, newest last. */
   readonly states: { readonly state: string; readonly reason: string | undefined }[] = [];
   readonly lags: { readonly partition: string; readonly messages: number | null }[] = [];
   readonly logged: string[] = [];
-  /** Set when `run` ends, with `error` if it rejected. */
+  /** Has `error` if `run` rejected. */
   end: { readonly error?: unknown } | undefined;
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
@@ -50,7 +48,7 @@ export class PluginRun {
   constructor(
     bench: Bench<SourcePlugin, SourceRig>,
     connection: Record<string, unknown>,
-    { answer = () => 'accepted', wantsLag = true, ...options }: PluginRunOptions,
+    { answer = () => 'accepted', ...options }: PluginRunOptions,
   ) {
     this.#answer = answer;
     this.#bench = bench;
@@ -66,10 +64,8 @@ export class PluginRun {
       clientId: `conformance-${randomUUID().slice(0, 8)}`,
       log: { debug: log, info: log, warn: log, error: log },
       report: (state, reason) => void this.states.push({ state, reason }),
-      ...(wantsLag && {
-        lag: (partition: string, messages: number | null) =>
-          void this.lags.push({ partition, messages }),
-      }),
+      lag: (partition: string, messages: number | null) =>
+        void this.lags.push({ partition, messages }),
     };
     this.over = Promise.resolve()
       .then(() => bench.plugin.run(connection, (message) => this.#handle(message), context))
@@ -95,11 +91,7 @@ export class PluginRun {
     this.#abort.abort();
   }
 
-  /**
-   * Aborts the run, settles the remaining messages if an outcome is given, and waits for the run to
-   * end.
-   * @throws `Broken` if `run` rejects or takes too long
-   */
+  /** Settles the remaining messages if an outcome is given. */
   async stop(outcome?: Outcome): Promise<void> {
     this.abort();
     if (outcome) this.settle(outcome);
@@ -111,17 +103,13 @@ export class PluginRun {
       must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
   }
 
-  /** Ends the run unconditionally: settles all messages, including future ones, with `later`. */
   release(): void {
     this.#released = true;
     this.abort();
     this.settle('later');
   }
 
-  /**
-   * Waits until there is no problem.
-   * @throws `Broken` with the problem and, if the run ended, how it ended
-   */
+  /** A broken rule is told with how the run ended. */
   until(problem: FindProblem, withinMs = this.#bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
@@ -167,7 +155,6 @@ export class PluginRun {
     return new Set(this.bodies()).size;
   }
 
-  /** Returns a clause about how the run ended, or an empty string while it runs. */
   ended(): string {
     if (!this.end) return '';
     return 'error' in this.end

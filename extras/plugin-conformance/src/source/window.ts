@@ -55,30 +55,10 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
       });
     },
   },
-  'runs-as-many-readers-as-it-is-told': {
-    sentence: 'With two workers a queue has two readers, each with a window of its own.',
-    needs: ['hands-over-without-waiting', 'stays-within-the-window'],
-    skip: ({ shape }) =>
-      shape === 'topic'
-        ? 'the window of a topic counts per partition, whatever the workers'
-        : undefined,
-    test: async (bench) => void (await bench.hold(numbers(40), 5, { window: 4, workers: 2 })),
-  },
-  'goes-on-after-a-poisonous-message': {
-    sentence: 'A quarantined message holds up none behind it.',
-    test: async (bench) => {
-      const { run } = await bench.start({
-        messages: texts(numbers(20)),
-        window: 2,
-        answer: (body) => (Number(body) % 3 === 0 ? 'quarantined' : 'accepted'),
-      });
-      await run.untilRead(20, 'every third message was quarantined, and ');
-    },
-  },
   'goes-on-around-a-stuck-message': {
     sentence:
       'A message that does not settle holds up no other message of a queue, and in a topic none of another partition.',
-    needs: ['hands-over-without-waiting', 'goes-on-after-a-poisonous-message'],
+    needs: ['hands-over-without-waiting'],
     test: async (bench) => {
       const { run } = await bench.start({
         partitions: 2,

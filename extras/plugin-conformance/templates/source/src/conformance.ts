@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import type { Place, SourceRig } from '@gateway/plugin-conformance';
 import type { Connection } from './index.js';
 
-/**
- * Opens the rig for the conformance suite, with a folder per rule. For a broker, start it here or
- * read its address from the environment.
- */
+/** A folder per rule. For a broker, start it here or read its address from the environment. */
 export default async function open(): Promise<SourceRig<Connection>> {
   const root = await mkdtemp(join(tmpdir(), '__NAME__-'));
   let number = 0;

@@ -40,19 +40,16 @@ const plugin: SourcePlugin<Connection, Settings> = {
   async run({ folder }, handle, context) {
     const { signal, settings } = context;
     const aborted = whenAborted(signal);
-    // One reader of the folder serves all workers, each with a whole window of unsettled messages.
+    // One reader serves all workers, each with a whole window of unsettled messages.
     const window = context.window * context.workers;
-    // Messages passed to `handle` that have not settled, by name. The run waits for them before it
-    // ends.
+    // By name. The run waits for them before it ends.
     const unsettled = new Map<string, Promise<void>>();
-    // Names of messages that were not acknowledged, such as those that settled as `later`. The next
-    // run reads them again.
+    // Not acknowledged, such as those that settled as `later`: the next run reads them again.
     const left = new Set<string>();
     const settle = async (message: Message) => {
       const name = message.coordinates;
       const outcome = await handle(message);
-      // `force` ignores a missing file: another agent that reads the folder may have deleted it
-      // first.
+      // `force`: another agent that reads the folder may have deleted it first.
       if (acknowledges(outcome))
         await rm(join(folder, name), { force: true }).catch(() => left.add(name));
       else left.add(name);
@@ -84,7 +81,7 @@ const plugin: SourcePlugin<Connection, Settings> = {
 
 export default plugin;
 
-/** Returns a file as a message, or undefined if it no longer exists. */
+/** Undefined if the file no longer exists. */
 async function messageOf(folder: string, name: string): Promise<Message | undefined> {
   try {
     const path = join(folder, name);
@@ -96,7 +93,6 @@ async function messageOf(folder: string, name: string): Promise<Message | undefi
   }
 }
 
-/** Throws a file system error as a `PluginError`, with a sentence and a fix. */
 function refuse(error: unknown, folder: string): never {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const reasons: Readonly<Record<string, string>> = {
