@@ -400,6 +400,29 @@ sources(
 );
 
 sources(
+  'another message at the coordinates of an event keeps its idempotency key, and what has a key of an event is a duplicate',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      const queue = broker.queue('q');
+      const keyed = (n: number, key: string) => ({ ...numbered(n), idempotency_key: key });
+      assert.is(await queue.send(keyed(1, 'one'), reused), 'accepted');
+      assert.is(await queue.send(keyed(2, 'two'), reused), 'accepted');
+      assert.is(await queue.send(keyed(2, 'two'), reused), 'duplicate');
+      assert.is(await queue.send(keyed(3, 'one'), reused), 'duplicate');
+      const rows = await db.rows<{ data: string }>(
+        'select e.data from events e join idempotency_keys k on k.event_id = e.id where e.project_id = $1 order by 1',
+        [running.projectId],
+      );
+      assert.equal(
+        rows.map(({ data }) => data),
+        ['{"n":1}', '{"n":2}'],
+      );
+    }),
+);
+
+sources(
   'a message at the coordinates of an event without a digest is a duplicate if it has the same content, and else is kept in quarantine',
   () =>
     scene(async ({ running, broker, start }) => {

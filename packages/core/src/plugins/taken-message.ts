@@ -76,10 +76,16 @@ function copiedTexts(
 ): Record<string, string> | string {
   if (typeof given !== 'object' || given === null || Symbol.iterator in given)
     return `${what}s is ${kindOf(given)}, not an object of names and texts`;
-  const entries = Object.entries(given as Record<string, unknown>).filter(
-    ([, value]) => !isAbsent(value),
-  );
-  const wrong = entries.find(([, value]) => typeof value !== 'string');
-  if (wrong) return `${what} "${wrong[0].slice(0, 60)}" is ${kindOf(wrong[1])}, not a string`;
-  return Object.fromEntries(entries) as Record<string, string>;
+  // Called twice for each message: entries and a filter cost several times as much.
+  const texts: Record<string, string> = {};
+  for (const name of Object.keys(given)) {
+    const value = (given as Record<string, unknown>)[name];
+    if (isAbsent(value)) continue;
+    if (typeof value !== 'string')
+      return `${what} "${name.slice(0, 60)}" is ${kindOf(value)}, not a string`;
+    // An assignment to `__proto__` would be lost.
+    if (name === '__proto__') Object.defineProperty(texts, name, { value, enumerable: true });
+    else texts[name] = value;
+  }
+  return texts;
 }

@@ -12,6 +12,7 @@ import {
   type NewEvent,
   readFences,
   readVerdicts,
+  releaseKeys,
   type EventVerdict,
 } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
@@ -166,6 +167,12 @@ export class BatchCommitter {
     const decided = refused.size === 0 ? messages : messages.filter((it) => !refused.has(it));
     const old = decided.flatMap((it) => it.events.filter((event) => !isNewOf(it, event)));
     const verdicts = old.length > 0 ? await readVerdicts(database.pool, old) : NO_VERDICTS;
+    const collided = old.filter(
+      (event) =>
+        event.idempotencyKey !== null &&
+        ['collision', 'unclear'].includes(verdicts.get(event)?.is ?? ''),
+    );
+    if (collided.length > 0) await releaseKeys(database.pool, collided);
     const fences = await this.#fencesOf(refused);
     const committed = { isNew: isNewOf, verdicts, leftAs };
     const again = new Set<ReadyMessage>();

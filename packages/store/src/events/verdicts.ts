@@ -33,7 +33,8 @@ interface Found {
   readonly holder: string | null;
 }
 
-const MEMBERS = [...REF, 'digest', 'idempotencyKey', 'n'] as const;
+const KEY_MEMBERS = [...REF, 'idempotencyKey'] as const;
+const MEMBERS = [...KEY_MEMBERS, 'digest', 'n'] as const;
 
 /** For events that exist already, or could not be created. Reads by primary key, without a lock. */
 export async function readVerdicts<Event extends JudgedEvent>(
@@ -68,4 +69,19 @@ function verdictOn(event: JudgedEvent, found: Found): EventVerdict {
   return found.eventType === event.eventType && found.data === event.data
     ? same
     : { is: 'unclear' };
+}
+
+/**
+ * Frees the idempotency keys that a commit claimed for events whose ids other events have, so that
+ * they can be created with other ids. Locks only these keys.
+ */
+export async function releaseKeys(client: Querier, events: readonly JudgedEvent[]): Promise<void> {
+  await client.query({
+    name: 'release-keys',
+    text: `delete from idempotency_keys k
+           using (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, idempotencyKey as key from ${batchRows(KEY_MEMBERS)}) u
+           where k.project_id = u.project and k.key = u.key and k.event_id = u.event
+             and not exists (select from events s where s.project_id = u.project and s.id = u.event and s.occurred_at = u.occurred_at and s.idempotency_key = u.key)`,
+    values: batchTexts(events, KEY_MEMBERS),
+  });
 }
