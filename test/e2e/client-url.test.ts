@@ -1,9 +1,10 @@
 // deadline: 120 s
+import http from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { root } from '../meta/house.js';
 import { runGateway } from '../support/gateway.js';
-import { freePort } from '../support/ports.js';
+import { freePort, loopback } from '../support/ports.js';
 import { managementApi, production } from '../support/production.js';
 
 const clientUrl = suite('e2e/client-url');
@@ -102,6 +103,30 @@ clientUrl('a wrong key, a wrong URL and none of a gateway say what to fix', asyn
     assert.equal([code, stdout], [1, ''], stderr);
     for (const sentence of sentences) assert.match(stderr, sentence);
     assert.not.match(stderr, GATEWAY_KEY);
+  }
+});
+
+clientUrl('a server without a route of the command is named as older', async () => {
+  const server = http.createServer((request, response) => {
+    const message = `path ${request.url!.split('?')[0]} not found`;
+    response.writeHead(404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ status: false, message, code: 'not_found', fix: 'check it' }));
+  });
+  const url = `http://127.0.0.1:${await loopback(server)}`;
+  try {
+    const { code, stderr } = await from(
+      { GATEWAY_URL: url, GATEWAY_KEY: 'gw_x' },
+      'utils',
+      'usage',
+    );
+    assert.is(code, 1);
+    assert.match(
+      stderr,
+      `the server at ${url} cannot be used: it has no path /api/v1/instance/usage`,
+    );
+    assert.match(stderr, 'older than this command');
+  } finally {
+    server.close();
   }
 });
 
