@@ -154,17 +154,12 @@ export class Pipeline {
   #decode(incoming: SourceMessage): void {
     const { projectId, message } = incoming;
     const { maxMessageBytes, loopShares } = this.options;
-    const failed = (defect: unknown) => this.#reject(incoming, readingFailed(defect));
-    try {
-      const decoded = decode(message, message.maxBytes ?? maxMessageBytes);
-      if (typeof decoded !== 'object' || !('then' in decoded))
-        return this.#transform(incoming, incoming.read(decoded));
-      decoded
-        .then((it) => loopShares.run(projectId, () => this.#transform(incoming, incoming.read(it))))
-        .catch(failed);
-    } catch (defect) {
-      failed(defect);
-    }
+    const decoded = decode(message, message.maxBytes ?? maxMessageBytes);
+    if (typeof decoded !== 'object' || !('then' in decoded))
+      return this.#transform(incoming, incoming.read(decoded));
+    void decoded.then((it) =>
+      loopShares.run(projectId, () => this.#transform(incoming, incoming.read(it))),
+    );
   }
 
   #transform(incoming: SourceMessage, decoded: Decoded): void {

@@ -1,5 +1,5 @@
 import type { Message } from '@gateway/plugin';
-import type { Rejection } from '../validate/reject-codes.js';
+import { readingFailed, type Rejection } from '../validate/reject-codes.js';
 import { FORM, decodeForm, decodeMultipart, MULTIPART } from './form.js';
 import { type Decoded, decodeText } from './text.js';
 
@@ -13,7 +13,7 @@ const DECODERS: readonly { readonly contentType: RegExp; readonly decode: Decode
   { contentType: MULTIPART, decode: decodeMultipart },
 ];
 
-/** Rejects with `empty`, `too_large` or what the decoder says. */
+/** Never throws. Rejects with `empty`, `too_large` or what the decoder says. */
 export function decode(
   { body, contentType }: Pick<Message, 'body' | 'contentType'>,
   maxBytes: number,
@@ -23,10 +23,14 @@ export function decode(
   if (contentType === undefined) return decodeText(body);
   const { decode: decoder = decodeText } =
     DECODERS.find((it) => it.contentType.test(contentType)) ?? {};
-  const decoded = decoder(body, contentType);
-  return typeof decoded === 'object' && 'then' in decoded
-    ? decoded.then((text) => bounded(text, maxBytes))
-    : bounded(decoded, maxBytes);
+  try {
+    const decoded = decoder(body, contentType);
+    return typeof decoded === 'object' && 'then' in decoded
+      ? decoded.then((text) => bounded(text, maxBytes)).catch(readingFailed)
+      : bounded(decoded, maxBytes);
+  } catch (defect) {
+    return readingFailed(defect);
+  }
 }
 
 /** The text may be longer than the bytes that it was decoded from. */

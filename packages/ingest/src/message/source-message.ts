@@ -11,7 +11,7 @@ import type { TransformResult } from '@gateway/sandbox';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { Decoded } from '../decode/text.js';
 import type { IngestMessage } from '../validate/parse-message.js';
-import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
+import { readingFailed, type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
 import { type ReadyEvent, ReadyMessage, type Settle } from './ready-message.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
@@ -90,11 +90,15 @@ export class SourceMessage extends ReadyMessage {
   read(decoded: Decoded): Decoded {
     const { message } = this;
     if (!message.read) return decoded;
-    const { text, keyOf } = message.read(typeof decoded === 'string' ? decoded : undefined);
-    this.#keyOf = keyOf;
-    if (text === undefined) return decoded;
-    this.message = { ...message, body: Buffer.from(text) };
-    return text;
+    try {
+      const { text, keyOf } = message.read(typeof decoded === 'string' ? decoded : undefined);
+      this.#keyOf = keyOf;
+      if (text === undefined) return decoded;
+      this.message = { ...message, body: Buffer.from(text) };
+      return text;
+    } catch (defect) {
+      return readingFailed(defect);
+    }
   }
 
   /**
