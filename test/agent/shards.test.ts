@@ -224,7 +224,7 @@ shards(
     await until(
       'health to name the migration',
       async () =>
-        /^the database of the shard second lacks \d+ migrations: 0051_data_plane, .+\. Its projects wait\.$/.test(
+        /^the database of the shard second lacks \d+ migrations: 0051_data_plane, .+\. Its projects wait\. To fix it: run `gateway migrate up`, then start again\.$/.test(
           (await health(port)).of('shard second')?.reason ?? '',
         ),
       { withinMs: 20_000 },

@@ -1,9 +1,10 @@
-import { databaseReason, GatewayError } from '@gateway/core/errors';
+import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs, type Health } from '@gateway/core/process';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
+import { databaseFault, faultText, shardComponent } from '@gateway/store/findings';
 import type { Shard, Shards } from '@gateway/store/shards';
 import type { OpenWorker, ShardWorker } from './shard-worker.js';
 
@@ -11,9 +12,6 @@ import type { OpenWorker, ShardWorker } from './shard-worker.js';
 const OPEN_WITHIN_MS = 5_000;
 const RETRY_AFTER_SECONDS = 1;
 const RETRY = { baseMs: 1_000, capMs: 30_000 };
-
-/** The component of health of a shard that cannot be worked on. */
-const componentOf = (name: string) => `shard ${name}`;
 
 interface WorkersOptions {
   readonly shards: Shards;
@@ -182,16 +180,15 @@ export class Workers {
     slot.opening = attempt
       .then(
         () => {
-          if (slot.failures > 0) health.report(componentOf(name), 'ok');
+          if (slot.failures > 0) health.report(shardComponent(name), 'ok');
           slot.failures = 0;
           const { agentId } = slot.opened!.worker.lease;
           log.info({ shard: name, agent_id: agentId }, 'The agent works on the shard.');
         },
         (error: unknown) => {
           slot.retryAtMs = performance.now() + backoffMs(++slot.failures, RETRY);
-          const reason =
-            error instanceof GatewayError ? error.message : databaseReason(error, settings).reason;
-          health.report(componentOf(name), 'down', `${reason}. Its projects wait.`);
+          const reason = faultText(databaseFault(error, settings, name), 'Its projects wait.');
+          health.report(shardComponent(name), 'down', reason);
           log[slot.failures === 1 ? 'warn' : 'debug'](
             { shard: name, error },
             'Could not start work on a shard; retrying. Its projects wait; other shards continue.',
@@ -204,7 +201,7 @@ export class Workers {
   #end(name: string, slot: Slot): void {
     this.#slots.delete(name);
     this.#update();
-    this.options.health.forget(componentOf(name));
+    this.options.health.forget(shardComponent(name));
     const ended = (async () => {
       await slot.opening;
       await slot.opened?.close();

@@ -121,15 +121,16 @@ export function reportShardHealth(
       const { isWritable } = await probeDatabase(pool, PROBE_MS);
       const failing = failingNow();
       const latest = latestOf(failing);
-      if (!isWritable) reportPostgres(readOnly(settings), failing, askedAt);
+      if (!isWritable) reportPostgres(readOnly(settings, shard.name), failing, askedAt);
       // The probe succeeds, but statements still fail, so Postgres is reported as down.
-      else if (latest) reportPostgres(databaseFault(latest.error, settings), failing, askedAt);
+      else if (latest)
+        reportPostgres(databaseFault(latest.error, settings, shard.name), failing, askedAt);
       else report('postgres');
       // Refreshes now, because the next scheduled refresh may be far off. Not awaited, because its
       // statement may hang.
       if (configCache.failing) void configCache.refresh();
     } catch (error) {
-      reportPostgres(databaseFault(error, settings), failingNow(), askedAt);
+      reportPostgres(databaseFault(error, settings, shard.name), failingNow(), askedAt);
     } finally {
       probing = false;
     }

@@ -36,11 +36,12 @@ export async function checkDatabase({ config, reached }: DoctorContext): Promise
 export function checkServer(
   place: Parameters<typeof readOnly>[0],
   { version, majorVersion, tls, latencyMs, isWritable, collation }: DatabaseFacts,
+  name?: string,
 ): DoctorResult {
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion < OLDEST_POSTGRES)
     return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
-  if (!isWritable) return resultOf(readOnly(place));
+  if (!isWritable) return resultOf(readOnly(place, name));
   return collation ? warning(`${sentence}: ${collation.sentence}`, collation.fix) : ok(sentence);
 }
 
@@ -133,7 +134,7 @@ async function checkShard(shard: Shard): Promise<DoctorResult> {
   });
   await requireReadyShard(shard);
   const facts = await readDatabaseFacts(database.pool);
-  const server = checkServer(settings, facts);
+  const server = checkServer(settings, facts, shard.name);
   const results = [
     server,
     named('clock', checkClock(facts)),

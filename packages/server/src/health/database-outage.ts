@@ -1,6 +1,5 @@
 import type { Config } from '@gateway/core/config';
 import {
-  databaseReason,
   explainDatabaseError,
   GatewayError,
   isGatewayError,
@@ -8,6 +7,7 @@ import {
 } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
+import { databaseFault, faultText } from '@gateway/store/findings';
 import { acceptsConnection, probeDatabase } from '@gateway/store/postgres';
 import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
 
@@ -136,11 +136,9 @@ export function askDatabase({
     }
     const since = new Date();
     outages.set(key, { shard: shard?.name, since, lastMs: since.getTime() });
-    const { reason, fix } = databaseReason(error, shard?.settings ?? config.database);
-    log.warn(
-      { ...placeOf(shard?.name), since, reason: `${reason}. To fix it: ${fix}.` },
-      shard ? SHARD_AWAY[0] : OUTAGES[outage][0],
-    );
+    const reason = faultText(databaseFault(error, shard?.settings ?? config.database, shard?.name));
+    const [sentence] = shard ? SHARD_AWAY : OUTAGES[outage];
+    log.warn({ ...placeOf(shard?.name), since, reason }, sentence);
   }
 
   /** @param used the shards that the successful work depended on */

@@ -3,7 +3,8 @@ import { databaseReason, isGatewayError, kvReason } from '@gateway/core/errors';
 import { withTimeout, type ComponentState } from '@gateway/core/process';
 import type { Kv } from '../kv/index.js';
 import { probeDatabase, requireMigrated, type ReplicaState } from '../postgres/index.js';
-import { migratedAs, type Shard } from '../shards/open-shards.js';
+import { explainShardError, migratedAs, type Shard } from '../shards/open-shards.js';
+import { DEFAULT_SHARD } from '../shards/shards.js';
 
 /** A dependency of a process is at fault, as its operator sees it. */
 export interface Fault {
@@ -22,15 +23,19 @@ export function faultText({ reason, fix }: Fault, meanwhile?: string): string {
   return sentences.filter(Boolean).join(' ');
 }
 
-type DatabaseAddress = Parameters<typeof databaseReason>[1];
-
-export const databaseFault = (error: unknown, place: DatabaseAddress): Fault => ({
+/** The fix of another shard than the default one is not about settings. */
+export const databaseFault = (
+  error: unknown,
+  settings: Shard['settings'],
+  name = DEFAULT_SHARD,
+): Fault => ({
   state: 'down',
-  ...databaseReason(error, place),
+  ...databaseReason(explainShardError(error, { name, settings }), settings),
 });
 
 /** A database that answers reads, and takes no writes. */
-export const readOnly = (place: DatabaseAddress) => databaseFault({ code: '25006' }, place);
+export const readOnly = (settings: Shard['settings'], name?: string) =>
+  databaseFault({ code: '25006' }, settings, name);
 
 /** Whether Postgres answers and takes writes, and whether it has the migrations of this version. */
 export async function checkDatabase(
@@ -43,12 +48,12 @@ export async function checkDatabase(
     const { isWritable } = await probeDatabase(database.pool, withinMs);
     const migrated = requireMigrated(database, undefined, migratedAs({ name }));
     return {
-      postgres: isWritable ? undefined : { ...readOnly(settings), state: 'degraded' },
+      postgres: isWritable ? undefined : { ...readOnly(settings, name), state: 'degraded' },
       migrations: await withTimeout(migrated, withinMs).then(newerFault, migrationFault),
     };
   } catch (error) {
     const migrations = { state: 'down', reason: 'unknown while Postgres is unavailable' } as const;
-    return { postgres: databaseFault(error, settings), migrations };
+    return { postgres: databaseFault(error, settings, name), migrations };
   }
 }
 
