@@ -4,7 +4,7 @@ import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
 import { silentLog } from '@gateway/core/logging';
 import { createMeter } from '@gateway/core/metrics/meter';
-import { countAgents } from '@gateway/store/deliveries';
+import { listAgents } from '@gateway/store/deliveries';
 import { clockFault, readOnly } from '@gateway/store/findings';
 import { Replicas, readDatabaseFacts } from '@gateway/store/postgres';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
@@ -24,6 +24,7 @@ import {
   type DoctorResult,
 } from './finding.js';
 
+const AGENTS_MAX = 1_000;
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
 
@@ -57,8 +58,10 @@ export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorRe
 
 /** Warns if no agent has a valid lease. */
 export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
-  const { alive, dead } = await countAgents(pool);
-  const gone = dead.length > 0 ? `; ${dead.length} stopped without a clean shutdown` : '';
+  const agents = await listAgents(pool, AGENTS_MAX);
+  const alive = agents.flatMap((agent) => (agent.alive ? [agent.name] : []));
+  const dead = agents.length - alive.length;
+  const gone = dead > 0 ? `; ${dead} stopped without a clean shutdown` : '';
   if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
   return warning(
     `none is running${gone}`,

@@ -92,16 +92,6 @@ export async function sendHeartbeat(
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };
 }
 
-/** The thousand oldest agents, grouped by whether their lease is valid. */
-export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dead: string[] }> {
-  const { rows } = await pool.query<{ name: string; alive: boolean }>(
-    `select name, expires_at > now() as alive from agents order by started_at limit 1000`,
-  );
-  const named = (alive: boolean) =>
-    rows.filter((row) => row.alive === alive).map(({ name }) => name);
-  return { alive: named(true), dead: named(false) };
-}
-
 export interface AgentRow {
   readonly id: number;
   readonly name: string;

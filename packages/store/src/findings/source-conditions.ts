@@ -55,7 +55,7 @@ export async function readConditions({
       readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }),
       READ_MS,
     ).catch(() => undefined));
-  const absence = whyUnreported(readers, { isAway: !known, since: null });
+  const absence = whyUnreported(readers, !known);
   const conditions = rows.map((row) => {
     const reported = known?.get(row.id);
     const { id, name } = row;

@@ -100,24 +100,18 @@ export interface SourceCondition {
 }
 
 /** Why no state is known of any source, and since when. */
-export interface Absence {
-  readonly reason: string;
-  readonly since: Date | null;
-}
+type Absence = Pick<SourceCondition, 'reason' | 'since'>;
 
 /** `lostAt` is the end of the last reader. */
 export function whyUnreported(
-  readers: { readonly ids: readonly number[]; readonly lostAt: Date | null },
-  kv: { readonly isAway: boolean; readonly since: Date | null },
+  { ids, lostAt }: { readonly ids: readonly number[]; readonly lostAt: Date | null },
+  isKvAway: boolean,
 ): Absence {
-  if (readers.ids.length === 0)
-    return { reason: 'No agent that reads sources is running.', since: readers.lostAt };
-  if (kv.isAway)
-    return { reason: 'KV, where agents report states, is unavailable.', since: kv.since };
-  return {
-    reason: 'No agent has reported the source for 30 seconds. It may be new.',
-    since: null,
-  };
+  if (ids.length === 0) return { reason: 'No agent that reads sources is running.', since: lostAt };
+  const reason = isKvAway
+    ? 'KV, where agents report states, is unavailable.'
+    : 'No agent has reported the source for 30 seconds. It may be new.';
+  return { reason, since: null };
 }
 
 /** From the source's settings and what agents have reported. */
