@@ -15,7 +15,7 @@ import { until } from '../support/until.js';
 const managed = suite('e2e/managed-postgres');
 
 const guide = fs.readFileSync(
-  path.resolve(path.dirname(currentBuild), '../../../docs/guides/managed-postgres.md'),
+  path.resolve(path.dirname(currentBuild), '../docs/guides/managed-postgres.md'),
   'utf8',
 );
 
