@@ -154,6 +154,7 @@ async function furnish(
     ids: {
       ...{
         organisation_id: owner.organisation,
+        organisationId: owner.organisation,
         project_id: project,
         orgID: owner.organisation,
         projectId: project,
