@@ -7,9 +7,7 @@ import { discard, forget, keep, tempFolder } from './start/keep.js';
 import { until, within } from './until.js';
 
 /** The `gateway.js` of the working tree. */
-export const currentBuild = fileURLToPath(
-  new URL('../../bin/gateway.js', import.meta.url),
-);
+export const currentBuild = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
 
 export interface GatewayOptions {
   /**
