@@ -43,7 +43,7 @@ export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ): AppContext {
-  const { config, database, kv, plugins, log, links } = given;
+  const { config, database, kv, plugins, log, links, shards } = given;
   const shardOf = shardFinder(configCache, database);
   const catalogue = eventTypeCatalogue(database.pool);
   const functions = openFunctions({
@@ -57,37 +57,50 @@ export function openContext(
   const keyUse = startKeyUse((used) => recordKeyUse(database.pool, used), log);
   lifecycle.add('key use', () => keyUse.close());
   const addressOf = addressReader(config.server.trusted_proxies);
+  const { limit, portalLimit, ...kvUsing } = kvUsers(config, {
+    database,
+    configCache,
+    kv,
+    plugins,
+    log,
+    addressOf,
+  });
   return {
     ...given,
-    configCache,
-    read: given.replicas?.read ?? ((work) => work(bothPlanes(database))),
     sealer: seals,
     credentials: processCredentials(config, log),
-    shardOf,
     events: new EventCreator({ writer, configCache, database }),
-    requirePace(projectId) {
-      const { events_per_second: limit } = config.limits;
-      if (pace.isOver(projectId))
-        throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
-    },
     catalogue,
     signalPending: (events, shard) => void signalPending({ kv, log, shard }, events),
     functions,
     probeHealth: healthProbe(given),
-    ask: askDatabase(given),
-    receive: bodyRoom({
-      messageBytes: Math.max(largestBody(config), PROVIDER_BYTES_MAX),
-      timeoutSeconds: config.server.http.body_timeout_seconds,
-    }),
-    takeShare: requestShares(config.server.project_concurrency),
     longReads: longReads(config.database.max_open_connections),
-    keyUse,
     sessions: sessionCookies({
       isHttps: links.isHttps,
       key: derivedKey(config.encryption_key, 'csrf tokens'),
     }),
     addressOf,
-    ...kvUsers(config, { database, configCache, kv, plugins, log, addressOf }),
+    ...kvUsing,
+    admission: {
+      limit,
+      portalLimit,
+      keyUse,
+      configCache,
+      read: given.replicas?.read ?? ((work) => work(bothPlanes(database))),
+      shardOf: async (id, known) =>
+        shards.find(configCache.projects.get(id)?.shard ?? known ?? (await shardOf(id))),
+      requirePace(projectId) {
+        const { events_per_second: limit } = config.limits;
+        if (pace.isOver(projectId))
+          throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
+      },
+      ask: askDatabase(given),
+      receive: bodyRoom({
+        messageBytes: Math.max(largestBody(config), PROVIDER_BYTES_MAX),
+        timeoutSeconds: config.server.http.body_timeout_seconds,
+      }),
+      takeShare: requestShares(config.server.project_concurrency),
+    },
   };
 }
 
@@ -109,23 +122,13 @@ function kvUsers(
     addressOf,
   }: {
     database: Database;
-    configCache: AppContext['configCache'];
+    configCache: ContextParts['configCache'];
     kv: Kv;
     plugins: ActivatedPlugins;
     log: Log;
     addressOf: AppContext['addressOf'];
   },
-): Pick<
-  AppContext,
-  | 'records'
-  | 'limit'
-  | 'portalLimit'
-  | 'tests'
-  | 'functionTests'
-  | 'endpointTests'
-  | 'resets'
-  | 'logins'
-> {
+) {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up its credentials in Postgres'] : []),

@@ -97,11 +97,14 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
       signalPending(events, shard) {
         if (config.kv.type !== 'in-memory') signals.push(signalPending({ kv, log, shard }, events));
       },
-      receive: async (request) => ({ bytes: await buffer(request), release: () => undefined }),
-      ask: (work, { shards: used = () => Promise.resolve([]) }) =>
-        work().catch(async (error: unknown) => {
-          throw shown(await explainShards(error, await used().catch(() => [])), config);
-        }),
+      admission: {
+        ...context.admission,
+        receive: async (request) => ({ bytes: await buffer(request), release: () => undefined }),
+        ask: (work, { shards: used = () => Promise.resolve([]) }) =>
+          work().catch(async (error: unknown) => {
+            throw shown(await explainShards(error, await used().catch(() => [])), config);
+          }),
+      },
     };
     const pages = {
       documents: undefined,

@@ -10,12 +10,11 @@ import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config
 import type { Membership } from '@gateway/store/people';
 import type { EventCreator } from '@gateway/ingest/commit/event-creator';
 import type { IntakeConfig } from '@gateway/ingest/routing/config-cache';
-import type { ShardOf } from '@gateway/ingest/routing/shard-of';
 import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { PageRequest, PageResult } from '@gateway/store/pagination';
 import type { Database, Planes } from '@gateway/store/postgres';
-import type { ShardPlanes, Shards } from '@gateway/store/shards';
+import type { Shard, ShardPlanes, Shards } from '@gateway/store/shards';
 import type { Access } from '../auth/access.js';
 import type { AddressReader } from '../auth/client-address.js';
 import type { KeyUse } from '../auth/key-use.js';
@@ -66,7 +65,8 @@ export interface ServerContext {
   readonly probeHealth: HealthProbe;
 }
 
-export interface AppContext extends ServerContext {
+/** For the steps around a route. */
+export interface Admission {
   readonly ask: AskDatabase;
   readonly limit: RequestLimit;
   readonly portalLimit: RequestLimit;
@@ -74,11 +74,16 @@ export interface AppContext extends ServerContext {
   readonly takeShare: TakeShare;
   readonly keyUse: KeyUse;
   readonly configCache: IntakeConfig;
-  readonly shardOf: ShardOf;
+  /** @param known the project's shard in a cached record, which follows a move later */
+  readonly shardOf: (projectId: string, known?: string) => Promise<Shard>;
   /** Uses a read replica of the default shard, or the primary. */
   readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
   /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
+}
+
+export interface AppContext extends ServerContext {
+  readonly admission: Admission;
 }
 
 export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {

@@ -26,7 +26,7 @@ export interface BodySender {
 export interface ReceivedBody {
   readonly bytes: Buffer;
   /** Frees the buffer budget. Call when processing begins or is abandoned. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /**

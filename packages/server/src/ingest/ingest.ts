@@ -9,7 +9,8 @@ import type { GivenMessage } from '@gateway/ingest/message/source-message';
 import type { HttpSource } from '@gateway/store/config';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { AppContext } from '../api/route.js';
-import type { ReleaseShare } from '../api/shares.js';
+import { receiveBody, requirePace, takeShare } from '../api/steps/body.js';
+import { ANSWERED, runSteps, type HttpExchange, type RequestStep } from '../api/steps/step.js';
 import type { Account } from '../auth/login-guard.js';
 import { derivedKey } from '../auth/process-credentials.js';
 import { send } from '../http/response.js';
@@ -26,6 +27,12 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
 const PAUSED_SECONDS = 60;
 const NO_BODY = Buffer.alloc(0);
+
+interface SourceExchange extends HttpExchange {
+  readonly source: HttpSource;
+  readonly verifier: VerifierFields;
+  readonly isSigned: boolean;
+}
 
 interface IngestOutcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
@@ -49,11 +56,11 @@ function accountOf(id: string, credential: string | undefined): Account {
 
 /** `POST /ingest/<mask id>` needs no API key: each source defines its own verification. */
 export function ingestRouter(context: AppContext): Router {
-  const { addressOf, ask, config, limit, logins, receive, sealer, shards, takeShare } = context;
-  const { kv, links, plugins } = context;
+  const { addressOf, config, database, kv, links, logins, plugins, sealer } = context;
+  const { ask, limit, shardOf } = context.admission;
   const key = maskKey(config.encryption_key);
   const refused = refusedBodies(kv);
-  const sources = httpSourceCache(context.database);
+  const sources = httpSourceCache(database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
   /** Verifies before it counts, so that unverified requests cannot use up the source's limit. */
@@ -110,7 +117,7 @@ export function ingestRouter(context: AppContext): Router {
       headers: ctx.req.headers,
       query: ctx.query,
     });
-    if (answer) return sendHandshake(ctx, answer);
+    if (answer) return void sendHandshake(ctx, answer);
     ctx.set('allow', 'POST');
     throw new GatewayError('method_not_allowed', {
       method: ctx.method,
@@ -119,60 +126,66 @@ export function ingestRouter(context: AppContext): Router {
     });
   });
 
-  router.post('/:mask_id', async (ctx) => {
-    const { source, verifier, isSigned } = await open(ctx);
-    context.requirePace(source.project_id);
-    const { headers } = ctx.req;
-    const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
-    const largest = largestBodyOf(verifier.type, config.ingest.max_message_bytes);
-    const held = await receive(ctx.req, { limit: largest, sender }).catch((error: unknown) => {
-      if (isGatewayError(error, 'body_too_large')) {
-        if (plugins.metrics) countIngest(plugins.meter, labelsOf(source), { failed: 1 });
-        void refused(source, largest);
-      }
-      throw error;
-    });
-    const body = held.bytes;
-    let release: ReleaseShare;
-    try {
-      if (isSigned) await admit(ctx.req, source, verifier, { credential: undefined, body });
-      const handshake = handshakeAnswer(verifier, {
-        method: 'POST',
-        headers,
-        query: ctx.query,
-        body,
-      });
-      if (handshake) return sendHandshake(ctx, handshake);
-      release = await takeShare(source.id, { bytes: body.length, createsEvents: true });
-    } finally {
-      held.release();
-    }
-    try {
-      context.requirePace(source.project_id);
+  const receive = receiveBody(context);
+  const pace = requirePace(context);
+  const steps: readonly RequestStep<SourceExchange>[] = [
+    pace,
+    (it) =>
+      receive(it).catch((error: unknown) => {
+        if (isGatewayError(error, 'body_too_large')) {
+          if (plugins.metrics) countIngest(plugins.meter, labelsOf(it.source), { failed: 1 });
+          void refused(it.source, it.bodyLimit);
+        }
+        throw error;
+      }),
+    ({ ctx, source, verifier, isSigned, bytes: body }) =>
+      isSigned ? admit(ctx.req, source, verifier, { credential: undefined, body }) : undefined,
+    ({ ctx, verifier, bytes: body }) => {
+      const { method, query, req } = ctx;
+      const handshake = handshakeAnswer(verifier, { method, headers: req.headers, query, body });
+      return handshake && sendHandshake(ctx, handshake);
+    },
+    takeShare(context),
+    // Again, because requests wait for their share.
+    pace,
+    async ({ ctx, source, bytes: body, bodyLimit: maxBytes }) => {
       const message = {
         coordinates: `http/${randomUUID()}`,
         timestamp: Date.now(),
         body,
-        contentType: headers['content-type'],
-        maxBytes: largest,
+        contentType: ctx.req.headers['content-type'],
+        maxBytes,
         ...messageOf(source, { request: ctx.req, query: ctx.query }),
       };
-      const shardsOfSource = async () => [
-        await shards.find(await context.shardOf(source.project_id)),
-      ];
-      const commit = { ...COMMIT, shards: shardsOfSource };
-      answer(ctx, source, await ask(() => accept(source, message, context), commit));
-    } finally {
-      release();
-    }
+      const shards = async () => [await shardOf(source.project_id)];
+      const outcome = await ask(() => accept(source, message, context), { ...COMMIT, shards });
+      answer(ctx, source, outcome);
+    },
+  ];
+
+  router.post('/:mask_id', async (ctx) => {
+    const opened = await open(ctx);
+    const { source, verifier } = opened;
+    await runSteps(steps, {
+      ...opened,
+      ctx,
+      projectId: source.project_id,
+      sender: { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true },
+      owner: source.id,
+      bodyLimit: largestBodyOf(verifier.type, config.ingest.max_message_bytes),
+      createsEvents: true,
+      bytes: NO_BODY,
+      release: () => undefined,
+    });
   });
   return router;
 }
 
-function sendHandshake(ctx: RouterContext, { type, body }: HandshakeAnswer): void {
+function sendHandshake(ctx: RouterContext, { type, body }: HandshakeAnswer): typeof ANSWERED {
   ctx.status = 200;
   ctx.type = type;
   ctx.body = body;
+  return ANSWERED;
 }
 
 function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): boolean {
