@@ -2,7 +2,7 @@ import { linksOf } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { createApp } from './api/app.js';
-import { openContext } from './context.js';
+import { openContext } from './api/context.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, listenerOptions } from './listener.js';
 import { routes } from './routes/index.js';

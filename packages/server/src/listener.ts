@@ -3,8 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
 import { listen, type HttpListener } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
-import { largestBody } from './http/body.js';
-import { PROVIDER_BYTES_MAX } from './ingest/providers.js';
+import { largestRequest } from './http/body.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
 import { reloadCertificates } from './tls.js';
 
@@ -24,7 +23,7 @@ export function inTurn(app: RequestListener): RequestListener {
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds =
     config.server.http.body_timeout_seconds +
-    Math.ceil(Math.max(largestBody(config), PROVIDER_BYTES_MAX) / BODY_BYTES_PER_SECOND);
+    Math.ceil(largestRequest(config) / BODY_BYTES_PER_SECOND);
   return {
     // Applies to bodies that no route reads. Other slow bodies are rejected earlier, with a
     // response.

@@ -20,8 +20,7 @@ import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { explainShards, Shards } from '@gateway/store/shards';
 import { createApp } from './api/app.js';
-import type { AppContext } from './api/route.js';
-import { openContext } from './context.js';
+import { openContext, type AppContext } from './api/context.js';
 import { routes } from './routes/index.js';
 
 const CLOSE_MS = 5_000;

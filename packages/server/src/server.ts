@@ -17,10 +17,9 @@ import { openKv, queueOf, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { createApp } from './api/app.js';
 import { openConvoy } from './api/dialect.js';
-import type { ServerContext } from './api/route.js';
 import { openOidc } from './auth/oidc/provider.js';
 import { startBilling } from './billing.js';
-import { openContext } from './context.js';
+import { openContext, type AppContext } from './api/context.js';
 import { serveDashboard } from './dashboard.js';
 import { hasDocs, serveDocs } from './docs.js';
 import { ingestRouter } from './ingest/ingest.js';
@@ -200,7 +199,7 @@ function signalDue(
     database,
     log,
     shard,
-  }: Pick<ServerContext, 'kv' | 'database' | 'log'> & { readonly shard: string },
+  }: Pick<AppContext, 'kv' | 'database' | 'log'> & { readonly shard: string },
   events: readonly { readonly projectId: string; readonly eventId: string }[],
 ): void {
   kv.queue(queueOf('first-attempts', shard))

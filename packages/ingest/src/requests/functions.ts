@@ -28,7 +28,7 @@ interface FunctionsOptions {
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
+export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
   readonly outcome: 'accepted' | 'dropped' | 'failed';
   /** JSON text, or null unless the outcome is `accepted`. */
   readonly data: string | null;

@@ -9,7 +9,8 @@ import { sendErrors } from '../http/response.js';
 import type { ConvoyPackage } from './dialect.js';
 import { measureRequests } from './measure.js';
 import { mount } from './mount.js';
-import type { AppContext, Route } from './route.js';
+import type { AppContext } from './context.js';
+import type { Route } from './route.js';
 import { methodsByPath } from './routers.js';
 import { answerUnknown } from './steps/path.js';
 

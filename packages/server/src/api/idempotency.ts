@@ -11,7 +11,8 @@ import { derivedKey } from '../auth/process-credentials.js';
 import { isBeforeCommit } from '../health/database-outage.js';
 import { assertValid } from '../http/schema.js';
 import { stringify, type ApiAnswer } from '../http/response.js';
-import { pathOf, type AnyCall, type Route, type AppContext } from './route.js';
+import type { AppContext } from './context.js';
+import { pathOf, type AnyCall, type Route } from './route.js';
 
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
 

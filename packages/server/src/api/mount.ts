@@ -2,7 +2,8 @@ import type { Middleware } from 'koa';
 import { auditor } from './audit.js';
 import type { ConvoyPackage } from './dialect.js';
 import { runOnce } from './idempotency.js';
-import { pathOf, type AppContext, type Route } from './route.js';
+import type { AppContext } from './context.js';
+import { pathOf, type Route } from './route.js';
 import { apiRouters, type methodsByPath } from './routers.js';
 import {
   attribute,

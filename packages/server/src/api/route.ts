@@ -1,92 +1,18 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
-import type { Config, Links } from '@gateway/core/config';
-import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
-import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { Functions } from '@gateway/ingest/requests/functions';
-import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config';
+import type { ProjectRow, Role } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import type { EventCreator } from '@gateway/ingest/commit/event-creator';
-import type { IntakeConfig } from '@gateway/ingest/routing/config-cache';
-import type { EventRef } from '@gateway/store/events';
-import type { Kv } from '@gateway/store/kv';
 import type { PageRequest, PageResult } from '@gateway/store/pagination';
-import type { Database, Planes } from '@gateway/store/postgres';
-import type { Shard, ShardPlanes, Shards } from '@gateway/store/shards';
+import type { ShardPlanes } from '@gateway/store/shards';
 import type { Access } from '../auth/access.js';
-import type { AddressReader } from '../auth/client-address.js';
-import type { KeyUse } from '../auth/key-use.js';
-import type { LoginGuard } from '../auth/login-guard.js';
-import type { OidcProvider } from '../auth/oidc/provider.js';
-import type { Caller, ProcessCredentials } from '../auth/process-credentials.js';
-import type { RecordCache } from '../auth/record-cache.js';
-import type { RequestLimit } from '../auth/request-limit.js';
-import type { SessionCookies } from '../auth/session-cookie.js';
-import type { LongReads, TakeShare } from './shares.js';
+import type { Caller } from '../auth/process-credentials.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
-import type { AskDatabase } from '../health/database-outage.js';
-import type { HealthProbe } from '../health/healthz.js';
-import type { ReceiveBody } from '../http/body-room.js';
 import type { ApiAnswer } from '../http/response.js';
+import type { AppContext } from './context.js';
 import { camel } from './resources.js';
 
-export interface ServerContext {
-  readonly config: Config;
-  /** Statements on the data plane use the `planes` of a call. */
-  readonly database: Database;
-  readonly shards: Shards;
-  readonly kv: Kv;
-  readonly plugins: ActivatedPlugins;
-  readonly sealer: Sealer;
-  readonly log: Log;
-  readonly links: Links;
-  readonly credentials: ProcessCredentials;
-  readonly records: RecordCache;
-  readonly tests: RequestLimit;
-  readonly functionTests: RequestLimit;
-  readonly resets: RequestLimit;
-  readonly endpointTests: RequestLimit;
-  readonly longReads: LongReads;
-  readonly functions: Functions;
-  readonly logins: LoginGuard;
-  readonly sessions: SessionCookies;
-  /** Undefined if users sign in only by password. */
-  readonly oidc: OidcProvider | undefined;
-  readonly addressOf: AddressReader;
-  readonly events: EventCreator;
-  readonly catalogue: EventTypeCatalogue;
-  /** Tells agents about pending events of a shard. */
-  readonly signalPending: (
-    events: readonly Pick<EventRef, 'projectId' | 'id'>[],
-    shard: string,
-  ) => void;
-  readonly probeHealth: HealthProbe;
-}
-
-/** For the steps around a route. */
-export interface Admission {
-  readonly ask: AskDatabase;
-  readonly limit: RequestLimit;
-  readonly portalLimit: RequestLimit;
-  readonly receive: ReceiveBody;
-  readonly takeShare: TakeShare;
-  readonly keyUse: KeyUse;
-  readonly configCache: IntakeConfig;
-  /** @param known the project's shard in a cached record, which follows a move later */
-  readonly shardOf: (projectId: string, known?: string) => Promise<Shard>;
-  /** Uses a read replica of the default shard, or the primary. */
-  readonly read: <T>(work: (planes: Planes) => Promise<T>) => Promise<T>;
-  /** Throws `too_many_events` if the project exceeds `limits.events_per_second`. */
-  readonly requirePace: (projectId: string) => void;
-}
-
-export interface AppContext extends ServerContext {
-  readonly admission: Admission;
-}
-
-export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
+export interface OpenCall<Body = unknown, Query = unknown> extends Omit<AppContext, 'admission'> {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ export interface LimitState {
   readonly resetSeconds: number;
 }
 
-interface RequestLimitOptions {
+export interface RequestLimitOptions {
   /** For each id; 0 for no limit. */
   readonly ratePerSecond: number;
   /** `ratePerSecond` by default. */

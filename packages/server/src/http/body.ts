@@ -10,6 +10,13 @@ export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
   return ingest.max_message_bytes + ENVELOPE_BYTES;
 }
 
+/** The largest body that a provider of webhooks sends, to sources of its type. */
+export const PROVIDER_BYTES_MAX = 25 * 1024 * 1024;
+
+export function largestRequest(config: Pick<Config, 'ingest'>): number {
+  return Math.max(largestBody(config), PROVIDER_BYTES_MAX);
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export function requireJson({ headers }: IncomingMessage): void {

@@ -8,7 +8,7 @@ import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { GivenMessage } from '@gateway/ingest/message/source-message';
 import type { HttpSource } from '@gateway/store/config';
 import { countIngest } from '@gateway/core/metrics/meter';
-import type { AppContext } from '../api/route.js';
+import type { AppContext } from '../api/context.js';
 import { receiveBody, requirePace, takeShare } from '../api/steps/body.js';
 import { ANSWERED, runSteps, type HttpExchange, type RequestStep } from '../api/steps/step.js';
 import type { Account } from '../auth/login-guard.js';

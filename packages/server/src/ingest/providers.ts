@@ -1,3 +1,5 @@
+import { PROVIDER_BYTES_MAX } from '../http/body.js';
+
 /** The MAC covers the signed parts, joined by `joint`, a dot by default. */
 export interface HmacScheme {
   readonly header: string;
@@ -74,7 +76,7 @@ export const PROVIDERS = {
   github: {
     scheme: { header: 'x-hub-signature-256', hash: 'SHA256', encoding: 'hex', signed: ['body'] },
     // https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap
-    max_bytes: 25 * 1024 * 1024,
+    max_bytes: PROVIDER_BYTES_MAX,
     event_type_location: 'header.X-GitHub-Event',
     idempotency_keys: ['header.X-GitHub-Delivery'],
     forward_headers: ['X-GitHub-Event', 'X-GitHub-Delivery'],
@@ -178,7 +180,3 @@ export function providerOf(name: string): Provider | undefined {
 export function largestBodyOf(verifier: string, configured: number): number {
   return Math.max(configured, providerOf(verifier)?.max_bytes ?? 0);
 }
-
-export const PROVIDER_BYTES_MAX = Math.max(
-  ...Object.keys(PROVIDERS).map((name) => largestBodyOf(name, 0)),
-);

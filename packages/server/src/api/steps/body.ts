@@ -8,7 +8,7 @@ import {
   queryValidator,
   takeIgnored,
 } from '../../http/schema.js';
-import type { AppContext } from '../route.js';
+import type { AppContext } from '../context.js';
 import type { HttpExchange, RouteStep } from './step.js';
 
 type ContextStep<Ended = unknown> = (context: AppContext) => (it: HttpExchange) => Ended;

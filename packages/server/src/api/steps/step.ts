@@ -4,7 +4,8 @@ import type { ApiAnswer } from '../../http/response.js';
 import type { auditor } from '../audit.js';
 import type { ConvoyPackage, Dialect } from '../dialect.js';
 import type { runOnce } from '../idempotency.js';
-import type { AnyCall, AppContext, Route } from '../route.js';
+import type { AppContext } from '../context.js';
+import type { AnyCall, Route } from '../route.js';
 import type { methodsByPath } from '../routers.js';
 
 /** A request with a body, and whose limits it counts towards. */

@@ -15,8 +15,14 @@ import {
   type ChannelRow,
   type ChannelType,
 } from '@gateway/store/config';
-import { found, listRoute, projectItem, projectRoute, type Route } from '../../api/route.js';
-import type { ServerContext } from '../../api/route.js';
+import {
+  found,
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../../api/route.js';
 import { pageQuery, searchQuery } from '../../http/list-query.js';
 import {
   assertValid,
@@ -118,7 +124,7 @@ function view({ id, settings, type, ...row }: ChannelRow): unknown {
 function sealed(
   given: Static<typeof Settings>,
   { id, type, settings: stored }: Pick<ChannelRow, 'id' | 'type'> & Partial<ChannelRow>,
-  { sealer }: Pick<ServerContext, 'sealer'>,
+  { sealer }: Pick<ProjectCall, 'sealer'>,
 ): Readonly<Record<string, string>> {
   const rows = channelSettings(type);
   const values = given as Readonly<Record<string, string | undefined>>;

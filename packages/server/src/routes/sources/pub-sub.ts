@@ -5,7 +5,7 @@ import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/error
 import { isObject } from '@gateway/core/json';
 import { canonicalConnection, whySourceInactive } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
-import type { ProjectCall, ServerContext } from '../../api/route.js';
+import type { ProjectCall } from '../../api/route.js';
 import { assertValid, connectionValidator, integer, invalid } from '../../http/schema.js';
 
 const CHECK_MS = 10_000;
@@ -99,7 +99,7 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
  * The connection is null if its plugin is inactive, because only the plugin's schema identifies the
  * secrets.
  */
-export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
+export function pubSubView(pubSub: PubSub, { plugins }: Pick<ProjectCall, 'plugins'>): unknown {
   const { type, workers } = pubSub;
   const source = plugins.sources.get(type);
   return {
