@@ -20,7 +20,8 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/ingest': 156,
   'packages/plugin': 34,
   'packages/sandbox': 87,
-  'packages/server': 553,
+  // The steps of a request have a file and a name each.
+  'packages/server': 557,
   'packages/store': 672,
   'plugins/metrics-pullmetrics': 10,
   'plugins/source-kafka': 103,

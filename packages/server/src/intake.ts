@@ -16,21 +16,11 @@ export const openIntake: OpenIntake = (parts, lifecycle) => {
       ...parts,
       seals,
       links: linksOf(config),
-      oidc: undefined,
-      billing: undefined,
-      replicas: undefined,
     },
     lifecycle,
   );
-  const pages = {
-    ingest: ingestRouter(context),
-    documents: undefined,
-    docs: undefined,
-    dashboard: undefined,
-    convoy: undefined,
-  };
   const bringing = routes.filter(({ createsEvents }) => createsEvents);
-  const app = createApp(bringing, pages, context, () => false).callback();
+  const app = createApp(bringing, { ingest: ingestRouter(context) }, context).callback();
   const prefixes = ['/api/', '/ingest/'].map((path) => config.root_path + path);
   return {
     listenerOptions: listenerOptions(config),

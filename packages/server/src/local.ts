@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import { duplexPair } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Router } from '@koa/router';
 import { linksOf, type Config } from '@gateway/core/config';
 import { sealer, type Sealer } from '@gateway/core/crypto';
 import {
@@ -78,9 +77,6 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
         log,
         links: linksOf(settings),
         seals,
-        oidc: undefined,
-        billing: undefined,
-        replicas: undefined,
         configCache,
         pace: new ProjectPace(0),
         writer: { push: () => unsupported() },
@@ -105,17 +101,10 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
           }),
       },
     };
-    const pages = {
-      documents: undefined,
-      docs: undefined,
-      dashboard: undefined,
-      convoy: undefined,
-    };
     const app = createApp(
       routes.filter(({ createsEvents }) => !createsEvents),
-      { ...pages, ingest: new Router() },
+      {},
       local,
-      () => false,
     ).callback();
     return { fetch: fetchBy((incoming, response) => void app(incoming, response)), close };
   } catch (error) {

@@ -92,7 +92,7 @@ async function readReports(
   projects: readonly ProjectRow[],
 ): Promise<ReportedProject[]> {
   const [{ healthProbe }, shards] = await Promise.all([import('@gateway/server/health'), opened]);
-  const probed = { config, database, shards, kv, billing: undefined };
+  const probed = { config, database, shards, kv };
   const probeHealth = healthProbe(probed, PROBE_MS);
   return Promise.all(
     projects.map(async (project) => {

@@ -18,14 +18,14 @@ import { answerUnknown } from './steps/path.js';
 export function createApp(
   routes: readonly Route[],
   pages: {
-    readonly documents: Router | undefined;
-    readonly docs: Middleware | undefined;
-    readonly dashboard: Middleware | undefined;
-    readonly ingest: Router;
-    readonly convoy: ConvoyPackage | undefined;
+    readonly documents?: Router;
+    readonly docs?: Middleware | undefined;
+    readonly dashboard?: Middleware | undefined;
+    readonly ingest?: Router;
+    readonly convoy?: ConvoyPackage | undefined;
   },
   context: AppContext,
-  isClosing: () => boolean,
+  isClosing = () => false,
 ): Koa {
   const { config, log, plugins, credentials } = context;
   const app = new Koa();
@@ -57,7 +57,7 @@ export function createApp(
   // The API is mounted first because most requests go to it, and each earlier router would try all
   // its paths on them.
   app.use(mount(routes, context, methodsAt, pages.convoy));
-  app.use(pages.ingest.routes());
+  if (pages.ingest) app.use(pages.ingest.routes());
   app.use(open.routes());
   if (pages.documents) app.use(pages.documents.routes());
   app.use((ctx) => answerUnknown(ctx, methodsAt(ctx.path), config.root_path));

@@ -36,10 +36,10 @@ export interface ContextParts extends IntakeParts {
   readonly seals: Sealer;
   readonly links: Links;
   /** Undefined if users sign in only by password. */
-  readonly oidc: OidcProvider | undefined;
-  readonly billing: { readonly problem: string | null } | undefined;
+  readonly oidc?: OidcProvider | undefined;
+  readonly billing?: { readonly problem: string | null } | undefined;
   /** Undefined in a process that only takes events. */
-  readonly replicas: Pick<Replicas, 'read' | 'states'> | undefined;
+  readonly replicas?: Pick<Replicas, 'read' | 'states'> | undefined;
 }
 
 export type AppContext = ReturnType<typeof openContext>;

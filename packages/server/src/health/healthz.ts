@@ -26,7 +26,7 @@ interface Probed {
   readonly shards: Pick<Shards, 'all'>;
   /** Undefined if it is in the memory of another process. */
   readonly kv: Kv | undefined;
-  readonly billing: { readonly problem: string | null } | undefined;
+  readonly billing?: { readonly problem: string | null } | undefined;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
 
