@@ -87,7 +87,10 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
     lifecycle.add('signals', () => Promise.all(signals).then(() => undefined));
     const local: AppContext = {
       ...context,
-      credentials: { ...context.credentials, ofBearer: () => CALLER },
+      auth: {
+        ...context.auth,
+        credentials: { ...context.auth.credentials, ofBearer: () => CALLER },
+      },
       // Awaited when the command ends.
       signalPending(events, shard) {
         if (config.kv.type !== 'in-memory') signals.push(signalPending({ kv, log, shard }, events));

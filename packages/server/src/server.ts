@@ -147,7 +147,7 @@ export async function startServer({
       convoy: await openConvoy(),
       documents: documentRouter(routes, {
         rootPath: config.root_path,
-        hasBasic: context.credentials.basic,
+        hasBasic: context.auth.credentials.basic,
       }),
       docs: serveDocs(config.root_path),
       dashboard: config.dashboard.enabled

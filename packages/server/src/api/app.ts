@@ -27,7 +27,7 @@ export function createApp(
   context: AppContext,
   isClosing = () => false,
 ): Koa {
-  const { config, log, plugins, credentials } = context;
+  const { config, log, plugins, auth } = context;
   const app = new Koa();
   // `sendErrors` responds to failed requests. Koa emits this event for connection errors, after
   // which no response can be sent.
@@ -39,7 +39,7 @@ export function createApp(
   if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
   if (pages.convoy) app.use(pages.convoy.speakConvoy(config.root_path));
-  app.use(sendErrors({ log, challenge: credentials.challenge }));
+  app.use(sendErrors({ log, challenge: auth.credentials.challenge }));
 
   // Probes and scrapers bypass the reverse proxy and do not know its prefix, so these paths are
   // also served without it.

@@ -46,7 +46,7 @@ export type AppContext = ReturnType<typeof openContext>;
 
 /** Services that must be closed are added to `lifecycle`. */
 export function openContext(
-  { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
+  { seals, configCache, pace, writer, sandbox, oidc, billing, replicas, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
 ) {
   const { config, database, kv, plugins, log, links, shards } = given;
@@ -79,39 +79,44 @@ export function openContext(
     ...given,
     sealer: seals,
     addressOf,
-    credentials: processCredentials(config, log),
     records: recordCache(database, {
       kv: cache === 'kv' ? shared : undefined,
       key: derivedKey(config.encryption_key, 'cache of the server'),
       configCache,
     }),
-    logins: loginGuard(config.server, {
-      key: derivedKey(config.encryption_key, 'failed logins'),
-      kv: limiting,
-      meter: plugins.meter,
-      log,
-      addressOf,
-    }),
-    sessions: sessionCookies({
-      isHttps: links.isHttps,
-      key: derivedKey(config.encryption_key, 'csrf tokens'),
-    }),
+    auth: {
+      credentials: processCredentials(config, log),
+      logins: loginGuard(config.server, {
+        key: derivedKey(config.encryption_key, 'failed logins'),
+        kv: limiting,
+        meter: plugins.meter,
+        log,
+        addressOf,
+      }),
+      sessions: sessionCookies({
+        isHttps: links.isHttps,
+        key: derivedKey(config.encryption_key, 'csrf tokens'),
+      }),
+      oidc,
+    },
     events: new EventCreator({ writer, configCache, database }),
     catalogue,
     functions,
     /** Tells agents about pending events of a shard. */
     signalPending: (events: Parameters<typeof signalPending>[1], shard: string) =>
       void signalPending({ kv, log, shard }, events),
-    probeHealth: healthProbe(given),
-    longReads: longReads(config.database.max_open_connections),
-    tests: testLimit(connection_tests, 'too_many_tests'),
-    functionTests: testLimit(function_tests, 'too_many_function_tests'),
-    endpointTests: testLimit(1, 'too_many_test_events'),
-    resets: limit({
-      ratePerSecond: RESETS_PER_SECOND,
-      burst: RESETS_AT_ONCE,
-      code: 'too_many_resets',
-    }),
+    probeHealth: healthProbe({ ...given, billing, replicas }),
+    limits: {
+      longReads: longReads(config.database.max_open_connections),
+      tests: testLimit(connection_tests, 'too_many_tests'),
+      functionTests: testLimit(function_tests, 'too_many_function_tests'),
+      endpointTests: testLimit(1, 'too_many_test_events'),
+      resets: limit({
+        ratePerSecond: RESETS_PER_SECOND,
+        burst: RESETS_AT_ONCE,
+        code: 'too_many_resets',
+      }),
+    },
     /** For the steps around a route. */
     admission: {
       ask: askDatabase(given),
@@ -142,8 +147,7 @@ export function openContext(
         shards.find(configCache.projects.get(id)?.shard ?? known ?? (await shardOf(id))),
       /** Uses a read replica of the default shard, or the primary. */
       read:
-        given.replicas?.read ??
-        (<T>(work: (planes: Planes) => Promise<T>) => work(bothPlanes(database))),
+        replicas?.read ?? (<T>(work: (planes: Planes) => Promise<T>) => work(bothPlanes(database))),
     },
   };
 }

@@ -56,7 +56,8 @@ function accountOf(id: string, credential: string | undefined): Account {
 
 /** `POST /ingest/<mask id>` needs no API key: each source defines its own verification. */
 export function ingestRouter(context: AppContext): Router {
-  const { addressOf, config, database, kv, links, logins, plugins, sealer } = context;
+  const { addressOf, config, database, kv, links, plugins, sealer } = context;
+  const { logins } = context.auth;
   const { ask, limit, shardOf } = context.admission;
   const key = maskKey(config.encryption_key);
   const refused = refusedBodies(kv);

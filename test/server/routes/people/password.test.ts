@@ -17,11 +17,15 @@ passwords.before.each(() => void done.splice(0));
 
 function check(address: string, email: string, cookie?: string): Promise<string> {
   const request = { headers: cookie === undefined ? {} : { cookie } } as IncomingMessage;
-  return withPasswordTurn({ request, sessions, addressOf: () => address }, email, async () => {
-    await delay(2);
-    done.push(`${address} ${email}`);
-    return 'checked';
-  }).catch(({ code }: { code: string }) => code);
+  return withPasswordTurn(
+    { request, auth: { sessions }, addressOf: () => address },
+    email,
+    async () => {
+      await delay(2);
+      done.push(`${address} ${email}`);
+      return 'checked';
+    },
+  ).catch(({ code }: { code: string }) => code);
 }
 
 passwords(
@@ -64,7 +68,7 @@ passwords(
 passwords('work that fails gives its turn on', async () => {
   const call = {
     request: { headers: {} } as IncomingMessage,
-    sessions,
+    auth: { sessions },
     addressOf: () => '192.0.2.1',
   };
   const failed = withPasswordTurn(call, 'a@example.com', () => Promise.reject(new Error('away')));

@@ -27,12 +27,14 @@ export function lookUp(...inner: readonly RouteStep[]): RouteStep {
   };
 }
 
-export const identify: RouteStep = (_, parts) => async (it) => {
-  const caller = await authenticate(it.ctx.req, parts);
-  parts.admission.keyUse.record(caller);
-  it.ctx.state['isPortal'] = caller.type === 'portal';
-  it.call.caller = caller;
-};
+export const identify: RouteStep =
+  (_, { auth, records, admission }) =>
+  async (it) => {
+    const caller = await authenticate(it.ctx.req, { ...auth, records });
+    admission.keyUse.record(caller);
+    it.ctx.state['isPortal'] = caller.type === 'portal';
+    it.call.caller = caller;
+  };
 
 export const limitRequests: RouteStep =
   (_, { admission: { limit, portalLimit } }) =>

@@ -45,8 +45,8 @@ export const ifMatch: Wrapper = (run, route, { routes }) => {
 export const once: Wrapper = (run, route, parts) =>
   createsOnce(route) ? (it) => parts.once(route, it.call, () => run(it)) : run;
 
-export const oneAtATime: Wrapper = (run, route, { longReads }) =>
-  route.isLong ? (it) => longReads(it.owner, () => run(it)) : run;
+export const oneAtATime: Wrapper = (run, route, { limits }) =>
+  route.isLong ? (it) => limits.longReads(it.owner, () => run(it)) : run;
 
 export const audit: Wrapper = (run, route, parts) => {
   const audited = parts.audit(route);

@@ -40,7 +40,7 @@ export const endpointTestRoutes: readonly Route[] = [
       portal: 'any',
     },
     async (call) => {
-      const { database, project, id, body, ownerId, endpointTests } = call;
+      const { database, project, id, body, ownerId, limits } = call;
       const { event_type: eventType = TEST_EVENT_TYPE } = body;
       const { status } = found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
       if (status === 'inactive') {
@@ -50,7 +50,7 @@ export const endpointTestRoutes: readonly Route[] = [
           fix: 'activate the endpoint first',
         });
       }
-      await endpointTests({ id: `test events:${project.id}:${ownerId ?? ''}` });
+      await limits.endpointTests({ id: `test events:${project.id}:${ownerId ?? ''}` });
       const raw =
         body.data === undefined ? JSON.stringify(await exampleOf(call, eventType)) : call.raw;
       // An idempotency key in the request's headers would make the tenant's next event with that

@@ -260,7 +260,7 @@ export const eventRoutes: readonly Route[] = [
     '/events',
     'Lists events by the time of their messages. A search takes up to 1 s; `searched_to` shows how far it got.',
     { query: ListQuery, title: 'events', data: Event, isSearched: true },
-    ({ read, project, query, request, longReads }, page) => {
+    ({ read, project, query, request, limits }, page) => {
       const { outcome: outcomes, event_type: eventType, query: idPrefix, ...rest } = query;
       if (query.idempotencyKey === undefined) assertAlone(query);
       const search = searchOf(query);
@@ -269,7 +269,7 @@ export const eventRoutes: readonly Route[] = [
         read((planes) => listEvents(planes, project.id, filter, page, options));
       if (!search) return list();
       const isWanted = () => !request.socket.destroyed;
-      return longReads(project.id, () => list({ isWanted }));
+      return limits.longReads(project.id, () => list({ isWanted }));
     },
     view,
   ),

@@ -69,13 +69,13 @@ export const authRoutes: readonly Route[] = [
     'GET /auth/methods',
     'Lists the available sign-in methods.',
     { data: Methods, name: 'methods' },
-    ({ config, oidc }) =>
+    ({ config, auth }) =>
       Promise.resolve({
         message: 'ways to sign in',
         data: {
           password: config.server.auth.passwords,
           password_reset: config.server.auth.passwords && mailsAreSent(config),
-          oidc: oidc ? { label: config.oidc.label } : null,
+          oidc: auth.oidc ? { label: config.oidc.label } : null,
         },
       }),
   ),
@@ -128,7 +128,7 @@ export const authRoutes: readonly Route[] = [
     'Ends the current session.',
     { name: 'logout', role: 'viewer', isAudited: false },
     async (call) => {
-      const { database, records, sessions, request } = call;
+      const { database, records, auth, request } = call;
       const { type, user_id, id, mask } = userOf(call);
       if (type === 'session') {
         await revokeApiKey(database.knex, { type, user_id }, id);
@@ -137,7 +137,7 @@ export const authRoutes: readonly Route[] = [
       return {
         message: 'signed out',
         data: null,
-        headers: { 'set-cookie': sessions.write(request) },
+        headers: { 'set-cookie': auth.sessions.write(request) },
       };
     },
   ),
@@ -215,13 +215,13 @@ export const authRoutes: readonly Route[] = [
       name: 'forgotPassword',
     },
     async (call) => {
-      const { body, config, database, links, request, resets, addressOf } = call;
+      const { body, config, database, links, request, limits, addressOf } = call;
       requirePasswords(call);
       if (!mailsAreSent(config))
         throw new GatewayError('forbidden', {
           reason: 'this gateway cannot send email; ask its operator for a link',
         });
-      await resets({ id: `reset:${networkOf(addressOf(request))}` });
+      await limits.resets({ id: `reset:${networkOf(addressOf(request))}` });
       const base = links.url(request.socket.localPort ?? config.server.http.port);
       await requestPasswordReset(database.pool, body.email, `${base}/#password-reset=`);
       return { message: 'if a user has this address, a link was sent', data: null };
@@ -235,10 +235,10 @@ export const authRoutes: readonly Route[] = [
       name: 'resetPassword',
     },
     async (call) => {
-      const { body, database, records, logins, request } = call;
+      const { body, database, records, auth, request } = call;
       requirePasswords(call);
       const account = { kind: 'invitation', name: '', credential: body.token } as const;
-      const user = await logins.check(request, account, () =>
+      const user = await auth.logins.check(request, account, () =>
         findPasswordReset(database.knex, body.token),
       );
       if (!user) throw new GatewayError('reset_invalid');
@@ -276,11 +276,11 @@ function mailsAreSent({ smtp }: OpenCall['config']): boolean {
 
 /** Throws `invitation_invalid`, or `too_many_logins` for a client that could be guessing. */
 async function openInvitation(
-  { database, logins, request }: OpenCall,
+  { database, auth, request }: OpenCall,
   { token }: { readonly token: string },
 ): Promise<InvitationRow> {
   const account = { kind: 'invitation', name: '', credential: token } as const;
-  const invitation = await logins.check(request, account, () =>
+  const invitation = await auth.logins.check(request, account, () =>
     findOpenInvitation(database.knex, token),
   );
   if (!invitation) throw new GatewayError('invitation_invalid');

@@ -20,7 +20,9 @@ export const oidcRoutes: readonly Route[] = [
       return {
         message: 'continue at the provider',
         data: { url },
-        headers: { 'set-cookie': call.sessions.signIn.write(call.request, pending, expiresAt) },
+        headers: {
+          'set-cookie': call.auth.sessions.signIn.write(call.request, pending, expiresAt),
+        },
       };
     },
   ),
@@ -42,7 +44,7 @@ export const oidcRoutes: readonly Route[] = [
       name: 'completeOidc',
     },
     async (call) => {
-      const { sessions, request } = call;
+      const { auth, request } = call;
       const person = await signedInPerson(call);
       const { user, joined, taken } = await admitPerson(call, person);
       const { headers, ...answer } = await startSession(call, user, { method: 'oidc', joined });
@@ -51,29 +53,29 @@ export const oidcRoutes: readonly Route[] = [
       return {
         ...answer,
         message: taken ? ended : answer.message,
-        headers: { 'set-cookie': [...headers['set-cookie'], sessions.signIn.write(request)] },
+        headers: { 'set-cookie': [...headers['set-cookie'], auth.sessions.signIn.write(request)] },
       };
     },
   ),
 ];
 
 function providerOf(call: OpenCall): OidcProvider {
-  if (!call.oidc) throw new GatewayError('oidc_off');
+  if (!call.auth.oidc) throw new GatewayError('oidc_off');
   requireNative(call);
-  return call.oidc;
+  return call.auth.oidc;
 }
 
 /** Failures count like wrong passwords, because each costs requests to the provider. */
 async function signedInPerson(call: OpenCall<{ query: string }>) {
-  const { body, logins, request, sessions, addressOf } = call;
+  const { body, auth, request, addressOf } = call;
   const provider = providerOf(call);
   let problem: unknown;
-  const person = await logins.check(
+  const person = await auth.logins.check(
     request,
     { kind: 'oidc', name: addressOf(request), credential: body.query },
     async () => {
       try {
-        return await provider.complete(body.query, sessions.signIn.read(request));
+        return await provider.complete(body.query, auth.sessions.signIn.read(request));
       } catch (error) {
         if (!isGatewayError(error, 'oidc_failed')) throw error;
         problem = error;

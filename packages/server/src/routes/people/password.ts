@@ -36,11 +36,17 @@ let isRunning = false;
  * @param email the account's email address
  */
 export async function withPasswordTurn<Result>(
-  { request, addressOf, sessions }: Pick<OpenCall, 'request' | 'addressOf' | 'sessions'>,
+  {
+    request,
+    addressOf,
+    auth,
+  }: Pick<OpenCall, 'request' | 'addressOf'> & {
+    readonly auth: Pick<OpenCall['auth'], 'sessions'>;
+  },
   email: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const isKnown = sessions.isKnownDevice(request, email);
+  const isKnown = auth.sessions.isKnownDevice(request, email);
   await untilTurn(
     isKnown ? known : others,
     isKnown ? email.toLowerCase() : networkOf(addressOf(request)),
@@ -63,8 +69,8 @@ export function userByPassword(call: OpenCall, email: string, password: string) 
     name: email.toLowerCase(),
     credential: `${email}\n${password}`,
   } as const;
-  const { database, logins, request } = call;
-  return logins.check(request, account, () =>
+  const { database, auth, request } = call;
+  return auth.logins.check(request, account, () =>
     withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, password)),
   );
 }

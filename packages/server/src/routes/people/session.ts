@@ -57,8 +57,8 @@ export interface SignedIn {
  * Throws `forbidden` if `server.auth.native` is off: sessions are API keys in the database, which
  * are then not accepted.
  */
-export function requireNative({ credentials }: OpenCall): void {
-  if (!credentials.native)
+export function requireNative({ auth }: OpenCall): void {
+  if (!auth.credentials.native)
     throw new GatewayError('forbidden', {
       reason: 'this process does not accept logins: server.auth.native is off',
     });
@@ -73,7 +73,7 @@ export async function startSession(
   user: UserRow,
   { method, passwordHash, joined = [] }: SignedIn,
 ) {
-  const { database, sessions, request, headers } = call;
+  const { database, auth, request, headers } = call;
   const organisations = await organisationsOfUser(database.knex, user.id);
   const [organisation] = organisations;
   if (!organisation)
@@ -103,8 +103,8 @@ export async function startSession(
     data: await sessionView(call, user, organisations, { ...key, expires_at: expiresAt }),
     headers: {
       'set-cookie': [
-        sessions.write(request, key.key, expiresAt),
-        ...(method === 'oidc' ? [] : [sessions.writeDevice(request, user.email)]),
+        auth.sessions.write(request, key.key, expiresAt),
+        ...(method === 'oidc' ? [] : [auth.sessions.writeDevice(request, user.email)]),
       ],
     },
   };
@@ -143,7 +143,7 @@ export async function auditSignIn(
 }
 
 export async function sessionView(
-  { database, sessions }: OpenCall,
+  { database, auth }: OpenCall,
   user: UserRow,
   organisations: readonly Membership[],
   { id, mask, expires_at }: { id: string; mask: string; expires_at: Date | null },
@@ -153,7 +153,7 @@ export async function sessionView(
     organisations: organisations.map(withUid),
     is_instance_admin: await isInstanceAdmin(database.knex, user.id),
     key_id: id,
-    csrf_token: sessions.csrfToken(mask),
+    csrf_token: auth.sessions.csrfToken(mask),
     expires_at: expires_at ?? new Date(Date.now() + SESSION_MS),
   };
 }

@@ -115,9 +115,9 @@ export function pubSubView(pubSub: PubSub, { plugins }: Pick<ProjectCall, 'plugi
 export async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
   connection: Record<string, unknown>,
-  { plugins, log, tests, project }: Pick<ProjectCall, 'plugins' | 'log' | 'tests' | 'project'>,
+  { plugins, log, limits, project }: Pick<ProjectCall, 'plugins' | 'log' | 'limits' | 'project'>,
 ): Promise<string | null> {
-  await tests(project);
+  await limits.tests(project);
   const source = plugins.sources.get(kind)!;
   const ended = new AbortController();
   try {

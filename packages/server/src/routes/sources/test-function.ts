@@ -113,9 +113,9 @@ export const testFunctionRoutes: readonly Route[] = [
       isAudited: false,
     },
     async (call) => {
-      const { functions, functionTests, project, database } = call;
+      const { functions, limits, project, database } = call;
       const { text, body, headers } = await sampleOf(call);
-      await functionTests({ id: `functions:${project.id}` });
+      await limits.functionTests({ id: `functions:${project.id}` });
       const preview = await functions.preview(text, { body, headers, projectId: project.id });
       const routing = await readRouting(database.pool, project.id);
       const routeOf = (event: ReadyEvent | null) =>

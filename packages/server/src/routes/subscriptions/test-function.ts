@@ -53,9 +53,9 @@ export const testFunctionRoutes: readonly Route[] = [
       isAudited: false,
     },
     async (call) => {
-      const { functions, functionTests, project } = call;
+      const { functions, limits, project } = call;
       const [text, data] = [await functionOf(call), await dataOf(call)];
-      await functionTests({ id: `functions:${project.id}` });
+      await limits.functionTests({ id: `functions:${project.id}` });
       const {
         outcome,
         refusal: refused,
