@@ -5,7 +5,7 @@ import { ProjectTurns, withTimeout } from '@gateway/core/process';
 const WAITING_FACTOR = 100;
 
 /** Must be called once. */
-export type ReleaseShare = () => void;
+type ReleaseShare = () => void;
 
 /** Processing a larger body occupies the process for milliseconds. */
 export const LARGE_BYTES = 65_536;
@@ -17,7 +17,7 @@ const GROUPED_FACTOR = 32;
  *
  * @throws GatewayError `too_many_at_once` if too many requests of the owner are waiting
  */
-export type TakeShare = (
+type TakeShare = (
   owner: string,
   options: { readonly bytes: number; readonly createsEvents: boolean },
 ) => Promise<ReleaseShare>;
@@ -50,7 +50,7 @@ const READ_WAIT_MS = 10_000;
  * For work that reads for seconds, such as a search or a batch. Throws `too_many_searches` if too
  * much of the owner's work waits, or its turn does not come in time.
  */
-export type LongReads = <Result>(owner: string, work: () => Promise<Result>) => Promise<Result>;
+type LongReads = <Result>(owner: string, work: () => Promise<Result>) => Promise<Result>;
 
 /**
  * Each owner's work runs one at a time, and that of all owners on a quarter of the connections, so

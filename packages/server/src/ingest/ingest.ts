@@ -34,6 +34,8 @@ interface SourceExchange extends HttpExchange {
   readonly isSigned: boolean;
 }
 
+type SourceStep = RequestStep<SourceExchange>;
+
 interface IngestOutcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
   /** The first event or the quarantined message; null if dropped. */
@@ -129,39 +131,48 @@ export function ingestRouter(context: AppContext): Router {
 
   const receive = receiveBody(context);
   const pace = requirePace(context);
-  const steps: readonly RequestStep<SourceExchange>[] = [
+
+  const receiveCounted: SourceStep = (it) =>
+    receive(it).catch((error: unknown) => {
+      if (isGatewayError(error, 'body_too_large')) {
+        if (plugins.metrics) countIngest(plugins.meter, labelsOf(it.source), { failed: 1 });
+        void refused(it.source, it.bodyLimit);
+      }
+      throw error;
+    });
+
+  const admitSigned: SourceStep = ({ ctx, source, verifier, isSigned, bytes: body }) =>
+    isSigned ? admit(ctx.req, source, verifier, { credential: undefined, body }) : undefined;
+
+  const shakeHands: SourceStep = ({ ctx, verifier, bytes: body }) => {
+    const { method, query, req } = ctx;
+    const handshake = handshakeAnswer(verifier, { method, headers: req.headers, query, body });
+    return handshake && sendHandshake(ctx, handshake);
+  };
+
+  const acceptMessage: SourceStep = async ({ ctx, source, bytes: body, bodyLimit: maxBytes }) => {
+    const message = {
+      coordinates: `http/${randomUUID()}`,
+      timestamp: Date.now(),
+      body,
+      contentType: ctx.req.headers['content-type'],
+      maxBytes,
+      ...messageOf(source, { request: ctx.req, query: ctx.query }),
+    };
+    const shards = async () => [await shardOf(source.project_id)];
+    const outcome = await ask(() => accept(source, message, context), { ...COMMIT, shards });
+    answer(ctx, source, outcome);
+  };
+
+  /** The second check of the pace is for requests that waited for their share. */
+  const steps = [
     pace,
-    (it) =>
-      receive(it).catch((error: unknown) => {
-        if (isGatewayError(error, 'body_too_large')) {
-          if (plugins.metrics) countIngest(plugins.meter, labelsOf(it.source), { failed: 1 });
-          void refused(it.source, it.bodyLimit);
-        }
-        throw error;
-      }),
-    ({ ctx, source, verifier, isSigned, bytes: body }) =>
-      isSigned ? admit(ctx.req, source, verifier, { credential: undefined, body }) : undefined,
-    ({ ctx, verifier, bytes: body }) => {
-      const { method, query, req } = ctx;
-      const handshake = handshakeAnswer(verifier, { method, headers: req.headers, query, body });
-      return handshake && sendHandshake(ctx, handshake);
-    },
+    receiveCounted,
+    admitSigned,
+    shakeHands,
     takeShare(context),
-    // Again, because requests wait for their share.
     pace,
-    async ({ ctx, source, bytes: body, bodyLimit: maxBytes }) => {
-      const message = {
-        coordinates: `http/${randomUUID()}`,
-        timestamp: Date.now(),
-        body,
-        contentType: ctx.req.headers['content-type'],
-        maxBytes,
-        ...messageOf(source, { request: ctx.req, query: ctx.query }),
-      };
-      const shards = async () => [await shardOf(source.project_id)];
-      const outcome = await ask(() => accept(source, message, context), { ...COMMIT, shards });
-      answer(ctx, source, outcome);
-    },
+    acceptMessage,
   ];
 
   router.post('/:mask_id', async (ctx) => {
