@@ -197,36 +197,48 @@ delivers(
   },
 );
 
-delivers('a message of an SQS queue passes the transform function of its source', async () => {
-  const queues = await sqs();
-  const receiver = await endpoint();
-  const gateway = await production();
-  try {
-    await subscribed(gateway, receiver.url);
-    const queue = queues.queue();
-    await gateway.api('POST', '/sources', {
-      name: 'shop',
-      type: 'pub_sub',
-      pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
-      body_function:
-        'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
-    });
-    await queues.send(queue, [JSON.stringify({ kind: 'sold', n: 7 })]);
-    const [request] = await receiver.received(1);
-    assert.is(request?.body.toString(), '{"number":7}');
-    const events = await gateway.api<{ content: { event_type: string; status: string }[] }>(
-      'GET',
-      '/events',
-    );
-    assert.equal(
-      events.content.map(({ event_type, status }) => ({ event_type, status })),
-      [{ event_type: 'shop.sold', status: 'processed' }],
-    );
-  } finally {
-    await gateway.close();
-    await receiver.close();
-    await queues.close();
-  }
-});
+delivers(
+  'a message of an SQS queue passes the function of its source, and of its attributes only those named leave the house',
+  async () => {
+    const queues = await sqs();
+    const receiver = await endpoint();
+    const gateway = await production();
+    try {
+      await subscribed(gateway, receiver.url);
+      const queue = queues.queue();
+      await gateway.api('POST', '/sources', {
+        name: 'shop',
+        type: 'pub_sub',
+        pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
+        body_function:
+          'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
+        forward_headers: ['Tenant'],
+      });
+      const internal = {
+        authorization: 'Bearer of-the-producer',
+        cookie: 'session=1',
+        baggage: 'a=7',
+      };
+      const body = JSON.stringify({ kind: 'sold', n: 7 });
+      await queues.send(queue, [{ body, attributes: { tenant: 'a', ...internal } }]);
+      const [request] = await receiver.received(1);
+      assert.is(request?.body.toString(), '{"number":7}');
+      assert.is(request?.headers['tenant'], 'a');
+      for (const name of Object.keys(internal)) assert.is(request?.headers[name], undefined, name);
+      const events = await gateway.api<{ content: { event_type: string; status: string }[] }>(
+        'GET',
+        '/events',
+      );
+      assert.equal(
+        events.content.map(({ event_type, status }) => ({ event_type, status })),
+        [{ event_type: 'shop.sold', status: 'processed' }],
+      );
+    } finally {
+      await gateway.close();
+      await receiver.close();
+      await queues.close();
+    }
+  },
+);
 
 delivers.run();
