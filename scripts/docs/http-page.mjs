@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { accessOf, openApiDocument, operationsOf, RESOURCES } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
-import { FINDINGS } from '#store/findings/table';
+import { FINDINGS } from '#server/explain/table';
 import { code, table, withBlock } from './markdown.mjs';
 
 /** The portal links that can use a route too. */

@@ -143,7 +143,7 @@ export const limits = {
       scope: 'message', mechanism: 'cap', beyond: ['422'], against: ['backlogs'] },
     { constant: 'PER_PAGE_MAX', what: 'rows of a page of a list', stage: 'server/http/list-query',
       scope: 'message', mechanism: 'cap', beyond: ['422'] },
-    { constant: 'WORK_MAX', what: 'comparisons of filters of an explanation', stage: 'store/explain/explain-route',
+    { constant: 'WORK_MAX', what: 'comparisons of filters of an explanation', stage: 'server/explain/explain-route',
       scope: 'message', mechanism: 'cap', beyond: ['cut'] },
     { constant: 'HEADERS_TIMEOUT_MS', what: 'time for the headers of a request', stage: 'core/http/listen',
       scope: 'connection', mechanism: 'cap', beyond: ['closed'], against: ['trickling bodies'] },

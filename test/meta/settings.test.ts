@@ -191,7 +191,7 @@ const TESTED: Record<string, readonly string[]> = {
     'server.http.ssl_cert_file',
     'server.http.ssl_key_file',
   ],
-  'test/store/counts/sampler.test.ts': ['query_timeout'],
+  'test/ingest/telemetry/sampler.test.ts': ['query_timeout'],
   'test/store/kv/redis-connection.test.ts': [
     'kv.scheme',
     'kv.host',

@@ -11,18 +11,19 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 394,
+  'packages/agent': 395,
   'packages/cli': 320,
   'packages/client': 15,
   'packages/core': 462,
   'packages/dashboard': 613,
   'packages/docs': 1,
-  'packages/ingest': 156,
+  // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
+  'packages/ingest': 184,
   'packages/plugin': 34,
   'packages/sandbox': 87,
-  // The steps of a request have a file and a name each.
-  'packages/server': 557,
-  'packages/store': 672,
+  // Findings and explanations, which have no SQL, have come from the store.
+  'packages/server': 591,
+  'packages/store': 580,
   'plugins/metrics-pullmetrics': 10,
   'plugins/source-kafka': 103,
   'plugins/source-sqs': 30,

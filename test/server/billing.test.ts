@@ -9,7 +9,7 @@ import { startBilling } from '#server/billing';
 import { insertProject } from '#store/config/projects';
 import { bootstrapUser } from '#store/people/users';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { listUsage } from '#store/usage/usage';
+import { listUsage } from '#store/counts/usage';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { endpoint as receiver, type Endpoint, type ReceivedRequest } from '../support/endpoint.js';

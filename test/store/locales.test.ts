@@ -5,8 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseSearch } from '#core/events/search';
 import { isGatewayError } from '#core/errors/errors';
+import { useShard } from '#ingest/stores';
 import { readDatabaseFacts } from '#store/postgres/server-facts';
-import { requireReady } from '#store/postgres/migrate';
 import { requireSessions } from '#store/postgres/pooler';
 import { createDatabase, openDatabase } from '#store/postgres/database';
 import { bothPlanes } from '#store/postgres/planes';
@@ -150,7 +150,8 @@ locales(
     const settings = { scheme: 'postgres' as const, ...connectionOf(tr.url) };
     const told = async () => {
       const lines: object[] = [];
-      await requireReady(db, settings, { warn: (fields) => void lines.push(fields) });
+      const shard = { name: 'default', database: db, settings };
+      await useShard(shard, { warn: (fields) => void lines.push(fields) });
       return { lines, doctor: checkServer(settings, await readDatabaseFacts(db.pool)) };
     };
     const before = await told();

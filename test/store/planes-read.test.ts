@@ -5,11 +5,11 @@ import { readEndpointTroubles, readProjectStates } from '#store/counts/health';
 import { lastSample, takeSample } from '#store/counts/stored-sample';
 import { listEventDeliveries } from '#store/deliveries/delivery-log';
 import { listEvents } from '#store/events/event-log';
-import { explainEvent } from '#store/explain/explain-event';
+import { explainEvent } from '#server/explain/explain-event';
 import type { PageRequest } from '#store/pagination/page';
 import { listQuarantinedMessages, quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, replayQuarantinedMessage } from '#store/quarantine/replay';
-import { listUsage } from '#store/usage/usage';
+import { listUsage } from '#store/counts/usage';
 import { pendingEvent, quarantinedMessage } from './batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject, makeSource } from './made.js';
 import { migratedDatabase } from './migrated.js';
@@ -110,16 +110,15 @@ reads('an event is explained with its names and endpoints', async () => {
   const { projectId, eventId, endpointId, message } = await setUp();
   const bounds = { projectId, ofEndpoint: null, max: 10 };
   const found = await explainEvent(planes, eventId, bounds);
-  assert.ok('explanation' in found);
-  const { event, deliveries } = found.explanation;
+  const { event, deliveries } = found.explanation!;
   assert.equal([event.project_name, event.source_name], ['orders', 'topic']);
   assert.equal(
-    deliveries.first.map((it) => [it.endpoint_name, it.endpoint_status]),
+    deliveries.map((it) => [it.endpoint_name, it.endpoint_status]),
     [['shop', 'active']],
   );
   const meanings = async (id: string) => {
-    const others = await explainEvent(planes, id, bounds);
-    return 'meanings' in others ? others.meanings.map(({ thing }) => thing) : [];
+    const { meanings: others = [] } = await explainEvent(planes, id, bounds);
+    return others.map(({ thing }) => thing);
   };
   assert.equal(await meanings(message.id), ['quarantined message']);
   assert.equal(await meanings(endpointId), ['endpoint']);

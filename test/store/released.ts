@@ -22,7 +22,7 @@ import {
 import { settleDeliveries, sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import { acceptEvents, readPending, readStalePending, recordRoutes } from '#store/events/events';
 import { registerAgent, sendHeartbeat, deregisterAgent } from '#store/deliveries/agents';
-import { addUsage } from '#store/usage/usage';
+import { addUsage } from '#store/counts/usage';
 import type { Database } from '#store/postgres/database';
 import { bothPlanes } from '#store/postgres/planes';
 import { quarantineMessages } from '#store/quarantine/messages';

@@ -1,11 +1,10 @@
 import { Lifecycle, ProjectPace } from '@gateway/core/process';
-import { startBacklogSamples } from '@gateway/store/counts/backlog';
-import { startCountUpdates } from '@gateway/store/counts/count-deltas';
-import { requireReady } from '@gateway/store/postgres';
-import { migratedAs, type Shard } from '@gateway/store/shards';
+import { useShard } from '@gateway/ingest/stores';
+import type { Shard } from '@gateway/store/shards';
 import type { AgentContext } from './config/agent-context.js';
 import { requireKey } from './config/require-key.js';
 import { wireDelivery } from './delivery/wiring.js';
+import { startBacklogSamples, startCountUpdates } from './liveness/counts.js';
 import { reportShardHealth } from './liveness/health.js';
 import { AgentHeartbeat } from './liveness/heartbeat.js';
 import { startMaintenance } from './liveness/maintenance.js';
@@ -48,7 +47,7 @@ export async function openWorker(shard: Shard, parts: ProcessParts): Promise<Ope
   const lifecycle = new Lifecycle(log);
   const close = () => lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 });
   try {
-    await requireReady(shard.database, shard.settings, log, migratedAs(shard));
+    await useShard(shard, log);
     const worker = wireWorker(shard, parts);
     await worker.heartbeat.start();
     lifecycle.add('heartbeat', () => worker.heartbeat.leave());

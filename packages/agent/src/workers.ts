@@ -4,7 +4,7 @@ import { backoffMs, type Health } from '@gateway/core/process';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
-import { databaseFault, faultText, shardComponent } from '@gateway/store/findings';
+import { databaseFault, faultText, shardComponent } from '@gateway/ingest/dependencies';
 import type { Shard, Shards } from '@gateway/store/shards';
 import type { OpenWorker, ShardWorker } from './shard-worker.js';
 

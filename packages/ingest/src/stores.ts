@@ -1,20 +1,20 @@
 import type { Config } from '@gateway/core/config';
 import { sealer, type Open } from '@gateway/core/crypto';
-import { explainDatabaseError } from '@gateway/core/errors';
+import { explainDatabaseError, isGatewayError } from '@gateway/core/errors';
 import { silentLog, type Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { Lifecycle } from '@gateway/core/process';
-import { startSampler } from '@gateway/store/counts/sampler';
+import { repeat, type Lifecycle } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import {
-  exportPoolMetrics,
   openDatabase,
   Replicas,
   requireReady,
   requireSessions,
   type Database,
 } from '@gateway/store/postgres';
-import { hasShards, Shards } from '@gateway/store/shards';
+import { DEFAULT_SHARD, hasShards, migratedAs, Shards, type Shard } from '@gateway/store/shards';
+import { exportPoolSeries } from './telemetry/pool-series.js';
+import { startSampler } from './telemetry/sampler.js';
 
 interface StoresOptions {
   /** The application name. */
@@ -56,7 +56,7 @@ export async function openStores(
     await database.close();
   };
   try {
-    if (migrated) await requireReady(database, settings, log);
+    if (migrated) await useShard({ name: DEFAULT_SHARD, database, settings }, log);
     else await requireSessions(database, settings);
     if (migrated || (await hasShards(database.pool))) await shards.refresh();
     return { database, shards, close };
@@ -65,6 +65,51 @@ export async function openStores(
     throw explainDatabaseError(error, settings);
   }
 }
+
+/** Logs migrations of newer versions, and a change of the system's collations. */
+export async function useShard(
+  shard: Pick<Shard, 'name' | 'database' | 'settings'>,
+  log: Pick<Log, 'warn'>,
+): Promise<void> {
+  const as = migratedAs(shard);
+  const { newer, collation } = await requireReady(shard.database, shard.settings, as);
+  if (newer.length > 0)
+    log.warn(
+      { migrations: newer },
+      'The database is newer than this gateway. Its migrations only add, so this version works too.',
+    );
+  if (collation)
+    log.warn(
+      { ...(as !== undefined && { shard: as }), change: collation.sentence, fix: collation.fix },
+      'Indexes on text may be corrupt: the collations of the system have changed.',
+    );
+}
+
+/** The errors of a shard that no wait repairs. */
+const UNUSABLE = ['migration_pending', 'database_newer', 'shard_schema'] as const;
+
+/**
+ * Checks the shards other than the control plane's. One that is away is only logged.
+ *
+ * @throws GatewayError if a shard lacks a migration, or is newer than this version
+ */
+export async function useOtherShards(shards: Shards, log: Pick<Log, 'warn'>): Promise<void> {
+  const others = shards.all.filter(({ name }) => name !== DEFAULT_SHARD);
+  const checks = others.map((shard) =>
+    useShard(shard, log).catch((error: unknown) => {
+      if (UNUSABLE.some((code) => isGatewayError(error, code))) throw error;
+      log.warn(
+        { shard: shard.name, error },
+        'A shard is unavailable; requests for its projects fail until it recovers.',
+      );
+    }),
+  );
+  await Promise.all(checks);
+}
+
+/** The interval at which added, changed and removed shards are noticed. */
+const FOLLOW_MS = 5_000;
+const REPLICAS_MS = 1_000;
 
 /**
  * Follows the shards and the replicas of a running process, samples the queues, and exports the
@@ -91,15 +136,51 @@ export async function watchStores(
   lifecycle: Pick<Lifecycle, 'add'>,
 ): Promise<Replicas> {
   const { meter } = plugins;
-  shards.follow(log);
+  const refresh = () => shards.refresh().then(() => FOLLOW_MS);
+  const following = repeat(refresh, {
+    afterMs: FOLLOW_MS,
+    retryMs: FOLLOW_MS,
+    failed(error, isFirst) {
+      if (isFirst)
+        log.warn({ error }, 'Could not read the shards; continuing with the known ones.');
+    },
+  });
+  lifecycle.add('shards', following);
+  const replicas = new Replicas(database, {
+    settings: config.database,
+    ...pools,
+    onRead: (server) => meter.add('gateway_replica_reads_total', { server }),
+    onChange(replica, reason) {
+      if (reason === null) log.info({ replica }, 'A read replica is in use again.');
+      else log.warn({ replica, reason }, 'A read replica is excluded; reads go elsewhere.');
+    },
+  });
+  lifecycle.add('replicas', () => replicas.close());
   lifecycle.add(
     'pool series',
-    exportPoolMetrics(meter, () => shards.all),
+    exportPoolSeries(meter, () => [
+      ...shards.all,
+      ...replicas.databases.map((its) => ({ name: DEFAULT_SHARD, database: its })),
+    ]),
   );
-  const settings = config.database;
-  const replicas = new Replicas(database, { settings, ...pools, log, meter });
-  lifecycle.add('replicas', () => replicas.close());
-  await replicas.start();
-  lifecycle.add('sampler', startSampler({ config, plugins, database, shards, replicas, kv, log }));
+  if (replicas.databases.length > 0) await checkEachSecond(replicas, plugins, lifecycle);
+  lifecycle.add('sampler', startSampler({ config, plugins, shards, replicas, kv, log }));
   return replicas;
+}
+
+async function checkEachSecond(
+  replicas: Replicas,
+  { meter }: Pick<ActivatedPlugins, 'meter'>,
+  lifecycle: Pick<Lifecycle, 'add'>,
+): Promise<void> {
+  await replicas.check();
+  const check = () => replicas.check().then(() => REPLICAS_MS);
+  const options = { afterMs: REPLICAS_MS, retryMs: REPLICAS_MS, failed: () => undefined };
+  lifecycle.add('replica checks', repeat(check, options));
+  const setLags = () => {
+    for (const { address: replica, lagSeconds } of replicas.states)
+      if (lagSeconds !== undefined)
+        meter.set('gateway_replica_lag_seconds', { replica }, lagSeconds);
+  };
+  lifecycle.add('replica series', meter.collect(setLags));
 }

@@ -16,7 +16,7 @@ import {
   lockBilling,
   markPosted,
   type UsageDay,
-} from '@gateway/store/usage';
+} from '@gateway/store/counts';
 
 export interface Billing {
   /** Why records are not posted. */

@@ -10,11 +10,11 @@ import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { unclaimedRouter } from '@gateway/ingest/routing/unclaimed-router';
-import { openStores, watchStores } from '@gateway/ingest/stores';
+import { startUsageCounter } from '@gateway/ingest/commit/usage-counter';
+import { openStores, useOtherShards, watchStores } from '@gateway/ingest/stores';
 import { notifyDue } from '@gateway/store/deliveries';
 import { encodeSignal } from '@gateway/store/events';
 import { openKv, queueOf, retryKv, type Kv } from '@gateway/store/kv';
-import { startUsageCounter } from '@gateway/store/usage';
 import { createApp } from './api/app.js';
 import { openConvoy } from './api/dialect.js';
 import { openOidc } from './auth/oidc/provider.js';
@@ -73,7 +73,7 @@ export async function startServer({
     const stores = await openStores(config, { ...pools, log, open: seals.open });
     lifecycle.add('stores', () => stores.close());
     const { database, shards } = stores;
-    await shards.requireUsable(log);
+    await useOtherShards(shards, log);
     const replicas = await watchStores(stores, { config, plugins, log, kv, ...pools }, lifecycle);
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,

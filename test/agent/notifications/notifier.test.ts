@@ -5,7 +5,7 @@ import { newId } from '#core/events/ids';
 import { raiseNotifications } from '#store/config/notifications';
 import { findPasswordReset, requestPasswordReset } from '#store/people/password-resets';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
-import { listUsage } from '#store/usage/usage';
+import { listUsage } from '#store/counts/usage';
 import { Failures } from '#agent/notifications/failures';
 import { Notifier } from '#agent/notifications/notifier';
 import { Tallies } from '#agent/notifications/tallies';

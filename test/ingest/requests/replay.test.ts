@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { eventId, messageDigest, newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { eventTypeCatalogue } from '#store/config/event-type-catalogue';
+import { eventTypeCatalogue } from '#ingest/requests/event-type-catalogue';
 import { importEventTypes } from '#store/config/event-types';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { countRequests } from '#agent/flow-control/breaker-record';
-import { FINDINGS, type FindingCode } from '#store/findings/table';
-import { readHealthReport, type HealthReport } from '#store/findings/report';
+import { FINDINGS, type FindingCode } from '#server/explain/table';
+import { readHealthReport, type HealthReport } from '#server/explain/report';
 import { healthProbe } from '#server/health/healthz';
 import { insertSource, pauseSourceByPerson } from '#store/config/sources';
 import { registerAgent } from '#store/deliveries/agents';

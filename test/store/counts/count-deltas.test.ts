@@ -1,13 +1,10 @@
 import type { PoolClient } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { startCountUpdates } from '#agent/liveness/counts';
 import { newId } from '#core/events/ids';
 import { deleteEndpoint } from '#store/config/endpoints';
-import {
-  applyCountDeltas,
-  applyPendingDeltas,
-  startCountUpdates,
-} from '#store/counts/count-deltas';
+import { applyCountDeltas, applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts, type AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { resendEventDelivery } from '#store/deliveries/delivery-log';
 import { claimDue, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { batchRows, batchTexts, clean } from '#store/postgres/columns';
+import { batchOf, clean } from '#store/postgres/columns';
 import { migratedDatabase } from '../migrated.js';
 
 const columns = suite('store/postgres/columns');
@@ -8,13 +8,12 @@ const columns = suite('store/postgres/columns');
 const db = await migratedDatabase();
 columns.after(() => db.close());
 
+const HEADERS = batchOf<{ headers: string | number | null }>([['headers', 'headers']]);
+
 async function through(values: readonly (string | number | null)[]): Promise<(string | null)[]> {
   const { rows } = await db.pool.query<{ values: (string | null)[] }>(
-    `select array(select headers from ${batchRows(['headers'])}) as values`,
-    batchTexts(
-      values.map((headers) => ({ headers })),
-      ['headers'],
-    ),
+    `select array(select headers from (${HEADERS.select()}) h) as values`,
+    HEADERS.texts(values.map((headers) => ({ headers }))),
   );
   return rows[0]!.values;
 }
@@ -70,10 +69,11 @@ columns(
       assert.is(clean('a'), 'a');
     }
     assert.is(clean('line\nbreak\t😀\x1d\x7f'), 'line\nbreak\t😀\x1d\x7f');
-    assert.equal(batchTexts([{ reason: 'a\0b\x1ec', id: 'd' }], ['reason', 'id']), [
-      'a\ufffdb\ufffdc',
-      'd',
+    const reasons = batchOf<{ reason: string; id: string }>([
+      ['reason', 'reason'],
+      ['id', 'id'],
     ]);
+    assert.equal(reasons.texts([{ reason: 'a\0b\x1ec', id: 'd' }]), ['a\ufffdb\ufffdc', 'd']);
   },
 );
 

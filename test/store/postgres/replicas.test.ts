@@ -3,12 +3,11 @@ import pg from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { silentLog } from '#core/logging/log';
+import { repeat } from '#core/process/timing';
 import { openDatabase } from '#store/postgres/database';
 import type { Planes } from '#store/postgres/planes';
 import { Replicas } from '#store/postgres/replicas';
 import { connectionOf, database } from '../../support/database.js';
-import { keptMetrics } from '../../support/kept-metrics.js';
 import { own, services } from '../../support/services.js';
 import { freeze } from '../../support/frozen.js';
 import { until, within } from '../../support/until.js';
@@ -57,22 +56,24 @@ async function reading(
     },
   }).config.database;
   const main = openDatabase(settings, { poolSize: 2, name: 'test' });
-  const kept = keptMetrics();
+  const reads = new Map<string, number>();
   const opened = new Replicas(main, {
     settings,
     poolSize: 2,
     name: 'test',
-    log: silentLog,
-    meter: kept.meter,
+    onRead: (server) => void reads.set(server, (reads.get(server) ?? 0) + 1),
   });
+  const check = () => opened.check().then(() => 1_000);
+  const stop = repeat(check, { afterMs: 1_000, retryMs: 1_000, failed: () => undefined });
   try {
-    await opened.start();
+    await opened.check();
     await use({
       opened,
       port: () => opened.read(portOf),
-      reads: (server) => kept.value('gateway_replica_reads_total', { server }) ?? 0,
+      reads: (server) => reads.get(server) ?? 0,
     });
   } finally {
+    await stop();
     await opened.close();
     await main.close();
   }

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { NewEvent } from '#store/events/events';
-import { listUsage } from '#store/usage/usage';
+import { listUsage } from '#store/counts/usage';
 import { quarantineMessages } from '#store/quarantine/messages';
 import {
   discardQuarantinedMessages,

@@ -7,7 +7,7 @@ import {
   faultText,
   readOnly,
   type Fault,
-} from '@gateway/store/findings';
+} from '@gateway/ingest/dependencies';
 import { probeDatabase } from '@gateway/store/postgres';
 import type { AgentContext, ProcessContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';

@@ -10,7 +10,7 @@ import {
   resolveIssues,
   type EndpointSuccess,
   type FailureGroup,
-} from '@gateway/store/counts/issues';
+} from '@gateway/store/counts';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 

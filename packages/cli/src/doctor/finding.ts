@@ -1,6 +1,6 @@
 import type { Config, Resolved } from '@gateway/core/config';
 import type { Discovery } from '@gateway/core/plugins';
-import type { Fault } from '@gateway/store/findings';
+import type { Fault } from '@gateway/ingest/dependencies';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import type { Shards } from '@gateway/store/shards';
 import type { CheckedConfig } from '../config/check.js';

@@ -14,7 +14,7 @@ import {
   type ProjectRow,
   type SourceOfProject,
 } from '@gateway/store/config';
-import { readHealthReport, type HealthReport } from '@gateway/store/findings';
+import { readHealthReport, type HealthReport } from '@gateway/server/health-report';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { licenceOf } from '../app/installation.js';

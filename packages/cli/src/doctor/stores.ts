@@ -2,10 +2,8 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
-import { silentLog } from '@gateway/core/logging';
-import { createMeter } from '@gateway/core/metrics/meter';
 import { listAgents } from '@gateway/store/deliveries';
-import { clockFault, readOnly } from '@gateway/store/findings';
+import { clockFault, readOnly } from '@gateway/ingest/dependencies';
 import { Replicas, readDatabaseFacts } from '@gateway/store/postgres';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import { missingDays } from '@gateway/store/retention/maintenance';
@@ -91,13 +89,7 @@ export async function checkReplicas(
 ): Promise<DoctorResult | DoctorCheck[]> {
   const settings = config.database;
   if (settings.replicas.length === 0) return skipped('there are none (database.replicas)');
-  const replicas = new Replicas(database, {
-    settings,
-    poolSize: 1,
-    name: 'gateway-doctor',
-    log: silentLog,
-    meter: createMeter(undefined),
-  });
+  const replicas = new Replicas(database, { settings, poolSize: 1, name: 'gateway-doctor' });
   try {
     // A busy primary is ahead at the first look; a replica that follows reaches that position soon.
     const endsAt = Date.now() + Math.min(settings.max_replica_lag_seconds, 5) * 1000;

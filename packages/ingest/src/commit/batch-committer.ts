@@ -18,7 +18,6 @@ import {
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
-import type { UsageCounter } from '@gateway/store/usage';
 import type { Creation, ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { Rejection } from '../validate/reject-codes.js';
@@ -26,6 +25,7 @@ import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
+import type { UsageCounter } from './usage-counter.js';
 
 export interface BatchCommitterOptions {
   readonly config: Pick<Config, 'ingest'>;

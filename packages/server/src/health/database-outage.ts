@@ -7,7 +7,7 @@ import {
 } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
-import { databaseFault, faultText } from '@gateway/store/findings';
+import { databaseFault, faultText } from '@gateway/ingest/dependencies';
 import { acceptsConnection, probeDatabase } from '@gateway/store/postgres';
 import { DEFAULT_SHARD, type Shard } from '@gateway/store/shards';
 

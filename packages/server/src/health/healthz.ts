@@ -10,7 +10,7 @@ import {
   replicasFault,
   shardComponent,
   type Fault,
-} from '@gateway/store/findings';
+} from '@gateway/ingest/dependencies';
 import type { Kv } from '@gateway/store/kv';
 import type { Database, Replicas } from '@gateway/store/postgres';
 import { DEFAULT_SHARD, type Shards } from '@gateway/store/shards';

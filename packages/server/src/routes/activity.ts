@@ -1,17 +1,18 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox';
 import {
   readActivity,
+  readBacklog,
   readEndpointActivity,
   readLatencies,
   readSummary,
   SUMMARY_MAX,
-} from '@gateway/store/counts/activity';
-import { readBacklog } from '@gateway/store/counts/backlog';
-import { WAITING_MAX } from '@gateway/store/counts/health';
+  WAITING_MAX,
+} from '@gateway/store/counts';
 import { GatewayError } from '@gateway/core/errors';
-import { ownedAmong } from '@gateway/store/config';
+import { endpointIdsOfOwner } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { readHealthReport, SEVERITIES } from '@gateway/store/findings';
+import { readHealthReport } from '../explain/report.js';
+import { SEVERITIES } from '../explain/table.js';
 import { timeQuery, timeRange } from '../http/list-query.js';
 import {
   described,
@@ -258,7 +259,7 @@ function visible(
 ): Promise<readonly string[]> {
   return ownerId === undefined
     ? Promise.resolve(endpointIds)
-    : ownedAmong(database.pool, project.id, ownerId, endpointIds);
+    : endpointIdsOfOwner(database.pool, project.id, ownerId, endpointIds);
 }
 
 function rangeOf(query: Static<TObject<typeof timeQuery>>): { from: Date; to: Date } {

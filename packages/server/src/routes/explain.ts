@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { explainEvent, explanationRecord, type OtherRecord } from '@gateway/store/explain';
+import type { OtherRecord } from '@gateway/store/deliveries';
 import { projectRoute, type Route } from '../api/route.js';
+import { explainEvent } from '../explain/explain-event.js';
 import {
   described,
   Id,
@@ -164,14 +165,8 @@ export const explainRoutes: readonly Route[] = [
         max: SUBSCRIPTIONS_MAX,
       };
       const explained = await explainEvent(planes, id, bounds);
-      if (!('explanation' in explained)) throw unknownEvent(id, explained.meanings);
-      const { agents, ...record } = explanationRecord(explained.explanation);
-      // Agents belong to the instance, not to the project, so only their number is shown.
-      const data = {
-        ...record,
-        agents: agents.length,
-      };
-      return { message: 'explanation', data };
+      if (explained.meanings) throw unknownEvent(id, explained.meanings);
+      return { message: 'explanation', data: explained.explanation };
     },
   ),
 ];

@@ -6,7 +6,7 @@ import { VERSION, withTimeout } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
 import { findOrganisation } from '@gateway/store/people';
 import { migratedAs, type Shard } from '@gateway/store/shards';
-import { listUsage } from '@gateway/store/usage';
+import { listUsage } from '@gateway/store/counts';
 import { accountRoute, found, type Route } from '../api/route.js';
 import {
   described,

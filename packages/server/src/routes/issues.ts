@@ -8,7 +8,7 @@ import {
   muteIssue,
   OTHER_KIND,
   type IssueRow,
-} from '@gateway/store/counts/issues';
+} from '@gateway/store/counts';
 import {
   found,
   listRoute,

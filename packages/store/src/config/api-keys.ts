@@ -7,18 +7,19 @@ import type { Querier } from '../postgres/connection.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
-/** Ascending: each role includes the rights of those before it. */
+/** Each role includes the rights of those before it. */
 export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
   readonly name: string;
   readonly mask: string;
-  /** If null, a user's key has the user's role, and a project key is an admin of its project. */
-  readonly role: Role | null;
   /**
-   * Such as `events:write`. If null, as for sessions and portal links, there is no further limit.
+   * Null for a user's key, which has the user's role, and for a project key, an admin of its
+   * project.
    */
+  readonly role: Role | null;
+  /** Such as `events:write`. Null, as for sessions and portal links, for no further limit. */
   readonly scopes: readonly string[] | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
@@ -26,7 +27,7 @@ interface ApiKeyBase {
 }
 
 /**
- * Used by programs or stored in a session cookie. Grants access to all projects in the user's
+ * For programs or, in a cookie, of a session. Grants access to all projects in the user's
  * organisations.
  */
 export type UserKey = ApiKeyBase & {
@@ -61,7 +62,6 @@ export interface StoredApiKey extends Revocable {
   readonly hash: Uint8Array;
 }
 
-/** Without the hash and the time of revocation. */
 const COLUMNS =
   'id type user_id project_id owner_id name mask role scopes created_at expires_at last_used_at'.split(
     ' ',
@@ -86,7 +86,7 @@ type NewApiKey = {
     }
 );
 
-/** Returns the key in clear text. Only its hash is stored. */
+/** With the key, of which only the hash is stored. */
 export async function insertApiKey(
   knex: Knex,
   it: NewApiKey,
@@ -111,7 +111,6 @@ export async function insertApiKey(
   return { ...rows[0]!, key };
 }
 
-/** Includes expired and revoked keys. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -130,7 +129,7 @@ type KeyOf<Of extends KeysOf> = Of extends { readonly type: 'portal' }
   ? PortalLinkRow
   : ListedApiKey;
 
-/** Ordered by creation time, including revoked and expired keys. */
+/** By creation time, including revoked and expired keys. */
 export function listApiKeys<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -159,7 +158,6 @@ export function insertProjectKey(
   });
 }
 
-/** Neither revoked nor expired. */
 export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
   const [found] = await validKeys(knex, of).count<{ count: string }[]>();
   return Number(found?.count);
@@ -171,7 +169,6 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
     .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
 }
 
-/** Even if expired or revoked. */
 export async function findApiKeyById<Of extends KeysOf>(
   knex: Knex,
   of: Of,
@@ -215,7 +212,7 @@ async function changed<Of extends KeysOf>(
   return rows[0] as KeyOf<Of> | undefined;
 }
 
-/** Undefined if the link is missing or revoked. Locks its row. */
+/** Undefined if it is missing or revoked. Locks its row. */
 export function refreshPortalLink(
   knex: Knex,
   projectId: string,
@@ -238,8 +235,8 @@ export function refreshPortalLink(
 }
 
 /**
- * Authorised by the key with the id `by`; undefined if that key has been revoked. Locks the user's
- * row, so that a concurrent revocation of all credentials covers the new key too.
+ * Undefined if the key `by`, which authorises it, has been revoked. Locks the user's row, so that a
+ * concurrent revocation of all credentials covers the new key too.
  */
 export function insertUserKey(
   knex: Knex,
@@ -255,7 +252,6 @@ export function insertUserKey(
   });
 }
 
-/** Personal keys and sessions. */
 export async function revokeUserKeys(
   knex: Knex,
   userId: string,
@@ -266,7 +262,7 @@ export async function revokeUserKeys(
     .returning(['type', 'name', 'mask']);
 }
 
-/** Returns the masks of the revoked sessions. */
+/** The masks of those that it revoked. */
 export async function revokeSessions(
   knex: Knex,
   userId: string,
@@ -280,7 +276,7 @@ export async function revokeSessions(
   return rows.map(({ mask }) => mask);
 }
 
-/** One statement. A later stored time is kept. */
+/** A later stored time is kept. */
 export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date>): Promise<void> {
   await pool.query(
     `update api_keys k set last_used_at = u.at from unnest($1::uuid[], $2::timestamptz[]) u(id, at)
@@ -300,7 +296,6 @@ export async function deleteEndedKeys(pool: Querier): Promise<void> {
     );
 }
 
-/** Includes revoked and expired keys. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }

@@ -23,7 +23,7 @@ export interface SecretRecord {
   readonly expires_at: string | null;
 }
 
-/** The secret field of each type is sealed. */
+/** Secrets are sealed. */
 export type EndpointAuthentication =
   | {
       readonly type: 'api_key';
@@ -85,8 +85,8 @@ export type EndpointFields = FieldsOf<
 >;
 
 /**
- * Besides their creation. `failures` are failed requests of the last day, and `last_request` is the
- * ten minutes of the newest one.
+ * Besides their creation. `failures` are those of the last day, and `last_request` is the ten
+ * minutes of the newest one.
  */
 export const ENDPOINT_SORTS = {
   name: 'lower(name)',
@@ -136,12 +136,11 @@ export function endpointIds(knex: Knex, projectId: string): Promise<string[]> {
     .pluck<string[]>('id');
 }
 
-/** As logs show it. */
 export interface LoggedEndpoint extends Pick<EndpointRow, 'id' | 'name' | 'url' | 'status_reason'> {
   readonly status: EndpointRow['status'] | 'deleted';
 }
 
-/** By id, including deleted ones. Reads by primary key, without a lock. */
+/** Including deleted ones. Reads by primary key, without a lock. */
 export async function findLoggedEndpoints(
   pool: Pool,
   projectId: string,
@@ -158,7 +157,7 @@ export async function findLoggedEndpoints(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** If `endpointId` is null, whether the owner has any endpoint. One index probe, no lock. */
+/** Without an `endpointId`, an endpoint of the owner. One index probe, no lock. */
 export async function hasTarget(
   pool: Pool,
   {
@@ -201,7 +200,6 @@ export function insertEndpoint(
   return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
-/** Reads all endpoints of the project, without a lock. */
 export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
   const stored = knex('endpoints')
     .where({ project_id: projectId })
@@ -211,7 +209,7 @@ export async function countClientCertificates(knex: Knex, projectId: string): Pr
   return Number(found?.count);
 }
 
-/** Deliveries are unaffected. Activating the endpoint ends the notification that it is disabled. */
+/** Deliveries are unaffected. Activation ends the notification that it is disabled. */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
@@ -230,8 +228,8 @@ export function setEndpointStatus(
 }
 
 /**
- * Does nothing and returns false unless the endpoint is active. Adds a notification if `facts` are
- * given; if `isMailed` is false, only channels send it. Locks the endpoint's row.
+ * False unless it is active. `facts` add a notification; if `isMailed` is false, only channels send
+ * it. Locks the endpoint's row.
  */
 export async function deactivateEndpoint(
   pool: Pool,
@@ -257,7 +255,7 @@ export async function deactivateEndpoint(
   return rows.length > 0;
 }
 
-/** Also its subscriptions. The rows are marked, not removed. */
+/** Also its subscriptions. */
 export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await deleteSubscriptionsOf(trx, projectId, id);

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
@@ -24,8 +25,8 @@ const COLUMNS =
   );
 
 /**
- * Ordered by creation time, including deprecated ones. `name` matches exactly; `search` matches
- * part of the name or description.
+ * By creation time, including deprecated ones. `name` matches exactly; `search` matches part of the
+ * name or description.
  */
 export function listEventTypes(
   knex: Knex,
@@ -130,7 +131,7 @@ export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
   readonly schema: unknown;
-  /** If null or omitted, the stored example is kept. */
+  /** By default, the stored one. */
   readonly example?: unknown;
   readonly deprecated: boolean;
 }
@@ -141,9 +142,9 @@ export interface ImportResult {
 }
 
 /**
- * All or nothing; names must be distinct. Undefined if the project does not exist. Locks the
- * project's row, which serialises imports.
- * @throws GatewayError `project_full` if the project would have more than `max` event types
+ * All or nothing; names must be distinct. Undefined without the project. Locks its row, which
+ * serialises imports.
+ * @throws GatewayError `project_full` for more than `max` event types
  */
 export function importEventTypes(
   knex: Knex,
@@ -208,4 +209,21 @@ export function importEventTypes(
     }
     return results;
   });
+}
+
+/**
+ * Null if the project accepts unknown event types. Reads the unique index of names, without a lock.
+ */
+export async function readEventTypeNames(
+  pool: Pool,
+  projectId: string,
+): Promise<ReadonlySet<string> | null> {
+  const { rows } = await pool.query<{ names: string[] | null }>({
+    name: 'event-type-names',
+    text: `select case when config ->> 'unknown_event_types' = 'reject' then array(select name from event_types where project_id = p.id) end as names
+           from projects p where id = $1`,
+    values: [projectId],
+  });
+  const names = rows[0]?.names ?? null;
+  return names && new Set(names);
 }

@@ -1,6 +1,5 @@
 export * from './api-keys.js';
 export * from './endpoints.js';
-export * from './event-type-catalogue.js';
 export * from './event-types.js';
 export * from './notification-channels.js';
 export * from './notifications.js';

@@ -3,10 +3,7 @@ import type { PageRequest, PageResult } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
 import { softDeleteTable } from './soft-deletes.js';
 
-/**
- * `linear` waits `duration` seconds each time; `exponential` doubles the delay each time, up to
- * `max_seconds`.
- */
+/** `linear` waits `duration` seconds; `exponential` doubles them each time, up to `max_seconds`. */
 export interface Strategy {
   readonly type: 'linear' | 'exponential';
   readonly duration: number;
@@ -14,22 +11,22 @@ export interface Strategy {
   readonly max_seconds?: number;
 }
 
-/** The plain HMAC header, sent in addition to the Standard Webhooks signature. */
+/** A plain HMAC header, beside the Standard Webhooks signature. */
 export interface SignatureConfig {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
 }
 
-/** `count` requests to an endpoint per `duration` seconds, across all agents. */
+/** To an endpoint, per `duration` seconds, across all agents. */
 export interface RateLimit {
   readonly count: number;
   readonly duration: number;
 }
 
-/** Missing thresholds default to the instance settings. */
+/** By default, as in the settings. */
 export interface CircuitBreakerConfig {
-  /** The percentage of failed requests at which the breaker opens. */
+  /** Percentage of requests. */
   readonly failure_threshold?: number;
   readonly minimum_request_count?: number;
   /** Minutes. */
@@ -69,7 +66,6 @@ export interface ProjectRecord {
   readonly config: ProjectConfig;
 }
 
-/** As agents read it. */
 export interface RoutedProjectRecord extends ProjectRecord {
   readonly shard: string;
 }
@@ -97,7 +93,7 @@ export function insertProject(
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
-/** Ordered by creation time, excluding deleted ones. */
+/** By creation time. */
 export function listProjects(
   knex: Knex,
   { id, organisationIds }: { readonly id?: string; readonly organisationIds?: readonly string[] },
@@ -110,7 +106,7 @@ export function listProjects(
   return rows.list(knex, filter, page);
 }
 
-/** Excludes deleted projects. Does not check permissions. */
+/** Does not check permissions. */
 export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefined> {
   return rows.find(knex, { id });
 }

@@ -36,7 +36,7 @@ type RoutingRow = Omit<RoutingRecords['project'], 'deleted_at'> & {
   })[];
 };
 
-/** A consistent snapshot. Reads by primary key, without a lock. */
+/** Consistent. Reads by primary key, without a lock. */
 export async function readRouting(
   pool: Pool,
   projectId: string,
@@ -56,7 +56,6 @@ export async function readRouting(
 
 export interface RoutingPart extends RoutingRecords {
   readonly subscriptionCount: number;
-  /** False if `max` excluded subscriptions that can match. */
   readonly isWhole: boolean;
   readonly endpointCount: number;
 }
@@ -69,17 +68,14 @@ export interface RoutingPartOptions {
   readonly ownerId: string | null;
   readonly deletedSince: Date;
   readonly ofEndpoint: string | null;
-  /** Endpoints, and subscriptions that can match. */
   readonly max: number;
-  /** Subscriptions to other event types. */
   readonly othersMax: number;
 }
 
 /**
  * The subscriptions that can match an event type, some others, and the endpoints of both. For other
- * routing rules, the targeted endpoints instead or, if the target is unknown, other endpoints as
- * suggestions. Scans the project's subscriptions or, for other routing rules, its endpoints. Takes
- * no lock.
+ * routing rules, the targeted endpoints instead or, if the target is unknown, others as
+ * suggestions. Scans the project's subscriptions or endpoints. No lock.
  */
 export async function readRoutingPart(
   pool: Pool,

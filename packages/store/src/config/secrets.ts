@@ -12,7 +12,7 @@ import {
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
-import { liftTimeouts, withConnection } from '../postgres/advisory-lock.js';
+import { liftTimeouts, withTransaction } from '../postgres/advisory-lock.js';
 import {
   updateEndpoint,
   type EndpointAuthentication,
@@ -22,7 +22,6 @@ import {
 } from './endpoints.js';
 import type { SourceRecord } from './sources.js';
 
-/** Per endpoint. Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
 
 /**
@@ -32,7 +31,7 @@ export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** For this endpoint, without an expiry. Stores nothing. */
+/** Without an expiry. Stores nothing. */
 export function sealSecret(
   secret: string,
   endpointId: string,
@@ -54,8 +53,7 @@ export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()):
 /**
  * The new secret comes first; the others expire within `overlapMs`. Locks the endpoint's row,
  * because concurrent rotations could otherwise lose secrets.
- * @throws GatewayError `conflict` if the endpoint would have more than `LIVE_SECRETS_MAX` live
- *   secrets
+ * @throws GatewayError `conflict` for more than `LIVE_SECRETS_MAX` live secrets
  */
 export function rotateSecret(
   knex: Knex,
@@ -91,7 +89,7 @@ const SECRET_FIELDS = {
   oauth2: 'client_secret',
 } as const satisfies Record<EndpointAuthentication['type'], string>;
 
-/** Applies `change` to the secret of a copy. */
+/** In a copy. */
 export function withSecret(
   authentication: EndpointAuthentication,
   change: (secret: string) => string,
@@ -108,10 +106,7 @@ export function withSecret(
   } as EndpointAuthentication;
 }
 
-/**
- * Undefined if the plugin is not installed, in which case every sealed string in the connection
- * counts as a secret.
- */
+/** Undefined without the plugin: then every sealed string in the connection counts as a secret. */
 type SchemaOf = (type: string) => Readonly<Record<string, unknown>> | undefined;
 
 const SEALED = [
@@ -174,10 +169,7 @@ const SEALED = [
   readonly [name: string]: unknown;
 }[];
 
-/**
- * Secrets of a kind that are sealed with the new key for their location: `resealed` in this run,
- * `already` before it.
- */
+/** Sealed with the new key for their location, in this run or before it. */
 interface ResealCount {
   readonly kind: (typeof SEALED)[number]['kind'] | 'shard passwords';
   readonly resealed: number;
@@ -185,8 +177,7 @@ interface ResealCount {
 }
 
 /**
- * Takes it from the endpoint, source or notification channel that was changed last, or of the shard that was
- * added last, in this order. False if no secret is stored.
+ * From what was changed or, of shards, added last. False if no secret is stored.
  * @throws GatewayError `not_unsealable` if it was sealed with another key
  */
 export async function openOneSecret(
@@ -219,13 +210,11 @@ export async function openOneSecret(
 const BATCH = 500;
 
 /**
- * All or nothing. Safe to repeat. Locks the tables of endpoints, sources, channels and shards, and
- * those of agents in all data planes, against writes until the commit, and deletes responses stored
- * for idempotency keys. A dry run only counts, without locks.
+ * All or nothing. Safe to repeat. Locks the tables with secrets, and those of agents in all data
+ * planes, against writes until the commit, and deletes responses stored for idempotency keys. A dry
+ * run only counts, without locks.
  *
- * @param knex of the control plane
- * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running` if any
- *   agents are alive
+ * @throws GatewayError `reseal_refused` if a secret opens with neither key; `agents_running`
  */
 export function resealSecrets(
   knex: Knex,
@@ -245,23 +234,22 @@ interface ResealOptions {
   readonly to: Sealer;
   readonly connectionSchema: SchemaOf;
   readonly dryRun: boolean;
-  /** The databases of all shards, where agents register. */
+  /** Where agents register. */
   readonly dataPlanes: readonly pg.Pool[];
 }
 
 /**
- * No agent can register on any shard meanwhile. An agent that starts registers after `work`, and
- * then exits, because its old key no longer opens anything. `check` rejects if a lock on the agents
- * is lost.
- * @throws GatewayError `agents_running` if any agents are alive
+ * No agent can register on any shard meanwhile. One that starts registers after `work`, and then
+ * exits, because its old key no longer opens anything. `check` rejects if a lock on the agents is
+ * lost.
+ * @throws GatewayError `agents_running`
  */
 async function withoutAgents<T>(
   [pool, ...others]: readonly pg.Pool[],
   work: (check: () => Promise<unknown>) => Promise<T>,
 ): Promise<T> {
   if (!pool) return work(() => Promise.resolve());
-  return withConnection(pool, async (client) => {
-    await client.query('begin');
+  return withTransaction(pool, async (client) => {
     await liftTimeouts(client);
     await client.query('lock table agents in share row exclusive mode');
     const { rows } = await client.query<{ name: string }>(
@@ -269,14 +257,12 @@ async function withoutAgents<T>(
     );
     if (rows.length > 0)
       throw new GatewayError('agents_running', { names: rows.map(({ name }) => name) });
-    const result = await withoutAgents(others, (checkOthers) =>
+    return withoutAgents(others, (checkOthers) =>
       work(async () => {
         await client.query('select');
         await checkOthers();
       }),
     );
-    await client.query('commit');
-    return result;
   });
 }
 
@@ -337,7 +323,7 @@ async function resealAllSecrets(
     if (!dryRun) await trx('shards').where({ name }).update({ password });
   }
   if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
-  // Delete the sealed responses instead of resealing them: they are kept for only a day.
+  // Sealed responses are not resealed: they are kept for only a day.
   if (!dryRun) await trx('idempotent_requests').delete();
   return counts;
 }
@@ -348,7 +334,7 @@ interface SealedRow {
   readonly value: unknown;
 }
 
-/** Skips deleted rows, because their secrets are never opened again. */
+/** Without deleted rows, whose secrets are never opened again. */
 function readSealed(
   knex: Knex,
   table: string,

@@ -5,17 +5,15 @@ import { sourceRecord } from './sources.js';
 import { subscriptionRecord } from './subscriptions.js';
 
 /**
- * Separate strings are quick to parse. All but `event_types` are JSON: one `ProjectRecord`, and any
- * number of `EndpointRecord`s, `ActiveSubscription`s and `PausableSource`s. `event_types` are
- * names, present only if the project rejects unknown ones.
+ * Separate strings are quick to parse. `event_types` are names, present only if the project rejects
+ * unknown ones; the others are JSON of a `ProjectRecord`, `EndpointRecord`s, `ActiveSubscription`s
+ * and `PausableSource`s.
  */
 export type ProjectTexts = Readonly<
   Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>
 >;
 
-/**
- * The configuration counter at the project's last change. Also the page cursor of `readChanges`.
- */
+/** The configuration counter at the last change. Also the cursor of `readChanges`. */
 export interface ProjectVersion {
   readonly id: string;
   readonly version: string;
@@ -26,9 +24,7 @@ export const NO_CHANGE: ProjectVersion = {
   version: '0',
 };
 
-/**
- * Changed after the cursor, including deleted ones, ordered by their last change. Takes no lock.
- */
+/** Including deleted ones, by their last change. No lock. */
 export async function readChanges(
   pool: pg.Pool,
   after: ProjectVersion,
@@ -42,7 +38,7 @@ export async function readChanges(
   return rows;
 }
 
-/** Every write to projects, endpoints, subscriptions or sources increments it. */
+/** Each write to projects, endpoints, subscriptions or sources increments it. */
 export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
   const { rows } = await pool.query<{ version: string }>({
     name: 'config-version',
@@ -53,15 +49,15 @@ export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
 
 export interface ReadProject {
   readonly id: string;
-  /** Null if the project is deleted, or larger than the requested `maxBytes`. */
+  /** Null if it is deleted, or larger than `maxBytes`. */
   readonly texts: ProjectTexts | null;
   readonly bytes: number;
 }
 
 /**
- * A consistent snapshot, excluding deleted rows and disabled subscriptions. Returns the first
- * project, and more up to a total of `maxBytes`. Each record is a separate row: the driver parses a
- * row synchronously, and a row of several megabytes would block the process. Takes no lock.
+ * A consistent snapshot, excluding deleted rows and disabled subscriptions: the first project, and
+ * more up to `maxBytes`. Each record is a row: the driver parses one synchronously, and several
+ * megabytes would block the process. No lock.
  *
  * @param shards omits projects of other shards. One that is moving away has rows left, and no
  *   sources. Null reads all.
@@ -78,9 +74,9 @@ export async function readProjects(
   type Row =
     | (Pick<ReadProject, 'id' | 'bytes'> & { readonly part: null; readonly fits: boolean })
     | { readonly part: keyof ProjectTexts; readonly text: string };
-  // Window functions instead of joins, which would be nested loops on these connections, quadratic
-  // in the records. Each project asked for has a row without a part, even if it is deleted. Only
-  // this row has the other columns, because parsing them in each of 100,000 rows takes a while.
+  // Window functions, because joins would be nested loops on these connections, quadratic in the
+  // records. Each project asked for has a row without a part, even if it is deleted. Only this row
+  // has the other columns: parsing them in each of 100,000 rows takes a while.
   const { rows } = await pool.query<Row>({
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),

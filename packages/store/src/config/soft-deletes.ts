@@ -5,16 +5,11 @@ import { readRows, type PageRequest, type PageResult, type SortKeys } from '../p
 
 type ColumnValues = Readonly<Record<string, unknown>>;
 
-/** Read as `Type`. */
 export interface Column<Type> {
-  /**
-   * Serialised as JSON before writing. Otherwise, the driver would send an array as a Postgres
-   * array.
-   */
+  /** Written as JSON. The driver would send an array as a Postgres array. */
   readonly isJson?: true;
-  /** List searches include this column. */
   readonly isSearched?: true;
-  /** For the type checker only, never set. */
+  /** Never set. */
   readonly type?: Type;
 }
 
@@ -35,7 +30,7 @@ export type RecordOf<Described extends Columns> = Ids & {
 };
 export type RowOf<Described extends Columns> = RecordOf<Described> & Times;
 
-/** `Needed` columns are required, `Kept` columns are excluded, and the others are optional. */
+/** `Needed` columns are required, `Kept` ones excluded, and others optional. */
 export type FieldsOf<Row, Needed extends keyof Row, Kept extends keyof Row = never> = Pick<
   Row,
   Needed
@@ -47,8 +42,8 @@ export function column<Type>(options: Omit<Column<Type>, 'type'> = {}): Column<T
 }
 
 /**
- * The SQL of the number that `list` is given for a row. The numbers are in one JSON object, which
- * is parsed once and searched by id: a join with arrays would compare every pair.
+ * SQL of the number that `list` is given for a row. One JSON object, parsed once and searched by
+ * id: a join with arrays would compare every pair.
  */
 export function givenNumber(table: string): string {
   return `((select numbers from given) ->> ${table}.id::text)::bigint`;
@@ -110,7 +105,6 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   };
 }
 
-/** Excludes deleted rows. */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
   columns: Columns,
@@ -131,7 +125,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
      * @param where undefined values are ignored
      * @param search text that a searched column must contain, ignoring case; may read all of the
      *   project's rows, which are limited in number
-     * @param numbers the numbers for an order by `givenNumber`; by default 0
+     * @param numbers for an order by `givenNumber`; by default 0
      */
     list: (
       knex: Knex,
@@ -153,9 +147,9 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       );
     },
     /**
-     * @param fields may contain the id, which is needed to bind sealed strings to the row
-     * @param share an additional limit for a subset of the rows
-     * @throws GatewayError `project_full` if there are `max` rows, or the share is full
+     * @param fields may contain the id, to which sealed strings are bound
+     * @param share a limit for some of the rows
+     * @throws GatewayError `project_full`
      */
     insert: (
       knex: Knex,
@@ -193,7 +187,7 @@ function idsOf(among: Among | undefined): Knex.QueryCallback {
   };
 }
 
-/** One of the columns contains the text, ignoring case. */
+/** Ignores case. */
 export function holding(columns: readonly string[], text: string | undefined): Knex.QueryCallback {
   return (query) => {
     if (text === undefined) return;
@@ -202,8 +196,8 @@ export function holding(columns: readonly string[], text: string | undefined): K
 }
 
 /**
- * A regular expression of Postgres. The letters' cases are those of JavaScript: with `ilike`, a
- * Turkish database does not find INFO for info.
+ * For Postgres. The letters' cases are those of JavaScript: with `ilike`, a Turkish database does
+ * not find INFO for info.
  */
 function inAnyCase(text: string): string {
   return Array.from(text, (char) => {
@@ -220,7 +214,7 @@ export interface Full {
 }
 
 /**
- * Checks that `stored` selects fewer than `max` rows. Locks the project's row, so that concurrent
+ * Requires that `stored` selects fewer than `max` rows. Locks the project's row, so that concurrent
  * inserts see each other's rows; call it first in a transaction.
  * @throws GatewayError `project_full`
  */

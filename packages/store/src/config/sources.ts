@@ -5,18 +5,18 @@ import { newId } from '@gateway/core/events';
 import { factsText, heard, waiting, type NotificationFacts } from './notifications.js';
 import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
 
-/** The `type` and its settings, with secrets sealed. */
+/** Its settings, with secrets sealed. */
 export interface VerifierRecord extends Readonly<Record<string, unknown>> {
   readonly type: string;
 }
 
 export interface HttpSettings {
   readonly verifier: VerifierRecord;
-  /** For requests without a type at `event_type_location`. */
+  /** Without a type at `event_type_location`. */
   readonly event_type: string | null;
   /** Such as `header.X-Topic`, `body.type` or `query.type`. */
   readonly event_type_location: string | null;
-  /** The locations of the parts of a request's idempotency key. */
+  /** Locations of the parts. */
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
   readonly custom_response: { readonly body: string; readonly content_type: string } | null;
@@ -26,8 +26,8 @@ export interface HttpSettings {
 export const sourceRecord = {
   name: column<string>(),
   /**
-   * `{ type, workers, forward_headers, [type]: connection }`, with the secret fields of the
-   * connection sealed. Without `forward_headers`, every header travels.
+   * Also `[type]: connection`, with its secret fields sealed. Without `forward_headers`, every
+   * header travels.
    */
   pub_sub: column<
     {
@@ -43,11 +43,11 @@ export const sourceRecord = {
 const columns = {
   ...sourceRecord,
   type: column<'pub_sub' | 'http'>(),
-  /** The id in an `http` source's URL. The `pub_sub` of such a source has only the type. */
+  /** In the URL of an `http` source, whose `pub_sub` has only the type. */
   mask_id: column<string | null>(),
   http: column<HttpSettings | null>({ isJson: true }),
   paused_at: column<Date | null>(),
-  /** When agents resume the source. Null if it is not paused, or was paused by a person. */
+  /** Null if it is not paused, or was paused by a person. */
   resumes_at: column<Date | null>(),
   pause_reason: column<string | null>(),
   paused_by: column<string | null>(),
@@ -66,10 +66,7 @@ export interface PausableSource extends SourceRecord {
   /** Consecutive. Reset when a person's change ends the pause. */
   readonly pauses: number;
   readonly is_paused: boolean;
-  /**
-   * From the snapshot; 0 or less if overdue. Null if the source is not paused, or was paused by a
-   * person.
-   */
+  /** From the snapshot; 0 or less if overdue. Null as `resumes_at`. */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
@@ -80,7 +77,7 @@ export const SOURCE_SORTS = { name: 'lower(name)' };
 const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns, SOURCE_SORTS);
 export const { list: listSources, find: findSource, delete: deleteSource } = table;
 
-/** Includes deleted sources, which logs still name. */
+/** Including deleted ones, which logs still name. */
 export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<string[]> {
   const { rows: found } = await pool.query<{ id: string }>({
     name: 'find-source-ids',
@@ -91,7 +88,6 @@ export async function findSourceIds(pool: pg.Pool, projectId: string): Promise<s
 }
 
 /**
- * In a transaction if there is a `max`.
  * @throws GatewayError `invalid_request`, after a rollback, if `write` raises the number of workers
  *   of enabled sources above `max`
  */
@@ -103,7 +99,7 @@ async function withinWorkers<T>(
 ): Promise<T> {
   if (max === Infinity) return write(knex);
   return knex.transaction(async (trx) => {
-    // Serialises concurrent writes, so that they see each other's workers.
+    // Concurrent writes see each other's workers.
     await trx.raw('select from projects where id = ? for no key update', [projectId]);
     const count = async () => {
       const sum = trx.raw(
@@ -127,10 +123,7 @@ async function withinWorkers<T>(
   });
 }
 
-/**
- * @throws GatewayError `project_full` if the project has `max` sources; `invalid_request` if the
- *   source raises the number of workers above `maxWorkers`
- */
+/** @throws GatewayError `project_full`; `invalid_request` for more than `maxWorkers` */
 export function insertSource(
   knex: Knex,
   projectId: string,
@@ -158,8 +151,8 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
 };
 
 /**
- * Ends a pause older than `afterSeconds` and resets the pause count. A younger pause is shortened
- * to that length. With `all`, a pause made only by a person ends at once.
+ * Ends a pause older than `afterSeconds`, and shortens a younger one. Resets the pause count. With
+ * `all`, a pause made only by a person ends at once.
  */
 function resumed(knex: Knex, afterSeconds: number, which: Ended) {
   const raw = (sql: string) =>
@@ -180,11 +173,9 @@ function resumed(knex: Knex, afterSeconds: number, which: Ended) {
 }
 
 /**
- * @param resumesAfter the seconds that a pause by agents must have lasted before the change ends
- *   it, so that frequent changes cannot evade pauses
- * @param maxWorkers of the project
- * @throws GatewayError `invalid_request` if the change raises the number of workers above
- *   `maxWorkers`
+ * @param resumesAfter seconds that a pause by agents must have lasted before the change ends it, so
+ *   that frequent changes cannot evade pauses
+ * @throws GatewayError `invalid_request` for more than `maxWorkers`
  */
 export function updateSource(
   knex: Knex,
@@ -207,19 +198,18 @@ export interface NewPause {
   readonly reason: string;
   readonly by: string;
   /**
-   * The length of the first pause. It doubles with each pause that begins within an hour of the
-   * last retry, up to an hour.
+   * The length of the first pause. It doubles, up to an hour, with each pause that begins within an
+   * hour of the last retry.
    */
   readonly seconds: number;
-  /** Unless null, the first pause adds a notification with these facts in the same commit. */
+  /** Unless null, the first pause adds a notification in the same commit. */
   readonly facts: NotificationFacts | null;
-  /** If false, only channels send the notification. */
   readonly isMailed?: boolean;
 }
 
 /**
- * Undefined if the source is paused, disabled or deleted, or has no function. Locks its row, so
- * that a second agent sees the pause.
+ * Undefined if it is paused, disabled or deleted, or has no function. Locks its row, so that a
+ * second agent sees the pause.
  */
 export async function pauseSource(
   pool: pg.Pool,
@@ -252,12 +242,9 @@ export async function pauseSource(
   return rows[0];
 }
 
-/**
- * Returns the resumed sources. Keeps the pause count, which determines the length of the next
- * pause.
- */
+/** Keeps the pause count, which determines the length of the next pause. */
 export async function resumeDueSources(pool: pg.Pool) {
-  // Read first: even a write that changes nothing makes every agent reload its configuration.
+  // Even a write that changes nothing makes every agent reload its configuration.
   const { rows: due } = await pool.query(
     `select from sources where resumes_at <= now() and deleted_at is null limit 1`,
   );
@@ -275,8 +262,8 @@ export async function resumeDueSources(pool: pg.Pool) {
 }
 
 /**
- * Lasts until `resumeSource` is called. If agents have paused the source, keeps the reason, start
- * and count of their pause. `by` is the person's display name.
+ * Until `resumeSource`. Keeps the reason, start and count of a pause by agents. `by` is the
+ * person's display name.
  */
 export function pauseSourceByPerson(
   knex: Knex,
@@ -296,10 +283,7 @@ export function pauseSourceByPerson(
   return rows.update(knex, { project_id: projectId, id }, fields);
 }
 
-/**
- * Ends a pause by a person at once, and a pause by agents once it has lasted `afterSeconds`; a
- * younger one is shortened to that length. Resets the pause count.
- */
+/** As `resumed`. */
 export function resumeSource(
   knex: Knex,
   projectId: string,
@@ -315,7 +299,7 @@ export type SourceOfProject = SourceRecord &
     readonly project_type: 'outgoing' | 'incoming';
   };
 
-/** Ordered by project and source name, including disabled and paused ones. */
+/** By project and source name, including disabled and paused ones. */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
     `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
@@ -337,7 +321,7 @@ export interface HttpSource {
   readonly resumes_at: Date | null;
 }
 
-/** By the id in its URL; excludes deleted ones. Reads a unique index, without a lock. */
+/** By the id in its URL. Reads a unique index, without a lock. */
 export async function findHttpSource(
   pool: pg.Pool,
   maskId: string,

@@ -34,7 +34,7 @@ export interface SubscriptionRow extends RowOf<typeof columns> {}
 export type SubscriptionFields = FieldsOf<SubscriptionRow, 'name' | 'endpoint_id'>;
 
 export interface ActiveSubscription extends SubscriptionRecord {
-  /** When the subscription last changed. Null if it has no function. */
+  /** When it last changed. Null without a function. */
   readonly function_version: string | null;
 }
 
@@ -67,7 +67,7 @@ function ofOwner(
   return (query) => void query.whereIn('endpoint_id', endpoints);
 }
 
-/** For an endpoint, an owner or the whole project. */
+/** By default for the whole project. */
 export function listSubscriptions(
   knex: Knex,
   projectId: string,
@@ -90,10 +90,7 @@ export function listSubscriptions(
   return rows.list(knex, where, page);
 }
 
-/**
- * @throws GatewayError `project_full` if the project has `max` subscriptions or the owner has
- *   `share.max`
- */
+/** @throws GatewayError `project_full`, also for `share.max` */
 export function insertSubscription(
   knex: Knex,
   projectId: string,
@@ -128,7 +125,7 @@ export interface SubscriptionFunction {
   readonly text: string;
 }
 
-/** Even if the subscription is disabled or deleted. One primary key probe, no lock. */
+/** Even if it is disabled or deleted. One primary key probe, no lock. */
 export async function readFunction(
   pool: Pool,
   projectId: string,

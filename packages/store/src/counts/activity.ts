@@ -2,17 +2,13 @@ import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
 import type { Planes } from '../postgres/planes.js';
 
-/**
- * The nil UUID. As an endpoint id, it stands for the whole project; as a source id, for the API.
- */
+/** The nil UUID: as an endpoint id, the whole project; as a source id, the API. */
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
-/** The days for which activity and the backlog are kept. */
 export const KEPT_DAYS = 7;
 
 /*
- * A part of `APPLY` in count-deltas.ts, where `c` are the changed counts with project_id, endpoint,
- * status, http and n. Resending a delivery subtracts nothing. Bound: 11,000 rows per project and
- * day, 900 per endpoint and day.
+ * A part of `APPLY` in count-deltas.ts, where `c` are the changed counts. Resending a delivery
+ * subtracts nothing. Bound: 11,000 rows per project and day, 900 per endpoint and day.
  */
 export const ADD_ACTIVITY = `
     insert into activity (project_id, endpoint_id, at, kind, status, n)
@@ -33,8 +29,8 @@ export interface Activity {
 }
 
 /**
- * Events, deliveries and attempts that ended in each step, in a project or, without events, at an
- * endpoint. Ordered from oldest to newest, omitting empty steps. May lag by up to a minute.
+ * A project's or, without events, an endpoint's; oldest first, omitting empty steps. May lag by up
+ * to a minute.
  *
  * @param stepSeconds a multiple of 60, or of 600 for an endpoint
  */
@@ -69,7 +65,7 @@ export interface Latencies {
   readonly p99: number;
 }
 
-/** The number of deliveries that a latency chart is made from, and the fewest of a step. */
+/** Deliveries that a latency chart is made from, and the fewest of a step. */
 const SAMPLED = 1_500;
 const SAMPLED_PER_STEP = 10;
 
@@ -78,8 +74,8 @@ const FIRST_ANSWER = `select greatest(0, extract(epoch from a.requested_at - d.o
 
 /**
  * Percentiles of the time from the message to the first response for each step, over its latest
- * successful deliveries, at most `SAMPLED` in all steps unless these are many. Ordered from oldest
- * to newest, omitting steps without such deliveries. No lock.
+ * successful deliveries, at most `SAMPLED` in all steps unless these are many. Oldest first. No
+ * lock.
  */
 export async function readLatencies(
   pool: pg.Pool,
@@ -115,14 +111,10 @@ export interface EndpointActivity {
   readonly endpoint_id: string;
   readonly success: number;
   readonly failure: number;
-  /** The start of the ten minutes of the newest attempt. */
   readonly last_at: Date;
 }
 
-/**
- * Successful and failed attempts per endpoint from `from` to `to`, counted in ten-minute steps.
- * Omits endpoints without attempts.
- */
+/** Counted in ten-minute steps. Omits endpoints without attempts. */
 export async function readEndpointActivity(
   pool: pg.Pool,
   projectId: string,
@@ -139,19 +131,16 @@ export async function readEndpointActivity(
   return rows;
 }
 
-/** The maximum value of a count, which bounds the response time. */
+/** Bounds the response time. */
 export const SUMMARY_MAX = 10_000;
-/** The number of recent deliveries used to compute latencies. */
 const LATENCIES = 1_000;
 
 export interface ProjectSummary {
-  /** Events accepted but not yet routed. */
   readonly pending_events: number;
-  /** The age of the oldest pending event. Null if there is none. */
   readonly oldest_pending_seconds: number | null;
   /**
-   * Deliveries due now or later. `held_deliveries` wait for a paused endpoint, and
-   * `processing_deliveries` are claimed by agents.
+   * Due now or later. `held_deliveries` wait for a paused endpoint, and agents have claimed
+   * `processing_deliveries`.
    */
   readonly waiting_deliveries: number;
   readonly held_deliveries: number;
@@ -159,10 +148,7 @@ export interface ProjectSummary {
   readonly quarantined_messages: number;
   readonly endpoints: Readonly<Record<'active' | 'paused' | 'inactive', number>>;
   readonly sources: Readonly<Record<'running' | 'paused' | 'disabled', number>>;
-  /**
-   * Percentiles of the time from the message to the first response, over the latest successful
-   * deliveries. Null if there are none.
-   */
+  /** From the message to the first response. Null without successful deliveries. */
   readonly latency_ms: {
     readonly p50: number;
     readonly p95: number;
@@ -175,8 +161,8 @@ export const countUpTo = (from: string, max = SUMMARY_MAX): string =>
   `(select count(*)::int from (select from ${from} limit ${max}) c)`;
 
 /**
- * A query for the number `n` of the pending events of project $1, whose sources are $2, and for the
- * age of the oldest in seconds. It reads up to `SUMMARY_MAX` index entries per source.
+ * The pending events of project $1, whose sources are $2: their number `n`, and the age of the
+ * oldest. Reads up to `SUMMARY_MAX` index entries per source.
  */
 export const PENDING = `
     select least(coalesce(sum(n), 0), ${SUMMARY_MAX})::int as n, extract(epoch from now() - min(oldest))::float8 as seconds
@@ -184,10 +170,7 @@ export const PENDING = `
          lateral (select count(*) as n, min(accepted_at) as oldest from (
            select accepted_at from events where project_id = $1 and coalesce(source_id, '${PROJECT}') = s.id and status = 'pending' limit ${SUMMARY_MAX}) e) e`;
 
-/**
- * Each count reads at most `SUMMARY_MAX` index entries. Latencies come from the first attempts of
- * the latest 1,000 successful deliveries. No lock.
- */
+/** Each count reads at most `SUMMARY_MAX` index entries. No lock. */
 export async function readSummary(
   { control, data }: Planes,
   projectId: string,
@@ -225,7 +208,6 @@ export async function readSummary(
   return { ...rows[0]!, ...counts };
 }
 
-/** Deletes activity older than `KEPT_DAYS`. */
 export async function deleteOldActivity(pool: pg.Pool): Promise<void> {
   await pool.query(`delete from activity where at < now() - interval '${KEPT_DAYS} days'`);
 }

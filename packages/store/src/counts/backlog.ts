@@ -1,37 +1,13 @@
 import type pg from 'pg';
-import type { Log } from '@gateway/core/logging';
-import { repeat } from '@gateway/core/process';
 import { KEPT_DAYS, PROJECT } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 
-/** Agents look this often whether the minute is counted. Shorter, so that none is left out. */
-const EVERY_MS = 20_000;
-/** The most time that a count takes. Beyond, its minute stays without a sample. */
+/** Beyond, the minute stays without a sample. */
 const COUNT_MS = 5_000;
 
 /**
- * Stores what waits in each project once a minute, in one agent at a time. The returned function
- * stops it.
- */
-export function startBacklogSamples({ pool, log }: { pool: pg.Pool; log: Log }) {
-  return repeat(
-    async (signal) => {
-      await sampleBacklog(pool, signal);
-      return EVERY_MS;
-    },
-    {
-      retryMs: EVERY_MS,
-      failed(error, isFirst) {
-        if (isFirst)
-          log.warn({ error }, 'Could not sample the backlog; its chart will have a gap.');
-      },
-    },
-  );
-}
-
-/**
- * Counts what waits in each project, unless this minute is counted already. Reads the index entries
- * of unfinished events and deliveries. Takes an advisory lock.
+ * Once a minute, in one process. Reads the index entries of unfinished events and deliveries. Takes
+ * an advisory lock.
  */
 export async function sampleBacklog(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
   const { rowCount } = await pool.query({
@@ -66,10 +42,7 @@ export interface BacklogStep {
   readonly waiting_deliveries: number;
 }
 
-/**
- * A project's peak backlog per step, ordered from oldest to newest. Omits steps without a sample.
- * No lock.
- */
+/** The peak of each step, oldest first. Omits steps without a sample. No lock. */
 export async function readBacklog(
   pool: pg.Pool,
   projectId: string,
@@ -86,7 +59,6 @@ export async function readBacklog(
   return rows;
 }
 
-/** Deletes samples that are older than activity is kept. */
 export async function deleteOldBacklog(pool: pg.Pool): Promise<void> {
   await pool.query(`delete from backlog_samples where at < now() - interval '${KEPT_DAYS} days'`);
 }

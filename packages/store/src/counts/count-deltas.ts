@@ -1,7 +1,5 @@
 import type pg from 'pg';
-import type { Log } from '@gateway/core/logging';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
-import { repeat } from '@gateway/core/process';
 import { ADD_ACTIVITY, PROJECT } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
@@ -10,62 +8,54 @@ import type { ShardPlanes } from '../shards/open-shards.js';
 
 /*
  * The statement that finishes rows also counts them: it inserts a row of count_changes per project,
- * which `applyCountDeltas` adds to the counts. The fragments count only rows it inserted or
- * updated: a repeated statement counts nothing twice.
+ * which `applyCountDeltas` adds to the counts. Only rows that it inserted or updated count, so a
+ * repeated statement counts nothing twice. In the fragments, `from` has the named columns; `un…`
+ * subtract rows by their former status.
  */
 
-/** Each of `rows` is a query that returns project, endpoint, source, type, status, http and n. */
 export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)
     from (${rows.join(' union all ')}) c group by project`;
 }
 
-/** Subtracts if `sign` is `-`. `from` must provide project_id, source_id and status. */
 export function finishedEvents(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 
-/** Subtracts events that are no longer finished. `from` must provide their former status. */
 export function unfinishedEvents(from: string): string {
   return finishedEvents(from, '-');
 }
 
-/**
- * Subtracts if `sign` is `-`. `from` must provide project_id, endpoint_id, source_id, event_type
- * and status.
- */
 export function finishedDeliveries(from: string, sign: '' | '-' = ''): string {
   return `select project_id as project, endpoint_id as endpoint, source_id as source, event_type as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
 }
 
-/** Subtracts deliveries that are no longer finished. `from` must provide their former status. */
 export function unfinishedDeliveries(from: string): string {
   return finishedDeliveries(from, '-');
 }
 
-/** `from` must provide project_id, endpoint_id, error_class and http_status. */
 export function madeAttempts(from: string): string {
   return `select project_id as project, endpoint_id as endpoint, null::uuid as source, null::text as type, case when error_class is null then 'success' else 'failure' end as status,
            coalesce(http_status, 0::smallint) as http, count(*)::int as n
     from ${from} group by project_id, endpoint_id, error_class is null, http_status`;
 }
 
-/** The advisory lock for applying deltas and taking samples. */
+/** For applying deltas and taking samples. */
 export const COUNTS_LOCK = 'gateway.counts';
 
 /**
- * The maximum rows of count_changes in a statement, and the counts in them, but for those of the
- * last row. A statement updates each count once, so with many projects a large one costs least.
+ * Rows of count_changes in a statement, and the counts in them, but for those of the last row. A
+ * statement updates each count once, so with many projects a large one costs least.
  */
 const BATCH = 100_000;
 const BATCH_COUNTS = 200_000;
 
 /**
- * The maximum number of delivery counts per project. Producers choose the event types, so once it
- * is reached, new counts get the event type `other`.
+ * Per project. Producers choose the event types, so beyond it, new counts get the event type
+ * `other`.
  */
 const COUNTS_MAX = 20_000;
 
@@ -126,8 +116,8 @@ const APPLY = `
   select count(*)::int as applied, count(*) = $1 or coalesce(sum(cardinality(changes)), 0) >= ${BATCH_COUNTS} as more from gone`;
 
 /**
- * Adds the deltas that are visible at the call to the counts and returns their number. Later ones
- * wait for the next call, which finds more per count. The caller must hold `COUNTS_LOCK`.
+ * Adds the deltas that are visible at the call. Later ones wait for the next, which finds more per
+ * count. The caller must hold `COUNTS_LOCK`.
  */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
@@ -145,15 +135,12 @@ export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
 const VACUUM_BYTES = 4 * 1024 * 1024;
 
 /**
- * The size of count_changes after this process last vacuumed it. The table does not shrink while an
- * old transaction, such as a backup, is open.
+ * After this process last vacuumed count_changes, which does not shrink while an old transaction,
+ * such as a backup, is open.
  */
 const sizes = new WeakMap<pg.Pool, number>();
 
-/**
- * Vacuums count_changes when it has grown. Autovacuum runs once a minute, which is too rarely for
- * thousands of inserts and deletes a second.
- */
+/** Autovacuum runs once a minute, too rarely for thousands of inserts and deletes a second. */
 export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   const size = async () => {
     const { rows } = await client.query<{ bytes: string }>(
@@ -166,56 +153,7 @@ export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promis
   sizes.set(pool, await size());
 }
 
-const EVERY_MS = 10_000;
-const IDLE_FACTOR = 6;
-/**
- * The maximum share of time that all agents spend applying deltas, from 0 to 1, unless the interval
- * would become longer than that of an idle agent. The longer it is, the fewer counts are updated.
- */
-const SHARE_MAX = 0.05;
-
-/**
- * Applies deltas periodically, in one agent at a time. Bounds the number of deltas even if metrics
- * are off. The returned function stops the updates and rolls back a running one.
- *
- * @param options.agents returns the number of agents that share the updates
- */
-export function startCountUpdates({
-  pool,
-  log,
-  everyMs = EVERY_MS,
-  agents = () => 1,
-}: {
-  pool: pg.Pool;
-  log: Log;
-  everyMs?: number;
-  agents?: () => number;
-}): () => Promise<void> {
-  const idleMs = everyMs * IDLE_FACTOR;
-  return repeat(
-    async (signal) => {
-      const startedAtMs = performance.now();
-      const applied = await applyPendingDeltas(pool, signal);
-      // Agents that start together spread out.
-      if (applied === 0) return idleMs * (1 - Math.random() / 2);
-      const tookMs = performance.now() - startedAtMs;
-      return Math.min(Math.max(everyMs, tookMs / SHARE_MAX), idleMs) * agents();
-    },
-    {
-      afterMs: everyMs,
-      retryMs: idleMs,
-      failed(error, isFirst) {
-        if (isFirst)
-          log.warn(
-            { error },
-            'Could not apply count deltas; they stay in count_changes for the next run.',
-          );
-      },
-    },
-  );
-}
-
-/** Applies the deltas, unless another process is doing so. Returns the number of applied rows. */
+/** Unless another process is doing so. Returns the number of applied rows. */
 export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>({
     name: 'any-deltas',
@@ -238,8 +176,8 @@ const OF_ENDPOINTS = ['event_delivery_counts', 'delivery_attempt_counts', 'activ
 const OF_PROJECTS = [...OF_ENDPOINTS, 'event_counts', 'backlog_samples'];
 
 /**
- * Deletes the counts, on a shard, of endpoints and projects deleted over an hour ago. Does nothing
- * while another process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
+ * On a shard, of endpoints and projects deleted over an hour ago. Does nothing while another
+ * process holds `COUNTS_LOCK`, because applying deltas locks the same rows.
  */
 export async function deleteOldCounts(planes: ShardPlanes): Promise<void> {
   await withAdvisoryLock(planes.data, COUNTS_LOCK, async (client) => {
@@ -261,7 +199,7 @@ export async function deleteOldCounts(planes: ShardPlanes): Promise<void> {
   });
 }
 
-/** Deleted projects on a shard, with the endpoint `PROJECT`, and endpoints. Takes no lock. */
+/** A deleted project has the endpoint `PROJECT`. No lock. */
 async function readDeleted(
   control: Querier,
   shard: string,

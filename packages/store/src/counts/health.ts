@@ -1,18 +1,16 @@
 import type { Planes } from '../postgres/planes.js';
 import { countUpTo, PENDING, PROJECT } from './activity.js';
 
-/** The number of endpoints that are returned in full. The others are only counted. */
+/** Listed in full. The others are only counted. */
 export const ENDPOINTS_LISTED = 10;
-/** The maximum number of waiting deliveries counted per endpoint. */
 export const WAITING_MAX = 1_000;
 
 export interface ProjectStates {
   readonly now: Date;
-  /** The project has or has had events or quarantined messages. */
   readonly has_traffic: boolean;
   readonly pending_events: number;
   readonly oldest_pending_seconds: number | null;
-  /** Deliveries that are due and that no agent has taken, counted up to `SUMMARY_MAX`. */
+  /** Due, and not taken by an agent. Counted up to `SUMMARY_MAX`. */
   readonly due_deliveries: number;
   readonly oldest_due_seconds: number | null;
   readonly held_deliveries: number;
@@ -20,7 +18,6 @@ export interface ProjectStates {
   readonly quarantined_messages: number;
   readonly quarantined_since: Date | null;
   readonly inactive_endpoints: number;
-  /** The endpoint that was deactivated last. */
   readonly inactive_endpoint: {
     readonly id: string;
     readonly name: string;
@@ -28,7 +25,6 @@ export interface ProjectStates {
   } | null;
   readonly inactive_since: Date | null;
   readonly agents: number;
-  /** When the last lease expired. */
   readonly agents_until: Date | null;
 }
 
@@ -37,7 +33,7 @@ type EndpointStates = Pick<
   'paused_since' | 'inactive_endpoints' | 'inactive_endpoint' | 'inactive_since'
 >;
 
-/** Reads index entries only: up to 10,000 of each count, none of finished deliveries. No lock. */
+/** Index entries only: up to 10,000 of each count, none of finished deliveries. No lock. */
 export async function readProjectStates(
   { control, data }: Planes,
   projectId: string,
@@ -81,29 +77,25 @@ export interface EndpointTrouble {
   readonly name: string;
   /** `failing` if at least half of its requests failed. */
   readonly kind: 'open' | 'failing' | 'partly';
-  /** Requests since `since`, which is 10 to 20 minutes ago. */
+  /** Since `since`, 10 to 20 minutes ago. */
   readonly success: number;
   readonly failure: number;
   readonly since: Date;
-  /** Deliveries that wait for it, counted up to `WAITING_MAX`. */
   readonly waiting: number;
-  /** Why its newest unsuccessful delivery failed or waits. */
   readonly reason: string | null;
 }
 
 export interface EndpointTroubles {
   /** Up to `ENDPOINTS_LISTED` of each kind, those with most failed requests first. */
   readonly content: readonly EndpointTrouble[];
-  /** The number of endpoints of each kind, listed or not. */
   readonly count: Readonly<Record<EndpointTrouble['kind'], number>>;
 }
 
 type Counted = Omit<EndpointTrouble, 'name' | 'waiting' | 'reason'>;
 
 /**
- * Active endpoints among `openIds`, and others with failed requests. Reads the latest activity of
- * these alone and, for those listed, their waiting deliveries and the newest unsuccessful one. No
- * lock.
+ * Active endpoints among `openIds`, and others with failed requests. Reads their latest activity
+ * and, for those listed, their waiting deliveries and the newest unsuccessful one. No lock.
  */
 export async function readEndpointTroubles(
   { control, data }: Planes,

@@ -6,30 +6,30 @@ import {
   type PageRequest,
   type PageResult,
 } from '../pagination/page.js';
-import { batchRows, batchTexts, timeAt } from '../postgres/columns.js';
+import { batchOf, timeAt } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
 /**
- * The maximum number of kinds of error of an endpoint that are issues of their own. Endpoints choose
- * their HTTP statuses, so further kinds are one issue, `other`.
+ * Kinds of error of an endpoint that are issues of their own. Endpoints choose their HTTP statuses,
+ * so further kinds are one issue, `other`.
  */
 export const KINDS_MAX = 20;
 export const OTHER_KIND = 'other';
-/** The maximum number of issues of a project. Further endpoints that fail have none. */
+/** Per project. Further endpoints that fail have no issue. */
 const ISSUES_MAX = 5_000;
-/** The time after which an issue that returns is counted from zero. */
+/** An issue that returns later is counted from zero. */
 const FORGOTTEN = `interval '1 hour'`;
-/** The time without a failure after which a success resolves an issue that recurs. */
+/** Without a failure; a success then resolves an issue that recurs. */
 const QUIET = `interval '1 minute'`;
 const RESOLVED_DAYS = 30;
 const MUTED_DAYS = 365;
 
-/** Failed attempts at an endpoint with one kind of error. The sample is the newest of them. */
+/** Failed attempts at an endpoint with one kind of error. The sample is the newest. */
 export interface FailureGroup {
   readonly projectId: string;
   readonly endpointId: string;
   readonly kind: string;
-  /** The id of the issue, if it is new. */
+  /** If the issue is new. */
   readonly issueId: string;
   readonly failures: number;
   readonly firstAtMs: number;
@@ -39,11 +39,19 @@ export interface FailureGroup {
   readonly error: string;
 }
 
-const MEMBERS = [
-  ...(['projectId', 'endpointId', 'kind', 'issueId', 'failures', 'firstAtMs'] as const),
-  ...(['lastAtMs', 'deliveryId', 'httpStatus', 'error'] as const),
-];
 const timeOf = (ms: string) => timeAt(`${ms}::float8`);
+const FAILURES = batchOf<FailureGroup>([
+  ['project', 'projectId', 'uuid'],
+  ['endpoint', 'endpointId', 'uuid'],
+  ['kind', 'kind'],
+  ['id', 'issueId', 'uuid'],
+  ['n', 'failures', 'bigint'],
+  ['first_at', 'firstAtMs', timeOf],
+  ['last_at', 'lastAtMs', timeOf],
+  ['delivery', 'deliveryId', 'uuid'],
+  ['http', 'httpStatus', 'smallint'],
+  ['error', 'error', (text) => `coalesce(${text}, '')`],
+]);
 
 /*
  * Locks: the issues, by primary key in sorted order, so that agents cannot deadlock. Cost: a probe
@@ -51,11 +59,7 @@ const timeOf = (ms: string) => timeAt(`${ms}::float8`);
  * ISSUES_MAX each. A failure before the success that resolved an issue does not open it again.
  */
 const RECORD = `
-  with u as materialized (
-    select projectId::uuid as project, endpointId::uuid as endpoint, kind, issueId::uuid as id, failures::bigint as n, ${timeOf('firstAtMs')} as first_at,
-           ${timeOf('lastAtMs')} as last_at, deliveryId::uuid as delivery, httpStatus::smallint as http, coalesce(error, '') as error
-    from ${batchRows(MEMBERS)}
-  ),
+  with u as materialized (${FAILURES.select()}),
   k as materialized (
     select u.*, (select true from issues i where i.project_id = project and i.endpoint_id = endpoint and i.kind = u.kind limit 1) is null as is_new from u
   ),
@@ -89,33 +93,30 @@ const RECORD = `
     error = case when excluded.last_seen_at >= i.last_seen_at then excluded.error else i.error end,
     last_seen_at = greatest(i.last_seen_at, excluded.last_seen_at)`;
 
-/** Adds failures to the issues of their endpoints, and opens those that are new or had resolved. */
 export async function recordFailures(pool: Pool, groups: readonly FailureGroup[]): Promise<void> {
-  await pool.query({ name: 'record-failures', text: RECORD, values: batchTexts(groups, MEMBERS) });
+  await pool.query({ name: 'record-failures', text: RECORD, values: FAILURES.texts(groups) });
 }
 
-/** The time of the newest successful attempt at an endpoint. */
 export interface EndpointSuccess {
   readonly projectId: string;
   readonly endpointId: string;
   readonly atMs: number;
 }
 
-const SUCCESS = ['projectId', 'endpointId', 'atMs'] as const;
+const SUCCESSES = batchOf<EndpointSuccess>([
+  ['project', 'projectId', 'uuid'],
+  ['endpoint', 'endpointId', 'uuid'],
+  ['at', 'atMs', timeOf],
+]);
 
-/**
- * Resolves the open issues of endpoints that have succeeded since. An issue that recurs must not
- * have been seen for a minute. Locks the issues in sorted order.
- */
+/** An issue that recurs must not have been seen for a minute. Locks the issues in sorted order. */
 export async function resolveIssues(
   pool: Pool,
   successes: readonly EndpointSuccess[],
 ): Promise<void> {
   await pool.query({
     name: 'resolve-issues',
-    text: `with s as (
-             select projectId::uuid as project, endpointId::uuid as endpoint, ${timeOf('atMs')} as at from ${batchRows(SUCCESS)}
-           ),
+    text: `with s as (${SUCCESSES.select()}),
            over as (
              select i.project_id, i.endpoint_id, i.kind, s.at from s join issues i on i.project_id = s.project and i.endpoint_id = s.endpoint
              where i.resolved_at is null and s.at > i.last_seen_at + case when i.recurs then ${QUIET} else '0' end
@@ -123,13 +124,13 @@ export async function resolveIssues(
            )
            update issues i set resolved_at = over.at from over
            where i.project_id = over.project_id and i.endpoint_id = over.endpoint_id and i.kind = over.kind`,
-    values: batchTexts(successes, SUCCESS),
+    values: SUCCESSES.texts(successes),
   });
 }
 
 const READ_MAX = 100_000;
 
-/** With an unresolved issue. Scans the index issues_open. No lock. */
+/** With an unresolved issue. Scans issues_open. No lock. */
 export async function readFailingEndpoints(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ endpoint_id: string }>({
     name: 'read-failing-endpoints',
@@ -163,7 +164,7 @@ const SELECT = `select i.id, i.project_id, i.endpoint_id, n.name as endpoint_nam
     i.failures::float8 as failures, i.event_delivery_id, i.http_status, i.error, i.resolved_at, i.muted_at
   from issues i join endpoints n on n.project_id = i.project_id and n.id = i.endpoint_id and n.deleted_at is null`;
 
-/** The orders of issues, besides their beginning. */
+/** Besides their beginning. */
 export const ISSUE_SORTS = {
   failures: sortableNumber('i.failures'),
   last_seen: sortableNumber('extract(epoch from i.last_seen_at) * 1000000'),
@@ -200,7 +201,7 @@ export async function listIssues(
   });
 }
 
-/** In the project or, without one, in any. */
+/** Without a project, in any. */
 export async function findIssue(
   pool: Pool,
   id: string,
@@ -213,7 +214,6 @@ export async function findIssue(
   return rows[0];
 }
 
-/** Mutes an issue, or ends that. Returns it, or undefined if there is none. */
 export async function muteIssue(
   pool: Pool,
   { id, project_id }: Pick<IssueRow, 'id' | 'project_id'>,
@@ -227,8 +227,7 @@ export async function muteIssue(
 }
 
 /**
- * Deletes the issues of deleted endpoints and projects, those resolved 30 days ago, and those that
- * were muted and not seen for a year.
+ * Issues of deleted endpoints and projects, resolved 30 days ago, or muted and not seen for a year.
  */
 export async function deleteOldIssues(pool: Querier): Promise<void> {
   await pool.query(

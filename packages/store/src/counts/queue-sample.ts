@@ -28,15 +28,11 @@ export type AttemptCount = readonly [
   age: null,
 ];
 
-/**
- * Counts of events, deliveries and attempts at one moment. Ages are in seconds at that moment, and
- * null for finished rows.
- */
+/** At one moment. Ages are in seconds, and null for finished rows. */
 export interface QueueSample {
   readonly events: readonly EventCount[];
   readonly deliveries: readonly DeliveryCount[];
   readonly attempts: readonly AttemptCount[];
-  /** The number of counts folded into sums. */
   readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
   readonly projects: Readonly<
     Record<string, readonly [name: string, organisationId: string, organisation: string]>
@@ -53,8 +49,8 @@ const unfinishedDeliveries = (where: string) => ({
 });
 
 /**
- * Queries that count rows by label; `oldest` is the time of the oldest unfinished row. Unfinished
- * rows have partial indexes. No locks.
+ * `oldest` is the time of the oldest unfinished row. Unfinished rows have partial indexes. No
+ * locks.
  */
 export const COUNTINGS = {
   'pending-events': {
@@ -81,7 +77,7 @@ export const COUNTINGS = {
   },
 } as const;
 
-/** A row of `largest`. `of` is the number of counts in a sum, or 0 for a single count. */
+/** `of` is the number of counts in a sum, or 0 for a single count. */
 type Counted = [...labels: string[], n: number, age: number | null, of: number];
 
 /** The $1 largest counts, and the rest summed by project and status. */
@@ -105,57 +101,57 @@ const SUMS_SHARE = 10;
 
 /**
  * Keeps the first counts, up to `max`, and sums the rest by project and status or, with too many
- * projects, by status alone. Without this limit, exports would block the process: 1,000 label sets
- * take milliseconds. `status` is the index of the status in a row.
+ * projects, by status alone: an export of 1,000 label sets takes milliseconds. `status` is the
+ * index of the status in a row.
  */
 function limitSeries<Count extends readonly unknown[]>(
   rows: readonly Counted[],
   max: number,
   status: number,
 ): { counts: readonly Count[]; hidden: number } {
-  const [whole, sums] = [
-    rows.filter((row) => row.at(-1) === 0),
-    rows.filter((row) => row.at(-1) !== 0),
-  ];
-  const kept =
-    whole.length <= max && sums.length === 0
-      ? whole
-      : whole.slice(0, max - Math.ceil(max / SUMS_SHARE));
+  const ofOf = (row: Counted) => row.at(-1) as number;
+  const whole = rows.filter((row) => ofOf(row) === 0);
+  const sums = rows.filter((row) => ofOf(row) !== 0);
+  const isAll = whole.length <= max && sums.length === 0;
+  const kept = isAll ? whole : whole.slice(0, max - Math.ceil(max / SUMS_SHARE));
   const others = [...whole.slice(kept.length), ...sums];
-  const hidden = others.reduce((total, row) => total + Math.max(1, row.at(-1) as number), 0);
-  const byProject = addUp(others, [0, status]);
-  const all = [
-    ...kept,
-    ...(kept.length + byProject.length <= max ? byProject : addUp(others, [status])),
+  const summed = (...labels: number[]) =>
+    addUp(
+      others.map((row) =>
+        row.slice(0, -1).map((it, k) => (k >= row.length - 3 || labels.includes(k) ? it : OTHER)),
+      ),
+    );
+  const byProject = summed(0, status);
+  const counts: readonly unknown[] = [
+    ...kept.map((row) => row.slice(0, -1)),
+    ...(kept.length + byProject.length <= max ? byProject : summed(status)),
   ];
-  for (const row of all) row.pop();
-  const counts: readonly unknown[] = all;
-  return { counts: counts as readonly Count[], hidden };
+  return {
+    counts: counts as readonly Count[],
+    hidden: others.reduce((total, row) => total + Math.max(1, ofOf(row)), 0),
+  };
 }
 
-function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted[] {
-  const sums = new Map<string, Counted>();
-  for (const row of rows) {
-    const labels = row
-      .slice(0, -3)
-      .map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
+/** Adds counts with equal labels, with the age of the oldest. A count ends with its number and age. */
+export function addUp<Count extends readonly unknown[]>(counts: readonly Count[]): Count[] {
+  const sums = new Map<string, Count>();
+  for (const count of counts) {
+    const labels = count.slice(0, -2);
     const key = labels.join('\n');
-    const [n, age, of] = row.slice(-3) as [number, number | null, number];
-    const [sum = 0, oldest = null] = (sums.get(key)?.slice(-3) ?? []) as [
-      number?,
-      (number | null)?,
-    ];
-    sums.set(key, [...labels, sum + n, age === null ? oldest : Math.max(oldest ?? 0, age), of]);
+    const [n, age] = count.slice(-2) as [number, number | null];
+    const [sum, oldest] = (sums.get(key)?.slice(-2) ?? [0, null]) as [number, number | null];
+    const ages = [age, oldest].filter((it) => it !== null);
+    const max = ages.length > 0 ? Math.max(...ages) : null;
+    sums.set(key, [...labels, sum + n, max] as readonly unknown[] as Count);
   }
   return [...sums.values()];
 }
 
 /**
- * Reads a sample in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` counts what
- * waits: `client` itself, or in parallel a connection with the same snapshot or to a replica. Reads
- * an index entry and a row for each unfinished event and delivery, plus the finished counts, and
- * the names of the projects from `control`.
- * Unfinished deliveries take precedence over finished ones, and larger counts over smaller ones.
+ * In a `repeatable read` transaction under `COUNTS_LOCK`. `beside` counts what waits: `client`
+ * itself, or in parallel a connection with the same snapshot or to a replica. Reads an index entry
+ * and a row for each unfinished event and delivery, plus the finished counts. Unfinished deliveries
+ * take precedence over finished ones, and larger counts over smaller ones.
  */
 export async function readQueueSample(
   client: pg.PoolClient,
@@ -168,7 +164,7 @@ export async function readQueueSample(
       text: largest(COUNTINGS[name]),
       values: [max],
       rowMode: 'array',
-      // Wait a second longer than Postgres, which normally cancels the query first.
+      // A second longer than Postgres, which normally cancels the query first.
       query_timeout: timeoutMs + 1_000,
     });
     return rows;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
+import { withAdvisoryLock, withTransaction } from '../postgres/advisory-lock.js';
 import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 import type { Querier } from '../postgres/connection.js';
@@ -7,10 +7,7 @@ import { controlBeside, type Planes } from '../postgres/planes.js';
 import type { Replicas } from '../postgres/replicas.js';
 
 export interface SampleTime {
-  /**
-   * Seconds since the sample. Positive even if the Postgres clock was set back, so that the next
-   * sample becomes due.
-   */
+  /** In seconds. Positive even if the Postgres clock was set back, so that the next becomes due. */
   readonly age: number;
   readonly seconds: number;
 }
@@ -23,9 +20,7 @@ export interface StoredSample extends SampleTime {
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/**
- * Undefined if there is none in this version's format. Omits the sample if it was taken at `known`.
- */
+/** Undefined without one in this version's format. Omits the sample if it was taken at `known`. */
 export async function lastSample(
   client: Querier,
   known: string | undefined,
@@ -49,17 +44,18 @@ interface Taking {
   readonly isDue: (last: SampleTime | undefined) => boolean;
   readonly timeoutMs: number;
   readonly countsMax: number;
-  readonly replicas?: Pick<Replicas, 'read'> | undefined;
+  /** Counts what waits on a replica, if given. */
+  readonly read?: Replicas['read'] | undefined;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Takes a sample and stores it for all processes, unless another process is doing so or has just
- * done so. After a failure, the last sample remains.
+ * For all processes, unless another one is doing so or has just done so. After a failure, the last
+ * sample remains.
  */
 export async function takeSample(
   planes: Planes,
-  { isDue, timeoutMs, countsMax, replicas, signal }: Taking,
+  { isDue, timeoutMs, countsMax, read: onAReplica, signal }: Taking,
 ): Promise<void> {
   const { data } = planes;
   const work = async (client: pg.PoolClient) => {
@@ -69,25 +65,27 @@ export async function takeSample(
     });
     if (!isDue(rows[0])) return;
     const startedAtMs = performance.now();
-    await client.query(
-      `begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`,
-    );
+    const limit = `set local statement_timeout = ${timeoutMs}`;
+    await client.query(`begin isolation level repeatable read; ${limit}`);
     const control = controlBeside(planes, client);
     const read = (beside: pg.PoolClient) =>
       readQueueSample(client, beside, { control, timeoutMs, countsMax });
+    const readOn = (pool: pg.Pool, snapshot = '') => {
+      const begin = `begin isolation level repeatable read read only; ${snapshot}${limit}`;
+      return withTransaction(pool, read, { begin, signal });
+    };
     const onPrimary = async () => {
-      // A pool of one connection cannot provide a second one, so all reads use `client`.
+      // A pool of one connection has no second one.
       if (data.options.max < 2) return read(client);
       // A second connection with the same snapshot is cheaper than a parallel query, whose worker
       // would open every partition again.
       const { rows } = await client.query<{ snapshot: string }>(
         'select pg_export_snapshot() as snapshot',
       );
-      const snapshot = `set transaction snapshot '${rows[0]!.snapshot}'; `;
-      return withReader(data, { snapshot, timeoutMs, signal }, read);
+      return readOn(data, `set transaction snapshot '${rows[0]!.snapshot}'; `);
     };
-    const onReplica = (its: Planes) => withReader(its.data, { timeoutMs, signal }, read);
-    const sample = await (replicas ? replicas.read(onReplica, onPrimary) : onPrimary());
+    const onReplica = (its: Planes) => readOn(its.data);
+    const sample = await (onAReplica ? onAReplica(onReplica, onPrimary) : onPrimary());
     await client.query({
       name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
@@ -98,21 +96,4 @@ export async function takeSample(
     await vacuumDeltas(data, client);
   };
   await withAdvisoryLock(data, COUNTS_LOCK, work, signal);
-}
-
-/** Runs `work` with a connection that reads one snapshot: the given one, or its own. */
-function withReader<T>(
-  pool: pg.Pool,
-  options: { snapshot?: string; timeoutMs: number; signal: AbortSignal | undefined },
-  work: (other: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  const { snapshot = '', timeoutMs, signal } = options;
-  const begin = `begin isolation level repeatable read read only; ${snapshot}set local statement_timeout = ${timeoutMs}`;
-  const reading = async (other: pg.PoolClient) => {
-    await other.query(begin);
-    const result = await work(other);
-    await other.query('commit');
-    return result;
-  };
-  return withConnection(pool, reading, signal);
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { WAITING_PROJECTS } from './waiting-projects.js';
 
-/** The lease lasts `ttlMs`. The id is new even if the name is already in use. */
+/** The id is new even if the name is already in use. */
 export async function registerAgent(
   pool: pg.Pool,
   name: string,
@@ -18,13 +18,11 @@ export async function registerAgent(
 const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
 
 export interface Readers {
-  /** Ascending. */
   readonly ids: readonly number[];
-  /** When the last lease of an agent that reads sources expired. Null if none is recorded. */
+  /** When the last lease of one expired. Null if none is recorded. */
   readonly lostAt: Date | null;
 }
 
-/** Live agents that read sources. */
 export async function findReaders(pool: pg.Pool): Promise<Readers> {
   const { rows } = await pool.query<Readers>(
     `select ${READERS} as ids, (select max(expires_at) from agents where expires_at <= now() and reads_sources) as "lostAt"`,
@@ -33,8 +31,8 @@ export async function findReaders(pool: pg.Pool): Promise<Readers> {
 }
 
 /**
- * After a drain. If the agent still holds deliveries, expires its lease instead, so that another
- * agent recovers them.
+ * After a drain. If it still holds deliveries, its lease expires instead, and another agent
+ * recovers them.
  */
 export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> {
   await pool.query({
@@ -48,9 +46,9 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 }
 
 export interface HeartbeatReply {
-  /** The Postgres time at the start of the statement, in epoch milliseconds. */
+  /** By the clock of Postgres, at the start of the statement. */
   readonly nowMs: number;
-  /** False if the agent's row was deleted. Its claims are then void, and it must register again. */
+  /** False if its row was deleted: its claims are void, and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
   readonly readers: readonly number[];
@@ -58,15 +56,14 @@ export interface HeartbeatReply {
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
   /**
-   * For each project with unclaimed waiting deliveries, until the earliest is due; negative if
-   * overdue.
+   * Each project with unclaimed waiting deliveries, until the earliest is due; negative if overdue.
    */
   readonly dueInMs: ReadonlyMap<string, number>;
 }
 
 /**
- * Renews the lease and reads everything that an idle agent needs. One partial index probe per
- * partition and project with waiting deliveries. Locks the agent's row.
+ * Reads all that an idle agent needs: one partial index probe per partition and project with
+ * waiting deliveries. Locks the agent's row.
  */
 export async function sendHeartbeat(
   pool: pg.Pool,
@@ -101,7 +98,7 @@ export interface AgentRow {
   readonly alive: boolean;
 }
 
-/** The oldest, including those with an expired lease until their deliveries are recovered. */
+/** The oldest, also those with an expired lease until their deliveries are recovered. */
 export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow[]> {
   const { rows } = await pool.query<AgentRow>({
     name: 'list-agents',
@@ -111,7 +108,7 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
   return rows;
 }
 
-/** The empty string means any project. Agents listen in the control plane, `pool`. */
+/** Empty for any project. Agents listen in the control plane, `pool`. */
 export async function notifyDue(
   pool: pg.Pool,
   projectIds: readonly string[] = [''],

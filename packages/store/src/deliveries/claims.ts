@@ -1,7 +1,15 @@
 import type pg from 'pg';
-import { batchRows, batchTexts, clean } from '../postgres/columns.js';
+import { batchOf, clean, opaque } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
-import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from '../events/event-ref.js';
+import {
+  dueAt,
+  isSame,
+  isSameDelivery,
+  REF,
+  REF_COLUMNS,
+  sharesTime,
+  type EventRef,
+} from '../events/event-ref.js';
 import { isHere } from '../events/project-fences.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
@@ -15,12 +23,11 @@ export interface ClaimedDelivery extends EventRef {
   readonly subscriptionId: string | null;
   readonly attempts: number;
   readonly eventType: string;
-  /** Null if the event was created over the API. */
   readonly sourceId: string | null;
-  /** The trace context of the previous attempt. Null if it was not traced. */
+  /** Null if the previous attempt was not traced. */
   readonly traceparent: string | null;
   readonly headers: string;
-  /** The event data or, if `isTransformed`, the stored output of the subscription's function. */
+  /** The event's or, if `isTransformed`, the stored output of the subscription's function. */
   readonly data: string;
   readonly isTransformed: boolean;
 }
@@ -47,7 +54,7 @@ const claiming = (
   ),
   claimed as (
     update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, reason = null, updated_at = now()
-    from sized s where s.fits and d.project_id = s.project_id and d.id = s.id and d.occurred_at = s.occurred_at
+    from sized s where s.fits and ${isSame('d', 's')}
     returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.subscription_id, d.attempts, d.traceparent
   )
   select w.scanned_to as "scannedTo", w.is_more as "isMore", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
@@ -76,22 +83,18 @@ const CLAIM = claiming(
 );
 
 /*
- * The deliveries of an event share its millisecond, with which ids begin: a short range of the
- * primary key. The inner limit makes the planner read this range for each event. Without it, the
- * plan of a new day, which has no statistics, reads the whole day for each claim. Rows are locked
- * one by one until the outer limit, in the order of the events.
+ * The inner limit makes the planner read the range of ids for each event. Without it, the plan of a
+ * new day, which has no statistics, reads the whole day for each claim. Rows are locked one by one
+ * until the outer limit, in the order of the events.
  */
 const CLAIM_EVENTS = claiming(
-  (
-    limit,
-  ) => `select d.* from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF, 5)}) u
+  (limit) => `select d.* from (${REF.select(5)}) u
     cross join lateral (
       select ${DUE} from event_deliveries d
-      where d.project_id = u.project and d.occurred_at = u.occurred_at and d.event_id = u.event
-        and d.id between (left(u.event::text, 13) || '-0000-0000-000000000000')::uuid and (left(u.event::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
-        and d.status::text = 'scheduled' and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
+      where d.project_id = u.project_id and d.occurred_at = u.occurred_at and d.event_id = u.id and ${sharesTime('d.id', 'u.id')}
+        and ${opaque(`d.status = 'scheduled'`)} and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
       ${limit} for update skip locked
-    ) d where ${isHere('u.project')} ${limit}`,
+    ) d where ${isHere('u.project_id')} ${limit}`,
   { limit: '$3', bytes: '$4' },
 );
 
@@ -100,14 +103,14 @@ interface Claim {
   readonly statuses: readonly ('scheduled' | 'retry')[];
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
-  /** Total size of headers and bodies. The first delivery is claimed even if larger. */
+  /** Headers and bodies. The first delivery is claimed even if larger. */
   readonly bytes?: number;
   readonly from?: string | undefined;
 }
 
 /**
- * Oldest first. Any due deliveries left before `scannedTo` belong to excluded endpoints. If
- * `isMore`, later ones are due too.
+ * Oldest first. Due deliveries left before `scannedTo` belong to excluded endpoints. If `isMore`,
+ * later ones are due too.
  */
 export async function claimDue(
   pool: pg.Pool,
@@ -141,7 +144,7 @@ export async function claimEvents(
   return claim(pool, {
     name: 'claim-events',
     text: CLAIM_EVENTS,
-    values: [agentId, exceptEndpoints, limit, bytes, ...batchTexts(refs, REF)],
+    values: [agentId, exceptEndpoints, limit, bytes, ...REF.texts(refs)],
   });
 }
 
@@ -149,7 +152,7 @@ async function claim(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
-  // A claim without deliveries returns one row with the cursor and `isMore`.
+  // Without deliveries, there is one row with the cursor and `isMore`.
   const { rows } = await pool.query<
     (ClaimedDelivery | { readonly projectId: null }) & {
       readonly scannedTo: string;
@@ -163,19 +166,19 @@ async function claim(
   return { claimed, scannedTo, isMore };
 }
 
-/**
- * Includes the endpoint, so that a single row is found whichever index by project the planner uses.
- */
 export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
 }
 
-const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
-const RELEASED = [...DELIVERY, 'dueInMs'] as const;
+const RELEASED = batchOf<DeliveryRef & { readonly dueInMs: number | null }>([
+  ...REF_COLUMNS,
+  ['endpoint_id', 'endpointId', 'uuid'],
+  ['due_at', 'dueInMs', dueAt],
+]);
 
 /**
- * Claimed over `olderThanMs` ago. Scans event_deliveries_claimed, which contains only deliveries in
- * flight. No lock.
+ * Over `olderThanMs` ago. Scans event_deliveries_claimed, which has only deliveries in flight. No
+ * lock.
  */
 export async function readClaimed(
   pool: pg.Pool,
@@ -215,28 +218,23 @@ export async function releaseDeliveries(
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
-           update event_deliveries d set claimed_by = null, next_attempt_at = u.due_at, reason = u.reason, updated_at = now(),
-             status = case when u.discarded then 'discarded'::event_delivery_status when d.attempts = 0 then 'scheduled' else 'retry' end
-           from (select projectId::uuid as project, id::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpointId::uuid as endpoint, dueInMs is null as discarded, ${DUE_AT} as due_at, $7::text as reason
-                 from ${batchRows(RELEASED)}) u
-           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $6
+           update event_deliveries d set claimed_by = null, next_attempt_at = u.due_at, reason = $7::text, updated_at = now(),
+             status = case when $8::boolean then 'discarded'::event_delivery_status when d.attempts = 0 then 'scheduled' else 'retry' end
+           from (${RELEASED.select()}) u where ${isSameDelivery('d', 'u')} and d.claimed_by = $6
            returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status)
            ${insertCountDeltas(finishedDeliveries('d'))}`,
     values: [
-      ...batchTexts(
-        deliveries.map((delivery) => ({ ...delivery, dueInMs: dueInMs() })),
-        RELEASED,
-      ),
+      ...RELEASED.texts(deliveries.map((delivery) => ({ ...delivery, dueInMs: dueInMs() }))),
       agentId,
       how.to === 'due' ? (how.reason ? WAIT_REASONS[how.reason] : null) : clean(how.reason),
+      how.to === 'discarded',
     ],
   });
 }
 
 /**
- * Deletes agents with an expired lease and makes their deliveries due. With `orphans`, also
- * recovers deliveries of agents without a row. Returns the number of recovered deliveries. Locks
- * all these rows. Scans event_deliveries_claimed.
+ * Deletes agents with an expired lease and makes their deliveries due; with `orphans`, also those
+ * of agents without a row. Returns their number. Locks these rows. Scans event_deliveries_claimed.
  */
 export async function recoverDeliveries(
   pool: pg.Pool,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import { findLoggedEndpoints } from '../config/endpoints.js';
-import { endpointIdsOfOwner, ownedAmong } from '../config/owners.js';
+import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
+import { endpointIdsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
@@ -10,7 +10,15 @@ import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 import { settleChanged } from './settle-deliveries.js';
 
-export interface EventDeliveryRow {
+/** As it is now. All are null if the endpoint's row no longer exists. */
+export interface EndpointNow {
+  readonly endpoint_name: string | null;
+  readonly endpoint_url: string | null;
+  readonly endpoint_status: LoggedEndpoint['status'] | null;
+  readonly endpoint_status_reason: string | null;
+}
+
+export interface EventDeliveryRow extends EndpointNow {
   readonly project_id: string;
   readonly id: string;
   readonly occurred_at: Date;
@@ -20,17 +28,12 @@ export interface EventDeliveryRow {
   readonly status: EventDeliveryStatus;
   readonly attempts: number;
   readonly recovered: number;
-  /** Infinity if the endpoint is paused. */
   readonly next_attempt_at: Date | number | null;
   readonly reason: string | null;
   readonly is_transformed: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly event_type: string | null;
-  readonly endpoint_name: string | null;
-  readonly endpoint_url: string | null;
-  readonly endpoint_status: string | null;
-  /** Null before the first attempt. */
   readonly last_attempt: {
     readonly duration_ms: number;
     readonly http_status: number | null;
@@ -50,13 +53,10 @@ const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.ev
 export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;
   readonly endpointId?: string | undefined;
-  /** Selects only deliveries to this owner's endpoints, excluding deleted endpoints. */
+  /** Excludes deleted endpoints. */
   readonly ownerId?: string | undefined;
   readonly eventId?: string | undefined;
-  /**
-   * Requires `eventId` if combined with `endpointId` or `ownerId`, because no index has both
-   * endpoint and event type.
-   */
+  /** Only with `eventId` beside `endpointId` or `ownerId`: no index has endpoint and event type. */
   readonly eventType?: string | undefined;
 }
 
@@ -70,8 +70,8 @@ const STATUSES: readonly EventDeliveryStatus[] = [
 ];
 
 /** Ordered by id. An index serves every combination of filters. */
-export function listEventDeliveries(
-  planes: Planes,
+export async function listEventDeliveries(
+  { control, data }: Planes,
   projectId: string,
   filter: EventDeliveryFilter,
   page: PageRequest,
@@ -79,16 +79,6 @@ export function listEventDeliveries(
   const { eventId, eventType, endpointId, ownerId } = filter;
   if (eventId === undefined && eventType !== undefined && (endpointId ?? ownerId) !== undefined)
     throw new Error('no index has endpoint and event type');
-  return readDeliveries(planes, projectId, filter, page);
-}
-
-async function readDeliveries(
-  { control, data }: Planes,
-  projectId: string,
-  filter: EventDeliveryFilter,
-  page: PageRequest,
-): Promise<PageResult<EventDeliveryRow>> {
-  const { eventId, eventType } = filter;
   const endpoints = await endpointsOf(control, projectId, filter);
   const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
   const ofColumns = (values: Values) => [
@@ -100,8 +90,8 @@ async function readDeliveries(
     ...ofColumns(values),
     `e.status = any (${values.add(statuses)}::event_delivery_status[])`,
   ];
-  // The indexes exclude deliveries claimed by agents (`processing`), so that each delivery enters
-  // them only once, when its agent is done with it.
+  // The indexes exclude claimed deliveries, so that each enters them only when its agent is done
+  // with it.
   const groups = (values: Values) => ({
     keys: [
       ...(endpoints ? [{ column: 'e.endpoint_id', values: values.each(endpoints, 'uuid') }] : []),
@@ -140,39 +130,38 @@ async function readDeliveries(
   return { ...found, content: await withEndpoints(control, projectId, found.content) };
 }
 
-/** Undefined if the whole project is selected. */
+/** Undefined for the whole project. */
 async function endpointsOf(
   control: Pool,
   projectId: string,
   { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
 ): Promise<string[] | undefined> {
-  if (ownerId === undefined) return endpointId === undefined ? undefined : [endpointId];
-  return endpointId === undefined
-    ? endpointIdsOfOwner(control, projectId, ownerId)
-    : ownedAmong(control, projectId, ownerId, [endpointId]);
+  const given = endpointId === undefined ? undefined : [endpointId];
+  return ownerId === undefined ? given : endpointIdsOfOwner(control, projectId, ownerId, given);
 }
 
-type StoredDelivery = Omit<EventDeliveryRow, 'endpoint_name' | 'endpoint_url' | 'endpoint_status'>;
+type StoredDelivery = Omit<EventDeliveryRow, keyof EndpointNow>;
 
-async function withEndpoints(
+export async function withEndpoints<Row extends { readonly endpoint_id: string }>(
   control: Pool,
   projectId: string,
-  deliveries: readonly StoredDelivery[],
-): Promise<EventDeliveryRow[]> {
+  deliveries: readonly Row[],
+): Promise<(Row & EndpointNow)[]> {
   const ids = deliveries.map(({ endpoint_id }) => endpoint_id);
   const endpoints = await findLoggedEndpoints(control, projectId, ids);
   return deliveries.map((delivery) => {
-    const endpoint = endpoints.get(delivery.endpoint_id);
+    const { name, url, status, status_reason } = endpoints.get(delivery.endpoint_id) ?? {};
     return {
       ...delivery,
-      endpoint_name: endpoint?.name ?? null,
-      endpoint_url: endpoint?.url ?? null,
-      endpoint_status: endpoint?.status ?? null,
+      endpoint_name: name ?? null,
+      endpoint_url: url ?? null,
+      endpoint_status: status ?? null,
+      endpoint_status_reason: status_reason ?? null,
     };
   });
 }
 
-/** An event's deliveries share its millisecond, so only a few rows of one partition are read. */
+/** Only a few rows of one partition are read. */
 export function ofEvent(eventId: string, values: Values): string[] {
   const ms = timeOfId(eventId);
   return [
@@ -182,7 +171,6 @@ export function ofEvent(eventId: string, values: Values): string[] {
   ];
 }
 
-/** Endpoint fields are null if the endpoint's row no longer exists. */
 export async function findEventDelivery(
   { control, data }: Planes,
   projectId: string,
@@ -197,7 +185,6 @@ export async function findEventDelivery(
   return delivery;
 }
 
-/** JSON output of the subscription's function; null if none is stored. */
 export async function readTransformedData(
   pool: Pool,
   projectId: string,
@@ -232,7 +219,6 @@ const ATTEMPT_COLUMNS =
 
 const LISTED_ATTEMPTS = 1000;
 
-/** The newest 1,000, newest first, or only the attempt `id`. */
 export async function listDeliveryAttempts(
   pool: Pool,
   projectId: string,
@@ -255,9 +241,9 @@ export async function listDeliveryAttempts(
 }
 
 /**
- * Makes a delivery whose status is in `from` due, or holds it if its endpoint is paused, and
- * notifies the agents. One that waits for its next attempt keeps its number of attempts. False if
- * the delivery has a different status. Locks its row.
+ * Makes it due, or holds it if its endpoint is paused, and notifies the agents. One that waits for
+ * its next attempt keeps its number of attempts. False if its status is not in `from`. Locks its
+ * row.
  */
 export async function resendEventDelivery(
   planes: Planes,

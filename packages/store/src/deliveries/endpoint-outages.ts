@@ -6,7 +6,7 @@ import type { Planes } from '../postgres/planes.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
 import { INACTIVE_REASONS } from './stored-reasons.js';
 
-/** With fewer failed attempts in the last week, an endpoint is not disabled. */
+/** In the last week, for an endpoint to be disabled. */
 const ATTEMPTS_MIN = 10;
 /** Between the warning and the end; at most half of the days. */
 const NOTICE = `least(interval '1 day', days * interval '12 hours')`;
@@ -14,7 +14,7 @@ const NOTICE = `least(interval '1 day', days * interval '12 hours')`;
 const PAGE = 1_000;
 const FIRST: EndpointKey = { project_id: PROJECT, endpoint_id: PROJECT };
 
-/** Deletes outages of endpoints that have changed since, or whose project no longer asks for it. */
+/** Deletes those of endpoints that have changed since, or whose project no longer asks for it. */
 const CHANGED = `
   delete from endpoint_outages o where not exists (
     select from endpoints e join projects p on p.id = e.project_id
@@ -22,8 +22,8 @@ const CHANGED = `
       and e.deleted_at is null and p.deleted_at is null and p.config ->> 'disable_after_days' is not null)`;
 
 /**
- * Active endpoints of projects with `disable_after_days` on a shard, with their known outages.
- * Former shards see no success any more, so they do not judge.
+ * On a shard, with their known outages. Former shards see no success any more, so they do not
+ * judge.
  */
 const ENDPOINTS = `
   select e.project_id, e.id as endpoint_id, e.updated_at::text as updated_at, o.since::text as since
@@ -49,7 +49,7 @@ function attempts(status: 'success' | 'failure'): string {
   return `activity where project_id = project and endpoint_id = endpoint and kind = 'attempt' and status = '${status}'`;
 }
 
-/** Skips endpoints that have changed since. `note` is the id of a notification, if given. */
+/** Without endpoints that have changed since. `note` is the id of a notification, if given. */
 const LASTING = `
   from unnest($1::uuid[], $2::uuid[], $3::uuid[]) u(project, endpoint, note)
     join endpoint_outages o on o.project_id = project and o.endpoint_id = endpoint
@@ -67,8 +67,7 @@ export interface DisabledEndpoint {
 /**
  * For projects with `disable_after_days`: endpoints that have only failed for so long, with a
  * warning before. Counts from the first failure after the last success or change of the endpoint,
- * by the activity of each endpoint on the shard, not by its deliveries. Returns the disabled
- * endpoints. Safe to run in several agents at once.
+ * by its activity on the shard. Safe to run in several agents at once.
  */
 export async function disableFailingEndpoints(
   planes: ShardPlanes,
@@ -101,14 +100,10 @@ interface EndpointKey {
 /** Times are texts, because a Date would lose their microseconds. */
 interface ActiveEndpoint extends EndpointKey {
   readonly updated_at: string;
-  /** The beginning of the known outage, or null. */
   readonly since: string | null;
 }
 
-/**
- * By the activity of these endpoints. Returns those with an outage that were tried often enough and
- * lately.
- */
+/** Returns those with an outage that were tried often enough and lately. */
 async function recordOutages(
   { control, data }: Planes,
   endpoints: readonly ActiveEndpoint[],
@@ -149,7 +144,7 @@ function keysOf(endpoints: readonly EndpointKey[]): [string[], string[]] {
   ];
 }
 
-/** Once in all agents: an endpoint that another agent has warned of is skipped. */
+/** Skips endpoints that another agent has warned of. */
 async function warn(
   control: Pool,
   endpoints: readonly EndpointKey[],

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { isSameDelivery } from '../events/event-ref.js';
+import { opaque } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 
@@ -35,12 +37,7 @@ export interface Wait {
 
 const SCANNED = 5_000;
 
-/**
- * Found by its key, the delivery is still waiting. As text, the condition fits no partial index, so
- * that only the primary key remains: on a new day, without statistics, the planner would choose
- * event_deliveries_due and read all that is due for each delivery.
- */
-const stillWaiting = (alias: string) => `${alias}.status::text in ('scheduled', 'retry')`;
+const STILL_WAITING = opaque(`e.status in ('scheduled', 'retry')`);
 
 /*
  * Locks: the postponed rows, by primary key, skipping rows being claimed. Scans event_deliveries_due
@@ -54,8 +51,8 @@ const POSTPONE = `
   ),
   waiting as (
     select e.project_id, e.id, e.occurred_at, e.endpoint_id, e.next_attempt_at from event_deliveries e
-    join due u on u.project_id = e.project_id and u.id = e.id and u.occurred_at = e.occurred_at and u.endpoint_id = e.endpoint_id
-    where u.endpoint_id = any ($2::uuid[]) and ${stillWaiting('e')} and e.next_attempt_at <= now()
+    join due u on ${isSameDelivery('u', 'e')}
+    where u.endpoint_id = any ($2::uuid[]) and ${STILL_WAITING} and e.next_attempt_at <= now()
     for update of e skip locked
   ),
   numbered as (select w.*, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
@@ -65,15 +62,14 @@ const POSTPONE = `
   ),
   d as (
     update event_deliveries d set reason = p.reason, updated_at = now(), next_attempt_at = p.due_at
-    from put_off p
-    where d.project_id = p.project_id and d.id = p.id and d.occurred_at = p.occurred_at and d.endpoint_id = p.endpoint_id
+    from put_off p where ${isSameDelivery('d', 'p')}
     returning d.endpoint_id
   )
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
 
 /**
- * Due deliveries of unavailable endpoints, so that claims do not scan them again. Returns their
- * number by endpoint.
+ * For unavailable endpoints, so that claims do not scan them again. Returns their number by
+ * endpoint.
  */
 export async function postponeDue(
   pool: Pool,
@@ -101,18 +97,17 @@ const SCANNED_AHEAD = 50_000;
  * expedite them: the endpoint has only just recovered.
  */
 const EXPEDITED_MAX = 5_000;
-/** If expedited deliveries were due sooner, agents not yet notified would postpone them again. */
+/** Sooner, agents not yet notified would postpone them again. */
 const EXPEDITED_AFTER_MS = 1_500;
-/** Expedited deliveries are spread over this time, so that they do not delay other endpoints. */
+/** So that they do not delay other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
 const SOON_FROM = `now() + ${EXPEDITED_AFTER_MS} * interval '1 millisecond'`;
 const SOON_TO = `now() + ${EXPEDITED_AFTER_MS + EXPEDITED_OVER_MS} * interval '1 millisecond'`;
 
 /**
- * An endpoint's next deliveries that wait for one of the reasons are due soon; notifies the agents.
- * Returns how many of its deliveries are then due between EXPEDITED_AFTER_MS from now and
- * EXPEDITED_OVER_MS later. Locks the changed rows, skipping locked ones. Scans up to SCANNED_AHEAD
- * rows.
+ * Makes an endpoint's next deliveries that wait for one of the reasons due soon, and notifies the
+ * agents. Returns how many of its deliveries are then due in the `EXPEDITED_OVER_MS`. Locks the
+ * changed rows, skipping locked ones. Scans up to SCANNED_AHEAD rows.
  */
 export async function expediteDeliveries(
   { control, data }: Planes,
@@ -133,8 +128,8 @@ export async function expediteDeliveries(
            ),
            waiting as (
              select e.project_id, e.id, e.occurred_at, e.endpoint_id from event_deliveries e
-             join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
-             where not n.is_soon and ${stillWaiting('e')} and e.next_attempt_at < 'infinity'
+             join next n on ${isSameDelivery('n', 'e')}
+             where not n.is_soon and ${STILL_WAITING} and e.next_attempt_at < 'infinity'
              for update of e skip locked
            ),
            spread as materialized (
@@ -142,7 +137,7 @@ export async function expediteDeliveries(
            ),
            d as (
              update event_deliveries d set updated_at = now(), reason = null, next_attempt_at = least(d.next_attempt_at, w.due_at)
-             from spread w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
+             from spread w where ${isSameDelivery('d', 'w')}
              returning 1
            )
            select (select count(*) from next)::int as soon, (select count(*) from d)::int as expedited`,

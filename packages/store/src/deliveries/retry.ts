@@ -3,6 +3,7 @@ import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js
 import { endpointIdsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
+import { opaque, opaqueUnless } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
 import { databaseTime } from '../postgres/server-facts.js';
 import { notifyDue } from './agents.js';
@@ -12,18 +13,17 @@ import { settleChanged } from './settle-deliveries.js';
 
 export interface RetrySelection {
   readonly status: EventDeliveryStatus | readonly EventDeliveryStatus[];
-  /** Selects only deliveries that changed their state at or after this time. */
+  /** Only those that changed their state since. */
   readonly changedSince?: Date | undefined;
-  /** Broker time. `from` and `to` are inclusive. */
+  /** `from` and `to` are broker times, inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
-  /** The `next` value of an earlier step. */
   readonly after?: string | undefined;
   readonly projectId: string;
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
-  /** Excludes deleted endpoints. Cannot be combined with the status `processing`. */
+  /** Excludes deleted endpoints. Not with the status `processing`. */
   readonly ownerId?: string | undefined;
 }
 
@@ -45,19 +45,19 @@ export interface RetryStep {
   readonly tallies: readonly RetryTally[];
   /** By broker time, from 0 to 1. */
   readonly done: number;
-  /** The cursor for another run, set at the end of a page. Null when all are read. */
+  /** For another run, at the end of a page. Null when all are read. */
   readonly next?: string | null;
 }
 
-/** Agents with a valid lease. All other agents' claims are void. */
+/** With a valid lease. Other agents' claims are void. */
 const LIVING = `select id from agents where expires_at > now()`;
 const SCAN = 10_000;
 const BATCH = 1_000;
 
 /**
  * In order of broker time; a dry run only counts. Each step is one commit. Skips deliveries changed
- * since the start, so that none is queued twice. A delivery that waits for its next attempt keeps
- * its number of attempts.
+ * since the start, so that none is queued twice. One that waits for its next attempt keeps its
+ * number of attempts.
  */
 export async function* retryDeliveries(
   planes: Planes,
@@ -124,7 +124,7 @@ function batchesOf(groups: readonly RetryGroup[]): Pick<Requeue, 'status' | 'ids
 }
 
 /**
- * The next `SCAN` rows, grouped by endpoint. Ids start with the broker time, so one bound both
+ * The next `SCAN` rows, grouped by endpoint. One bound of ids, which start with the broker time,
  * prunes partitions and positions the index scan. No lock.
  */
 async function readPage(
@@ -148,8 +148,8 @@ async function readPage(
   ];
   const first = `${values.add(after ?? idBound(fromMs, '0'))}::uuid`;
   const selected = [...rows, `e.id ${after === undefined ? '>=' : '>'} ${first}`];
-  // Changes since a time may be a few of all rows that retention keeps, so the index on the
-  // endpoint is scanned instead of the project's ids.
+  // Changes since a time may be a few of all rows, so the index on the endpoint is scanned instead
+  // of the project's ids.
   const among =
     ownerId !== undefined
       ? await endpointIdsOfOwner(control, projectId, ownerId)
@@ -219,10 +219,7 @@ function outcomeOf(
   return isHeld ? 'held' : 'due';
 }
 
-/**
- * Each endpoint's first deliveries with one of these statuses. Row comparisons exclude indexes
- * other than the one on endpoint, status and id, such as the one on the project's statuses.
- */
+/** Row comparisons leave the index on endpoint, status and id as the only usable one. */
 function ofEndpoints(
   endpoints: string,
   it: {
@@ -245,8 +242,7 @@ function ofEndpoints(
 
 /*
  * Locks: the changed rows, by primary key in the few partitions of the batch, skipping locked rows.
- * `case when x in (select ...)` forces hashed subplans: joins, planned on empty tables, would scan
- * all deliveries per row. Citus refuses `now()` within a case.
+ * Citus refuses `now()` within a case.
  */
 const REQUEUE = `
   with living as materialized (${LIVING}),
@@ -254,15 +250,15 @@ const REQUEUE = `
     select d.id from event_deliveries d
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5
       and d.status = $6::event_delivery_status and d.updated_at <= $7::timestamptz
-      and case when d.endpoint_id in (select unnest($2::uuid[])) then true else false end
-      and case when d.claimed_by in (select id from living) then false else true end
+      and ${opaque('d.endpoint_id in (select unnest($2::uuid[]))')}
+      and ${opaqueUnless('d.claimed_by in (select id from living)')}
     for update of d skip locked
   ),
   changed as (
     update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry'::event_delivery_status else 'scheduled' end,
       claimed_by = null, recovered = d.recovered + case when d.status = 'processing' then 1 else 0 end,
       next_attempt_at = greatest($9::timestamptz, now() + $8::float8 * interval '1 millisecond'), reason = null, updated_at = now()
-    where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
+    where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and ${opaque('d.id in (select id from w)')}
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type
   ),
   counted as (${insertCountDeltas(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))})
@@ -278,8 +274,8 @@ interface Requeue {
 }
 
 /**
- * Makes a batch of deliveries due, or holds those of endpoints that are paused in `states`. Leaves
- * those of inactive and deleted endpoints, and of endpoints that are not in `states`.
+ * Holds those of endpoints that are paused in `states`. Leaves those of inactive, deleted and other
+ * endpoints.
  */
 async function requeue(
   { control, data }: Planes,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
+import { isSameDelivery } from '../events/event-ref.js';
 import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
 import { DISCARD_REASONS } from './stored-reasons.js';
@@ -29,7 +30,7 @@ const CHANGES = {
 
 /**
  * Brings waiting deliveries in line with their endpoint: discards them if it is deleted, holds them
- * if it is paused, and otherwise releases held ones. Without an endpoint, only discards those of a
+ * if it is paused, and otherwise releases held ones. Without an endpoint, discards those of a
  * deleted project. Repeated, resumed and concurrent calls converge on the stored state. Skips rows
  * being claimed. Returns the number of changed deliveries.
  */
@@ -44,8 +45,8 @@ export async function settleDeliveries(
     const n = await changeBatch(data, of, change, reason);
     changed += n;
     if (change === 'release') released += n;
-    // A call that follows a later status change may have ended before this batch committed. Reading
-    // the state again finds that change.
+    // A call after a later change may have ended before this batch committed. Reading again finds
+    // it.
     it = await readChange(control, of);
     if (n < BATCH && it.change === change) break;
   }
@@ -54,9 +55,9 @@ export async function settleDeliveries(
 }
 
 /**
- * For endpoints whose status is no longer the one in `before`. Call it after a statement that
- * relied on `before`: the call that followed the status change may have ended before the statement
- * committed. Returns the present states.
+ * For endpoints whose status is no longer that in `before`. Call it after a statement that relied
+ * on `before`: the call that followed the change may have ended before the statement committed.
+ * Returns the present states.
  */
 export async function settleChanged(
   planes: Planes,
@@ -70,7 +71,7 @@ export async function settleChanged(
   return states;
 }
 
-/** Null if the stored state requires no change. Two primary key probes, no lock. */
+/** `change` is null if the stored state requires none. Two primary key probes, no lock. */
 async function readChange(
   pool: Pool,
   { projectId, endpointId }: Waiting,
@@ -95,10 +96,9 @@ function ofEndpoint(endpoint: string): string {
 }
 
 /**
- * One batch; returns its size. Locks the rows of the batch, skipping those being claimed. The inner
- * query scans only rows to change: for a project, in event_deliveries_due; for an endpoint, in
- * event_deliveries_by_endpoint or event_deliveries_held. The join includes the endpoint, so that
- * any index finds one row.
+ * Returns the size. Locks the rows of the batch, skipping those being claimed. The inner query
+ * scans only rows to change: for a project, in event_deliveries_due; for an endpoint, in
+ * event_deliveries_by_endpoint or event_deliveries_held.
  */
 async function changeBatch(
   pool: Pool,
@@ -115,7 +115,7 @@ async function changeBatch(
      ),
      d as (
        update event_deliveries d set ${CHANGES[change].set}, reason = coalesce($2, d.reason), updated_at = now() from waiting w
-       where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
+       where ${isSameDelivery('d', 'w')}
        returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
      ),
      counted as (${insertCountDeltas(finishedDeliveries('d'))})
@@ -126,8 +126,8 @@ async function changeBatch(
 }
 
 /*
- * Finds the projects with waiting, and the endpoints with held deliveries. No lock. As for
- * `WAITING_PROJECTS`, each recursion step is one probe of event_deliveries_held per partition.
+ * Projects with waiting, and endpoints with held deliveries. No lock. As for `WAITING_PROJECTS`,
+ * each recursion step is one probe of event_deliveries_held per partition.
  */
 const WAITING_AND_HELD = `
   with recursive ${WAITING_PROJECTS},
@@ -160,8 +160,8 @@ const OF_DELETED = `
   where (select true from event_deliveries where project_id = project and ${ofEndpoint('endpoint')} limit 1)`;
 
 /**
- * Waiting deliveries that contradict their endpoint or project were left by a killed process or
- * written by agents with a stale configuration. Returns the number of changed deliveries.
+ * For what a killed process left, or agents with a stale configuration wrote. Returns the number of
+ * changed deliveries.
  *
  * @param deletedSeconds how long after an endpoint's deletion its deliveries are settled even
  *   before they are due

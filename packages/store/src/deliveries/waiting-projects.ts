@@ -1,10 +1,10 @@
 const WAITING = `status in ('scheduled', 'retry') and next_attempt_at <= 'infinity'`;
 
 /**
- * The definition of `waiting` in a `with recursive`: each project with waiting deliveries and the
- * earliest due time among them, which is infinity if all are held. No lock. Each recursion step is
- * one probe of event_deliveries_due per partition: the cost depends on the number of these
- * projects, not on the number of projects or deliveries. Condition and order exclude other indexes.
+ * Defines `waiting` in a `with recursive`: each project with waiting deliveries and the earliest
+ * due time, infinity if all are held. No lock. Each recursion step is one probe of
+ * event_deliveries_due per partition: the cost depends on the number of these projects alone.
+ * Condition and order exclude other indexes.
  */
 export const WAITING_PROJECTS = `waiting as (
     (select project_id, next_attempt_at from event_deliveries where ${WAITING} order by project_id, next_attempt_at limit 1)

@@ -27,7 +27,7 @@ export interface EventRow {
   readonly outcome: string | null;
   readonly headers: string;
   readonly notes: string | null;
-  /** JSON text. Null in a list if too large. */
+  /** Null in a list if too large. */
   readonly data: string | null;
   readonly data_bytes: number;
 }
@@ -41,8 +41,8 @@ export interface EventFilter extends Span {
   readonly idempotencyKey?: string | undefined;
   readonly status?: EventStatus | undefined;
   /**
-   * Outcomes other than `routed`. Requires `idempotencyKey` if combined with another filter,
-   * because their index has no other column.
+   * Other than `routed`. Only with `idempotencyKey` beside another filter, because their index has
+   * no other column.
    */
   readonly outcomes?: readonly RoutingOutcome[] | undefined;
   readonly search?: EventSearch | undefined;
@@ -53,8 +53,8 @@ const NO_SOURCE = '00000000-0000-0000-0000-000000000000';
 const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
 /**
- * Ordered by id, omitting data larger than 16 KiB. An index serves every combination of filters,
- * except `search`, which reads for at most a second.
+ * By id, omitting data larger than 16 KiB. An index serves every combination of filters, except
+ * `search`, which reads for at most a second.
  */
 export function listEvents(
   planes: Planes,
@@ -67,7 +67,6 @@ export function listEvents(
   return readEvents(planes, projectId, filter, { columns, page, options });
 }
 
-/** Like `listEvents`, with only ids and statuses. */
 export function listEventStates(
   planes: Planes,
   projectId: string,
@@ -95,7 +94,7 @@ async function readEvents<Row extends { readonly id: string }>(
   const { data } = planes;
   const query = { ...(await selected(planes, projectId, filter)), columns };
   if (!search) return readLog(data, query, page);
-  // A word that is an event type of the project selects its events by their index.
+  // A word that is an event type selects its events by their index.
   const [word, ...others] = search.words;
   if (word !== undefined && others.length === 0 && filter.eventType === undefined) {
     const ofType = { ...(await selected(planes, projectId, { eventType: word })), columns: 'e.id' };
@@ -146,13 +145,17 @@ async function selected(
   return { ...log, groups };
 }
 
+export interface WholeEvent extends EventRow {
+  readonly data: string;
+}
+
 /** With its data, regardless of size. */
 export async function findEvent(
   pool: Pool,
   projectId: string,
   id: string,
-): Promise<EventRow | undefined> {
-  const { rows } = await pool.query<EventRow>({
+): Promise<WholeEvent | undefined> {
+  const { rows } = await pool.query<WholeEvent>({
     name: 'find-event',
     text: `select ${COLUMNS}, e.data from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
     values: [projectId, id, new Date(timeOfId(id))],

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
 import { KV_VERSIONS } from '../kv/versions.js';
 import type { Querier } from '../postgres/connection.js';
-import { batchRows, batchTexts } from '../postgres/columns.js';
-import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
+import { batchOf, opaque } from '../postgres/columns.js';
+import { dueAt, isSame, REF, REF_COLUMNS, sharesTime, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from './message-arrivals.js';
 import { FENCED, isHere, NOT_FENCED, REFUSED } from './project-fences.js';
@@ -15,20 +15,20 @@ export type MessageType = 'single' | 'fanout' | 'broadcast';
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
   readonly coordinates: string;
-  /** Hex digest of the source message. Null if the event was created over the API. */
+  /** In hex, of the source message. Null if the event was created over the API. */
   readonly digest: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
   readonly ownerId: string | null;
   readonly idempotencyKey: string | null;
-  /** `pending` events are routed later, through the create-event queue. */
+  /** `pending` ones are routed later, through the create-event queue. */
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
-  /** A JSON array of sentences for the sender. Null if there are none. */
+  /** A JSON array of sentences for the sender. */
   readonly notes: string | null;
-  /** JSON text, stored unchanged. */
+  /** JSON, stored unchanged. */
   readonly data: string;
 }
 
@@ -36,11 +36,10 @@ export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
   readonly subscriptionId: string | null;
-  /** Event type and source are copied from the event. */
   readonly eventType: string;
   readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
-  /** Infinity while the endpoint is paused. Used only if `status` is `scheduled`. */
+  /** Infinity for a paused endpoint. Used only if `status` is `scheduled`. */
   readonly dueInMs: number;
   readonly reason: string | null;
 }
@@ -55,78 +54,97 @@ export interface EventBatch {
   readonly idempotencyWindowSeconds: number;
 }
 
-const EVENT = membersOf<NewEvent>(
-  'projectId id occurredAtMs sourceId coordinates digest eventType messageType endpointId ownerId idempotencyKey status outcome headers notes data',
-);
-const DELIVERY = membersOf<NewEventDelivery>(
-  'projectId id occurredAtMs eventId endpointId subscriptionId eventType sourceId status dueInMs reason',
-);
-const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
+const EVENT = batchOf<NewEvent>([
+  ...REF_COLUMNS,
+  ['source_id', 'sourceId', 'uuid'],
+  ['coordinates', 'coordinates'],
+  ['digest', 'digest', (text) => `decode(${text}, 'hex')`],
+  ['event_type', 'eventType'],
+  ['message_type', 'messageType', 'message_type[]'],
+  ['endpoint_id', 'endpointId'],
+  ['owner_id', 'ownerId'],
+  ['idempotency_key', 'idempotencyKey'],
+  ['status', 'status', 'event_status[]'],
+  ['outcome', 'outcome'],
+  ['headers', 'headers'],
+  ['notes', 'notes'],
+  ['data', 'data'],
+]);
+const DELIVERY = batchOf<NewEventDelivery>([
+  ...REF_COLUMNS,
+  ['event_id', 'eventId', 'uuid'],
+  ['endpoint_id', 'endpointId', 'uuid'],
+  ['subscription_id', 'subscriptionId', 'uuid'],
+  ['event_type', 'eventType'],
+  ['source_id', 'sourceId', 'uuid'],
+  ['status', 'status', 'event_delivery_status[]'],
+  ['next_attempt_at', 'dueInMs', (ms) => `case when status = 'scheduled' then ${dueAt(ms)} end`],
+  ['reason', 'reason'],
+]);
+const ROUTED_EVENT = batchOf<RoutedEvent>([
+  ...REF_COLUMNS,
+  ['status', 'status', 'event_status[]'],
+  ['outcome', 'outcome'],
+]);
 
 /**
  * For the events in the CTE `e`. The deliveries start at parameter `first`, followed by the id of
  * the claiming agent.
  */
 function insertDeliveries(first: number, condition = 'true'): string {
-  return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
-    select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status,
-           case when status = 'processing' then $${first + DELIVERY.length}::int end, case when status = 'scheduled' then ${DUE_AT} end, reason
-    from ${batchRows(DELIVERY, first, { status: 'event_delivery_status' })}
-    where case when eventId::uuid in (select id from e) then true else false end and ${condition}
+  return `insert into event_deliveries (${DELIVERY.names}, claimed_by)
+    select ${DELIVERY.names}, case when status = 'processing' then $${first + DELIVERY.size}::int end
+    from (${DELIVERY.select(first)}) d where ${opaque('event_id in (select id from e)')} and ${condition}
     on conflict do nothing`;
 }
 
-/** Without messages. */
-const PARAMETERS = EVENT.length + DELIVERY.length + 3;
+/** The numbers of the parameters. */
+const DELIVERIES = EVENT.size + 1;
+const WINDOW = `$${DELIVERIES + DELIVERY.size + 1}::int`;
+const COUNT = `$${DELIVERIES + DELIVERY.size + 2}::int`;
+const MESSAGES = DELIVERIES + DELIVERY.size + 3;
 
 /*
  * One statement and one commit per micro-batch. Locks only inserted rows, all keys first and then
  * events in id order (the caller sorts): agents that read the same messages after a rebalance
  * cannot deadlock. Counting the keys makes them come first: a subplan alone would run at the first
- * event with a key, after other events are locked. `case when x in (select ...)` forces hashed
- * subplans: joins would be nested loops on these connections, quadratic in the batch.
+ * event with a key, after other events are locked.
  */
-const accept = (counted: { readonly deliveries: boolean }, has: { readonly messages: boolean }) => `
-  with u as materialized (
-    select projectId::uuid as project, id::uuid as message, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
-           messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, notes, data
-    from ${batchRows(EVENT, 1, { messageType: 'message_type', status: 'event_status' })}
-  ),
+const accept = (isCounted: boolean, hasMessages: boolean) => `
+  with u as materialized (${EVENT.select()}),
   ${DATED_BY_ARRIVAL},
   ${FENCED},
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, message, now() + $29::int * interval '1 second' from u where key is not null and ${NOT_FENCED} order by project, key
+    select project_id, idempotency_key, id, now() + ${WINDOW} * interval '1 second' from u
+    where idempotency_key is not null and ${NOT_FENCED} order by project_id, idempotency_key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
-      where idempotency_keys.expires_at - excluded.expires_at <= make_interval(secs => -$29::int)
+      where idempotency_keys.expires_at - excluded.expires_at <= make_interval(secs => -${WINDOW})
     returning event_id
   ),
   e as (
-    insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
-    select project, message, occurred_at, source, coordinates, digest, type, message_type, endpoint, owner, key, status, outcome, headers, notes, data
-    from u where (select count(*) from k) >= 0 and case when key is null then true else message in (select event_id from k) end
+    insert into events (${EVENT.names})
+    select ${EVENT.names}
+    from u where (select count(*) from k) >= 0 and case when idempotency_key is null then true else id in (select event_id from k) end
       and ${NOT_DATED_BY_ARRIVAL} and ${NOT_FENCED}
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
-  d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
-  ${has.messages ? `m as (${insertMessages(PARAMETERS + 1)}),` : ''}
-  counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
-  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids, array(${REFUSED}) as refused`;
+  d as (${insertDeliveries(DELIVERIES)} ${isCounted ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
+  ${hasMessages ? `m as (${insertMessages(MESSAGES)}),` : ''}
+  counted as (${insertCountDeltas(finishedEvents('e'), ...(isCounted ? [finishedDeliveries('d')] : []))})
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < ${COUNT}) as ids, array(${REFUSED}) as refused`;
 
 /**
- * Separate statements, because most batches have no discarded deliveries to count and no messages
- * to keep.
+ * By whether deliveries are counted and messages kept: most batches have no discarded deliveries
+ * and no messages.
  */
-const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
-  { name: 'accept-events', text: accept({ deliveries: false }, { messages: false }) },
-  { name: 'accept-events-messages', text: accept({ deliveries: false }, { messages: true }) },
-  { name: 'accept-events-discarded', text: accept({ deliveries: true }, { messages: false }) },
-  {
-    name: 'accept-events-discarded-messages',
-    text: accept({ deliveries: true }, { messages: true }),
-  },
-] as const;
+const ACCEPT = [false, true].map((isCounted) =>
+  [false, true].map((hasMessages) => ({
+    name: `accept-events${isCounted ? '-discarded' : ''}${hasMessages ? '-messages' : ''}`,
+    text: accept(isCounted, hasMessages),
+  })),
+);
 
 /** The ids of the events of a batch. `readVerdicts` judges the others. */
 export interface Accepted {
@@ -137,28 +155,21 @@ export interface Accepted {
 
 /**
  * All or nothing. The events must have distinct ids and idempotency keys. Duplicates, whose id or
- * unexpired key already exists, change nothing, and a message is stored if one of its events is
- * new.
+ * unexpired key exists, change nothing; a message is stored if one of its events is new.
  */
 export async function acceptEvents(client: Querier, batch: EventBatch): Promise<Accepted> {
   const { events, deliveries, messages = [] } = batch;
-  const isDiscarded = deliveries.some(({ status }) => status === 'discarded');
-  const keeps = messages.length > 0;
+  const isCounted = deliveries.some(({ status }) => status === 'discarded');
+  const hasMessages = messages.length > 0;
   const { rows } = await client.query<{ accepted: number; ids: string[]; refused: string[] }>({
-    ...(keeps
-      ? isDiscarded
-        ? ACCEPT_DISCARDED_MESSAGES
-        : ACCEPT_MESSAGES
-      : isDiscarded
-        ? ACCEPT_DISCARDED
-        : ACCEPT),
+    ...ACCEPT[Number(isCounted)]![Number(hasMessages)]!,
     values: [
-      ...batchTexts(events, EVENT),
-      ...batchTexts(deliveries, DELIVERY),
+      ...EVENT.texts(events),
+      ...DELIVERY.texts(deliveries),
       batch.agentId,
       batch.idempotencyWindowSeconds,
       events.length,
-      ...(keeps ? messageTexts(messages) : []),
+      ...(hasMessages ? messageTexts(messages) : []),
     ],
   });
   const row = rows[0];
@@ -177,8 +188,7 @@ export type PendingEvent = EventRef &
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
 
-/** Compares the status within a `case`, so that no plan scans the index of all pending events. */
-const PENDING = `case when e.status = 'pending' then true else false end`;
+const PENDING = opaque(`e.status = 'pending'`);
 
 /** No lock. */
 export async function readPending(
@@ -188,17 +198,15 @@ export async function readPending(
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-pending',
     text: `select ${PENDING_COLUMNS}
-           from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
-           join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at
-           where ${PENDING}`,
-    values: batchTexts(refs, REF),
+           from (${REF.select()}) u join events e on ${isSame('e', 'u')} where ${PENDING}`,
+    values: REF.texts(refs),
   });
   return rows;
 }
 
 /**
  * Accepted over `olderThanMs` ago, so their signal must have been lost; oldest first. Scans the
- * partial index of pending events once, without a lock.
+ * partial index of pending events once. No lock.
  */
 export async function readStalePending(
   pool: pg.Pool,
@@ -223,16 +231,14 @@ export interface RoutedEvent extends EventRef {
 
 /**
  * The CTE `had` selects the endpoints for which the replayed events in the CTE `e` have a delivery,
- * even from a deleted subscription. An event's deliveries share its timestamp: a short range of the
- * primary key.
+ * even from a deleted subscription.
  */
 const HAD = `had as materialized (
     select h.event_id, h.endpoint_id from e
-    join event_deliveries h on h.project_id = e.project_id and h.occurred_at = e.occurred_at and h.event_id = e.id
-      and h.id between (left(e.id::text, 13) || '-0000-0000-000000000000')::uuid and (left(e.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
+    join event_deliveries h on h.project_id = e.project_id and h.occurred_at = e.occurred_at and h.event_id = e.id and ${sharesTime('h.id', 'e.id')}
     where e.replayed
   )`;
-const UNLESS_DELIVERED = `(eventId::uuid, endpointId::uuid) not in (select event_id, endpoint_id from had)`;
+const UNLESS_DELIVERED = `(event_id, endpoint_id) not in (select event_id, endpoint_id from had)`;
 
 /*
  * Locks: the events' rows, in the given order. A second agent finds the event no longer pending and
@@ -242,12 +248,11 @@ const UNLESS_DELIVERED = `(eventId::uuid, endpointId::uuid) not in (select event
 const ROUTED = `
   with e as (
     update events e set status = u.status, outcome = u.outcome
-    from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT, 1, { status: 'event_status' })}) u
-    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and ${PENDING} and ${isHere('u.project')}
+    from (${ROUTED_EVENT.select()}) u where ${isSame('e', 'u')} and ${PENDING} and ${isHere('u.project_id')}
     returning e.project_id, e.id, e.occurred_at, e.source_id, e.status, e.replayed
   ),
   ${HAD},
-  d as (${insertDeliveries(ROUTED_EVENT.length + 1, UNLESS_DELIVERED)} returning project_id, id, endpoint_id, source_id, event_type, status),
+  d as (${insertDeliveries(ROUTED_EVENT.size + 1, UNLESS_DELIVERED)} returning project_id, id, endpoint_id, source_id, event_type, status),
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
@@ -263,17 +268,17 @@ export async function recordRoutes(
   const { rows } = await pool.query<{ ids: string[] }>({
     name: 'record-routes',
     text: ROUTED,
-    values: [...batchTexts(events, ROUTED_EVENT), ...batchTexts(deliveries, DELIVERY), agentId],
+    values: [...ROUTED_EVENT.texts(events), ...DELIVERY.texts(deliveries), agentId],
   });
   return new Set(rows[0]?.ids);
 }
 
-/** Project id, event id and the format version, which early releases omit. */
+/** Early releases omit the version. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id} ${KV_VERSIONS.signal}`;
 }
 
-/** With the time from the event's id. Null if this release cannot read the signal. */
+/** Null if this release cannot read it. */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id, version = '1'] = text.split(' ');
   return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id)

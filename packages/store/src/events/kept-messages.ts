@@ -4,33 +4,28 @@
 import { isUtf8 } from 'node:buffer';
 import type pg from 'pg';
 import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
-import { batchRows, batchTexts } from '../postgres/columns.js';
-import { membersOf, OCCURRED_AT, type EventRef } from './event-ref.js';
+import { batchOf, opaque } from '../postgres/columns.js';
+import { REF_COLUMNS, type EventRef } from './event-ref.js';
 
-/** Including headers. For a larger message, only the size is kept. */
+/** With headers. Of a larger message, only the size is kept. */
 export const KEPT_BYTES_MAX = 65_536;
 
-/**
- * New events were created from it. It has the id of its first event, even if that event is not
- * created.
- */
+/** Has the id of its first event, even if that event is not created. */
 export interface KeptMessage extends EventRef {
-  /** The digest of `raw`, also stored in the events. */
+  /** As in the events. */
   readonly digest: string;
-  /** A JSON object of strings. */
   readonly headers: string;
-  /** Null if the message is too large to keep. */
   readonly raw: Uint8Array | null;
   readonly rawBytes: number;
 }
 
-/** The message is stored if at least one of its events is created. */
+/** Stored if at least one of its events is created. */
 export interface MessageOfEvents {
   readonly message: KeptMessage;
   readonly eventIds: readonly string[];
 }
 
-/** All parts, or only the size if the message is too large. */
+/** Only the size, if the message is too large. */
 export function keptParts(message: {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -44,8 +39,17 @@ export function keptParts(message: {
 }
 
 type Stored = Omit<KeptMessage, 'raw'> & { readonly raw: string | null };
-const MESSAGE = membersOf<Stored>('projectId id occurredAtMs digest headers raw rawBytes');
-const LINK = ['messageId', 'eventId'] as const;
+const MESSAGE = batchOf<Stored>([
+  ...REF_COLUMNS,
+  ['digest', 'digest', (text) => `decode(${text}, 'hex')`],
+  ['headers', 'headers'],
+  ['raw', 'raw', (text) => `decode(${text}, 'base64')`],
+  ['raw_bytes', 'rawBytes', 'int'],
+]);
+const LINK = batchOf<{ readonly messageId: string; readonly eventId: string }>([
+  ['message_id', 'messageId', 'uuid'],
+  ['event_id', 'eventId', 'uuid'],
+]);
 
 /**
  * The SQL from parameter `first`, each message once, if one of its events is in the CTE `e`.
@@ -53,16 +57,14 @@ const LINK = ['messageId', 'eventId'] as const;
  * the events and then finds none of them new.
  */
 export function insertMessages(first: number): string {
-  return `insert into event_messages (project_id, id, occurred_at, digest, headers, raw, raw_bytes)
-    select projectId::uuid, id::uuid, ${OCCURRED_AT}, decode(digest, 'hex'), headers, decode(raw, 'base64'), rawBytes::int
-    from ${batchRows(MESSAGE, first)}
-    where case when id in (select messageId from ${batchRows(LINK, first + MESSAGE.length)}
-                           where case when eventId::uuid in (select id from e) then true else false end) then true else false end
+  const links = LINK.select(first + MESSAGE.size);
+  return `insert into event_messages (${MESSAGE.names})
+    select ${MESSAGE.names} from (${MESSAGE.select(first)}) m
+    where ${opaque(`id in (select message_id from (${links}) l where ${opaque('event_id in (select id from e)')})`)}
     order by 1, 2
     on conflict do nothing`;
 }
 
-/** For `insertMessages`. */
 export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   const base64 = (raw: Uint8Array) =>
     Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
@@ -73,10 +75,10 @@ export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   const links = messages.flatMap(({ message, eventIds }) =>
     eventIds.map((eventId) => ({ messageId: message.id, eventId })),
   );
-  return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
+  return [...MESSAGE.texts(stored), ...LINK.texts(links)];
 }
 
-/** For JSON: text if the bytes are valid UTF-8, otherwise base64. */
+/** Text if the bytes are valid UTF-8, otherwise base64. */
 export function bytesText(bytes: Buffer): {
   readonly raw: string;
   readonly raw_encoding: 'utf8' | 'base64';
@@ -89,15 +91,13 @@ export interface EventMessage {
   readonly id: string;
   readonly source_id: string;
   readonly headers: string;
-  /** Null if the message was too large to keep. */
   readonly raw: Buffer | null;
   readonly raw_bytes: number;
 }
 
 /**
- * The message kept by the source, or the one replayed from quarantine, with edits. The digest
- * distinguishes it from other messages with the same coordinates and time. Reads by primary key,
- * without a lock.
+ * Kept by the source, or replayed from quarantine, with edits. The digest distinguishes it from
+ * others with the same coordinates and time. Reads by primary key, without a lock.
  */
 export function findEventMessage(
   pool: pg.Pool,
@@ -110,7 +110,7 @@ export function findEventMessage(
   });
 }
 
-/** Also for a message that was too large to keep. Null if none is stored. */
+/** Also for one that was too large to keep. Null if none is stored. */
 export async function eventMessageBytes(
   pool: pg.Pool,
   projectId: string,

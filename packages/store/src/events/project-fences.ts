@@ -1,3 +1,4 @@
+import { opaqueUnless } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
 /** The highest id: a shard with this fence takes nothing of the project, which is on another one. */
@@ -8,20 +9,21 @@ export const EVERYTHING = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
  * a move and for a day after it.
  */
 export const FENCED = `fenced as materialized (
-    select project_id, through from project_fences where (select exists (select from project_fences)) and through is not null and project_id in (select project from u)
+    select project_id, through from project_fences where (select exists (select from project_fences)) and through is not null and project_id in (select project_id from u)
   )`;
 
-/** The SQL condition is true if no fence refuses `u.message`. */
-export const NOT_FENCED = `case when (select exists (select from fenced)) then not exists (select from fenced f where f.project_id = u.project and u.message <= f.through) else true end`;
+const FENCE = `exists (select from fenced f where f.project_id = u.project_id and u.id <= f.through)`;
+export const NOT_FENCED = `case when (select exists (select from fenced)) then not ${FENCE} else true end`;
+/** The ids `u.id` that a fence refuses. Without fences, `u` is not read. */
+export const REFUSED = `select id::text from u where (select exists (select from fenced)) and ${FENCE}`;
 
-/** The ids `u.message` that a fence refuses. Without fences, `u` is not read. */
-export const REFUSED = `select message::text from u where (select exists (select from fenced)) and exists (select from fenced f where f.project_id = u.project and u.message <= f.through)`;
-
-/** Returns the SQL condition that the rows of a project are on this shard. */
+/** The rows of the project are on this shard. */
 export const isHere = (project: string): string =>
-  `case when ${project} in (select project_id from project_fences where through = '${EVERYTHING}') then false else true end`;
+  opaqueUnless(
+    `${project} in (select project_id from project_fences where through = '${EVERYTHING}')`,
+  );
 
-/** Returns the highest id that a shard refuses, of each project with a fence. */
+/** The highest id that this shard refuses, of each project with a fence. */
 export async function readFences(
   pool: Querier,
   projectIds: readonly string[],

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import { insertCountDeltas, unfinishedEvents } from '../counts/count-deltas.js';
+import { opaque } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
 import { listEventStates, type EventFilter } from './event-log.js';
 import type { EventRef } from './event-ref.js';
@@ -13,7 +14,7 @@ const REPLAY = `
   ),
   e as (
     update events e set status = 'pending', outcome = null, replayed = $5
-    where e.project_id = $1 and e.id = any ($2::uuid[]) and e.occurred_at between $3 and $4 and case when e.id in (select id from over) then true else false end
+    where e.project_id = $1 and e.id = any ($2::uuid[]) and e.occurred_at between $3 and $4 and ${opaque('e.id in (select id from over)')}
     returning e.id
   ),
   counted as (${insertCountDeltas(unfinishedEvents('over'))})
@@ -21,8 +22,8 @@ const REPLAY = `
 
 /**
  * Agents route the events by the current subscriptions. One commit. An endpoint that already has a
- * delivery of the event does not get another; with `force`, it gets one for each matching
- * subscription that has none. The caller must signal the returned events.
+ * delivery of the event gets no other; with `force`, it gets one for each matching subscription
+ * that has none. The caller must signal the returned events.
  */
 export async function replayEvents(
   pool: Pool,
@@ -48,17 +49,17 @@ export async function replayEvents(
 
 export interface ReplayStep {
   readonly count: number;
-  /** The caller must signal these events. Empty in a dry run. */
+  /** To signal. Empty in a dry run. */
   readonly replayed: readonly EventRef[];
-  /** The cursor of the next run, or null at the end. */
+  /** Null at the end. */
   readonly next: string | null;
 }
 
 const BATCH = 1_000;
 
 /**
- * Finished events that match the filter, oldest first, a thousand per commit. A dry run only counts
- * them. `after` is the `next` value of an earlier step.
+ * Finished ones, oldest first, a thousand per commit. A dry run only counts. `after` is the `next`
+ * of an earlier step.
  */
 export async function* replaySelected(
   planes: Planes,

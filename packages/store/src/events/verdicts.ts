@@ -2,8 +2,8 @@
 // the accept statement itself cannot say what is there instead of an event that it did not create.
 // A second one asks, only for such events.
 import type { Querier } from '../postgres/connection.js';
-import { batchRows, batchTexts } from '../postgres/columns.js';
-import { OCCURRED_AT, REF } from './event-ref.js';
+import { batchOf } from '../postgres/columns.js';
+import { isSame, REF_COLUMNS } from './event-ref.js';
 import type { NewEvent } from './events.js';
 
 type JudgedEvent = Pick<
@@ -33,8 +33,13 @@ interface Found {
   readonly holder: string | null;
 }
 
-const KEY_MEMBERS = [...REF, 'idempotencyKey'] as const;
-const MEMBERS = [...KEY_MEMBERS, 'digest', 'n'] as const;
+const KEYED = [...REF_COLUMNS, ['key', 'idempotencyKey']] as const;
+const KEYS = batchOf<JudgedEvent>(KEYED);
+const JUDGED = batchOf<JudgedEvent & { readonly n: number }>([
+  ...KEYED,
+  ['digest', 'digest'],
+  ['n', 'n', 'int'],
+]);
 
 /** For events that exist already, or could not be created. Reads by primary key, without a lock. */
 export async function readVerdicts<Event extends JudgedEvent>(
@@ -43,17 +48,14 @@ export async function readVerdicts<Event extends JudgedEvent>(
 ): Promise<ReadonlyMap<Event, EventVerdict>> {
   const { rows } = await client.query<Found>({
     name: 'read-verdicts',
-    text: `select u.n::int, s.id is not null as "isStored", encode(s.digest, 'hex') as digest, a.id is not null as "isDated", k.event_id as holder,
+    text: `select u.n, s.id is not null as "isStored", encode(s.digest, 'hex') as digest, a.id is not null as "isDated", k.event_id as holder,
                   case when s.digest is null and u.digest is not null then s.event_type end as "eventType",
                   case when s.digest is null and u.digest is not null then s.data end as data
-           from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, digest, idempotencyKey as key, n from ${batchRows(MEMBERS)}) u
-           left join events s on s.project_id = u.project and s.id = u.event and s.occurred_at = u.occurred_at
-           left join message_arrivals a on a.project_id = u.project and a.id = u.event
-           left join idempotency_keys k on k.project_id = u.project and k.key = u.key and k.expires_at > now()`,
-    values: batchTexts(
-      events.map((event, n) => ({ ...event, n })),
-      MEMBERS,
-    ),
+           from (${JUDGED.select()}) u
+           left join events s on ${isSame('s', 'u')}
+           left join message_arrivals a on a.project_id = u.project_id and a.id = u.id
+           left join idempotency_keys k on k.project_id = u.project_id and k.key = u.key and k.expires_at > now()`,
+    values: JUDGED.texts(events.map((event, n) => ({ ...event, n }))),
   });
   return new Map(rows.map((found) => [events[found.n]!, verdictOn(events[found.n]!, found)]));
 }
@@ -79,9 +81,9 @@ export async function releaseKeys(client: Querier, events: readonly JudgedEvent[
   await client.query({
     name: 'release-keys',
     text: `delete from idempotency_keys k
-           using (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, idempotencyKey as key from ${batchRows(KEY_MEMBERS)}) u
-           where k.project_id = u.project and k.key = u.key and k.event_id = u.event
-             and not exists (select from events s where s.project_id = u.project and s.id = u.event and s.occurred_at = u.occurred_at and s.idempotency_key = u.key)`,
-    values: batchTexts(events, KEY_MEMBERS),
+           using (${KEYS.select()}) u
+           where k.project_id = u.project_id and k.key = u.key and k.event_id = u.id
+             and not exists (select from events s where ${isSame('s', 'u')} and s.idempotency_key = u.key)`,
+    values: KEYS.texts(events),
   });
 }

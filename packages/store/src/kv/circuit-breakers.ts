@@ -1,22 +1,19 @@
 import type { Kv } from './kv.js';
 import { decodeValue, encodeValue } from './versions.js';
 
-/**
- * Shared by all agents. Without a record, a breaker is closed. Times are in epoch milliseconds of
- * KV's clock.
- */
+/** Shared by all agents. Times are in epoch milliseconds of KV's clock. */
 export interface BreakerRecord {
   readonly project_id: string;
   /** In `half_open`, a single request probes the endpoint. */
   readonly state: 'closed' | 'open' | 'half_open';
-  /** When the counting window started, if closed; else when the breaker opened. */
+  /** The start of the counting window if closed, else when the breaker opened. */
   readonly since_ms: number;
   /**
-   * If closed, the end of the counting window; if open, the earliest probe; if half-open, when
-   * another agent may probe.
+   * The end of the counting window if closed, the earliest probe if open, and when another agent
+   * may probe if half-open.
    */
   readonly until_ms: number;
-  /** Requests in the counting window or, unless closed, in the window that opened the breaker. */
+  /** Unless closed, in the window that opened the breaker. */
   readonly requests: number;
   readonly failures: number;
   readonly trips: number;
@@ -25,7 +22,7 @@ export interface BreakerRecord {
 }
 
 /**
- * By endpoint id, or of all tenants. Without a record, a breaker is closed. Rejects if KV is down.
+ * By endpoint id; by default, all. Without a record, a breaker is closed. Rejects if KV is down.
  */
 export async function readBreakers(
   kv: Kv,
@@ -44,16 +41,12 @@ export async function readBreakers(
 export interface BreakerView {
   readonly state: BreakerRecord['state'];
   readonly since: Date | null;
-  /** If open, the earliest probe; if half-open, the deadline of the probe. */
   readonly until: Date | null;
   readonly requests: number;
   readonly failures: number;
 }
 
-/**
- * For the API. Without a record, the breaker is closed. `since` and `until` are null while it is
- * closed.
- */
+/** For the API. `since` and `until` are null while it is closed. */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
   const {
     state = 'closed',
@@ -66,44 +59,13 @@ export function breakerView(record: BreakerRecord | undefined): BreakerView {
   return { state, since: time(since), until: time(until), requests, failures };
 }
 
-export interface BehindBreaker {
-  readonly endpoint_id: string;
-  readonly endpoint_name: string | null;
-  readonly count: number;
-  /** The earliest next request to the endpoint. */
-  readonly until: Date | null;
-}
-
-/** Breakers that are not closed, with how many of the due deliveries wait for each. */
-export function behindBreakers(
-  due: readonly {
-    readonly endpointId: string;
-    readonly endpointName: string | null;
-    readonly count: number;
-  }[],
-  breakerOf: (endpointId: string) => BreakerView | null,
-): BehindBreaker[] {
-  const found = new Map<string, BehindBreaker>();
-  for (const { endpointId, endpointName, count } of due) {
-    const breaker = breakerOf(endpointId);
-    if (!breaker || breaker.state === 'closed') continue;
-    found.set(endpointId, {
-      endpoint_id: endpointId,
-      endpoint_name: endpointName,
-      count: (found.get(endpointId)?.count ?? 0) + count,
-      until: breaker.until,
-    });
-  }
-  return [...found.values()];
-}
-
-/** The longest time in which agents notice a changed record, apart from one millisecond a record. */
+/** Agents notice a changed record within this time, and one millisecond a record. */
 const NOTICED_MS = 1_500;
 
 /**
  * Makes an open breaker due for its probe now. Returns the time after which all agents know, until
- * when they postpone what is due, or 0 if the breaker is not open or the endpoint belongs to another
- * project. Rejects if KV is down.
+ * when they postpone what is due; 0 if it is not open or belongs to another project. Rejects if KV
+ * is down.
  */
 export async function hastenProbe(
   kv: Kv,
@@ -124,10 +86,7 @@ export async function hastenProbe(
   }
 }
 
-/**
- * Closes a breaker, which agents notice within two seconds. Returns false if it was already closed.
- * Rejects if KV is down.
- */
+/** Agents notice it within two seconds. False if it was already closed. Rejects if KV is down. */
 export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
   const map = kv.map('breakers');
   for (;;) {

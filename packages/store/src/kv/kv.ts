@@ -2,8 +2,8 @@ import type { Config } from '@gateway/core/config';
 import { DEFAULT_SHARD } from '../shards/shards.js';
 
 /**
- * The queues between commit and delivery: `create-event` and `match-subscriptions` (the workflow
- * queue of the spec) for pending events, `first-attempts` for routed ones.
+ * Between commit and delivery: `create-event` and `match-subscriptions` (the workflow queue of the
+ * spec) for pending events, `first-attempts` for routed ones.
  */
 export type QueueKind = 'create-event' | 'match-subscriptions' | 'first-attempts';
 
@@ -30,23 +30,20 @@ export interface QueueLoad {
 }
 
 /**
- * Shared by all agents. A signal not done within `TAKE_OVER_MS` is pulled again. A lost signal only
- * delays its event until reconciliation.
+ * A signal not done within `TAKE_OVER_MS` is pulled again. A lost signal only delays its event
+ * until reconciliation.
  */
 export interface SignalQueue {
   push(texts: readonly string[]): Promise<void>;
-  /** Waits for up to `limit` signals; none if `signal` aborts. Rejects if KV is down. */
+  /** Waits for up to `limit` signals; none if `signal` aborts. */
   pull(limit: number, signal: AbortSignal): Promise<Signal[]>;
-  /**
-   * Resolves before the signals are acknowledged, in batches. If the acknowledgement is lost, they
-   * are pulled again.
-   */
+  /** Acknowledges later, in batches. If that is lost, they are pulled again. */
   done(tickets: readonly string[]): Promise<void>;
   depth(): Promise<number>;
   load(): Promise<QueueLoad>;
 }
 
-/** A compare-and-set: applied only if the entry equals `from`. Undefined means no entry. */
+/** Applied only if the entry equals `from`. Undefined means no entry. */
 export interface MapChange {
   readonly field: string;
   readonly from: string | undefined;
@@ -55,9 +52,9 @@ export interface MapChange {
 
 /** Shared by all processes, small enough to be read as a whole. Entries do not expire. */
 export interface SharedMap {
-  /** Also KV's time in epoch milliseconds, for comparison with times in entries. */
+  /** With KV's time in epoch milliseconds, to compare with times in entries. */
   all(): Promise<{ readonly nowMs: number; readonly entries: ReadonlyMap<string, string> }>;
-  /** Like `all`, but only the entries of some fields, and how many there are in all. */
+  /** Only these entries, and how many there are in all. */
   some(fields: readonly string[]): Promise<{
     readonly nowMs: number;
     readonly entries: ReadonlyMap<string, string>;
@@ -69,7 +66,7 @@ export interface SharedMap {
 export interface TakenTokens {
   readonly granted: number;
   readonly left: number;
-  /** Until the next token; 0 if any was granted. */
+  /** 0 if any was granted. */
   readonly waitMs: number;
 }
 
@@ -83,22 +80,17 @@ export interface Kv {
     capacity?: number,
   ): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
-  /**
-   * In the order of `names`, which must share one `{part}`, so that they are on one Cluster node.
-   */
+  /** `names` must share one `{part}`, so that they are on one Cluster node. */
   getAll(names: readonly string[]): Promise<(string | undefined)[]>;
-  /** The value expires after `ttlMs`. With `ifAbsent`, an existing value remains. */
+  /** With `ifAbsent`, an existing value remains. */
   set(
     name: string,
     text: string,
     options: { readonly ttlMs: number; readonly ifAbsent?: boolean },
   ): Promise<void>;
-  /** Rejects if KV does not respond or accepts no writes. */
+  /** Also rejects if KV accepts no writes. */
   ping(): Promise<void>;
-  /**
-   * The response to the Redis command INFO, or null if there is no server. Rejects if KV does not
-   * respond.
-   */
+  /** The answer to INFO; null without a server. */
   info(): Promise<string | null>;
   close(): Promise<void>;
 }

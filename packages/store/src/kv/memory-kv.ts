@@ -5,15 +5,12 @@ import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 const TEXTS_MAX = 10_000;
 
 /**
- * The least recently used buckets are evicted, because names may come from requests. An evicted
- * bucket starts full again.
+ * The least recently used buckets are evicted, because names may come from requests. They start
+ * full again.
  */
 const BUCKETS_MAX = 100_000;
 
-/**
- * For `gateway dev`. When the process ends, its signals are lost, and reconciliation finds their
- * events.
- */
+/** For `gateway dev`. When the process ends, reconciliation finds the events of its signals. */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
   readonly #breakers = memoryMap();

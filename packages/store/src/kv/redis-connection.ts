@@ -6,22 +6,16 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
 
 const CONNECT_MS = 5_000;
-/**
- * A connection counts as half-open when a command takes longer. The duration of a blocking read is
- * added.
- */
+/** A connection counts as half-open when a command takes longer, apart from a blocking read. */
 export const ANSWER_MS = 2_000;
 const SENTINEL_ANSWER_MS = 2_000;
-/**
- * Redirections per command, 100 ms apart. Few, so that the command fails before its caller times
- * out.
- */
+/** Per command, 100 ms apart. Few, so that it fails before its caller times out. */
 const CLUSTER_TRIES = 8;
 
 /**
- * A server, a Sentinel master or a Cluster. As a Cluster requires, every command and pipeline uses
- * a single key, or keys with one hash tag.
- * @throws GatewayError `tls_file` if a TLS file cannot be used
+ * A server, a Sentinel master or a Cluster, which requires that every command and pipeline uses a
+ * single key, or keys with one hash tag.
+ * @throws GatewayError `tls_file`
  */
 export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
   const { sentinel, cluster } = settings;
@@ -29,17 +23,17 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     ...(settings.username ? { username: settings.username } : {}),
     ...(settings.password ? { password: settings.password } : {}),
     ...tlsOf(settings),
-    // Fail commands at once while disconnected, so that the pipeline does not wait for KV.
+    // Commands fail at once while disconnected, so that the pipeline does not wait for KV.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     retryStrategy: waitMs,
-    // READONLY means that the master became a replica. Reconnecting finds the new master.
+    // READONLY: the master became a replica.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   const changing = changingPassword('kv', settings);
   let last = '';
-  /** Has ioredis read the password for each connection. The getter must not throw. */
+  /** ioredis reads the password for each connection. The getter must not throw. */
   const followed = <Options extends RedisOptions>(given: Options): Options => {
     if (!changing) return given;
     const get = () => {
@@ -128,9 +122,7 @@ function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
 /** ioredis omits the reason from failed commands. */
 const reasons = new WeakMap<object, Error>();
 
-/**
- * Records why a connection is down. `ask` finds the cause if Cluster or Sentinel errors omit it.
- */
+/** `ask` finds the cause if Cluster or Sentinel errors omit it. */
 function keepReasons(
   redis: Redis,
   { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> },
@@ -171,14 +163,14 @@ export async function answered<T>(
   }
 }
 
-/** If ioredis omitted the reason, the last known failure becomes the error's `cause`. */
+/** The last known failure becomes the `cause` that ioredis omitted. */
 function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
   if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;
 }
 
-/** Undefined if `use` fails on no server. */
+/** Undefined if `use` fails on none. */
 async function firstFailure(
   addresses: readonly { readonly host: string; readonly port: number }[],
   options: RedisOptions,

@@ -11,7 +11,7 @@ const PING_MS = 10_000;
 /*
  * A token bucket, refilled by Redis' clock: agents with wrong clocks share it fairly. Elapsed time
  * is never negative, even if that clock is set back. Lua formats numbers with 14 digits, too few
- * for microseconds since 1970, hence the explicit formats.
+ * for microseconds since 1970.
  * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms, left }.
  */
 const TAKE_TOKENS = `
@@ -57,9 +57,9 @@ end
 return made`;
 
 /*
- * Runs every kind of command the gateway uses, to detect a restrictive ACL early. Redis 7.0 and
- * older do not name the command that a script is not allowed to call. The keys share one slot.
- * KEYS a string, a hash, a stream; ARGV the group.
+ * Runs every kind of command that the gateway uses, to detect a restrictive ACL early. Redis 7.0
+ * and older do not name the command that a script may not call.
+ * KEYS a string, a hash, a stream, in one slot; ARGV the group.
  */
 const TRY_ALL = `
 local refused
@@ -91,9 +91,9 @@ try('pexpire', KEYS[3], 60000)
 return refused`;
 const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + name);
 
-/** Done signals are collected for this long and acknowledged together. */
+/** Done signals are acknowledged together. */
 const DONE_MS = 50;
-/** Names per MGET, so that it does not block Redis for long. */
+/** Per MGET, so that it does not block Redis for long. */
 const NAMES_MAX = 1_000;
 
 /** Redis 6.2 or later: a single server, Sentinels or a Cluster. */
@@ -102,7 +102,7 @@ export class RedisKv implements Kv {
   readonly #connect: () => Redis;
   readonly #takeOverMs: number;
   readonly #blocking = new Set<Redis>();
-  /** The tickets to acknowledge, by queue key. */
+  /** Tickets to acknowledge, by queue key. */
   readonly #done = new Map<string, string[]>();
 
   constructor(
@@ -178,7 +178,7 @@ export class RedisKv implements Kv {
   }
 
   async ping(): Promise<void> {
-    // Test a write: Redis answers PING even if it is a replica or out of memory.
+    // Redis answers PING even if it is a replica or out of memory.
     await answered(this.#redis, this.#redis.set(`${PREFIX}ping`, '1', 'PX', PING_MS));
     await answered(this.#redis, this.#redis.eval(TRY_ALL, TRIED.length, ...TRIED, GROUP));
   }
@@ -200,17 +200,14 @@ export class RedisKv implements Kv {
     else this.#done.set(key, [...tickets]);
   };
 
-  /**
-   * Never rejects: unacknowledged signals are pulled again, and agents then find their work already
-   * done.
-   */
+  /** Never rejects: unacknowledged signals are pulled again, and agents find their work done. */
   async #acknowledge(): Promise<void> {
     const done = [...this.#done];
     this.#done.clear();
     await Promise.allSettled(done.map(([key, tickets]) => acknowledge(this.#redis, key, tickets)));
   }
 
-  /** A blocking read occupies its connection and ends early only if the connection is closed. */
+  /** A blocking read occupies its connection, and ends early only if that is closed. */
   readonly #connectBlocking = (): Redis => {
     const redis = this.#connect();
     this.#blocking.add(redis);
@@ -258,17 +255,14 @@ function redisMap(redis: Redis, key: string): SharedMap {
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
 /**
- * Connects in the background, so that the gateway starts even if KV is down.
- * @throws GatewayError `tls_file` if a TLS file cannot be used
+ * Connects in the background: the gateway starts even if KV is down.
+ * @throws GatewayError `tls_file`
  */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }
 
-/**
- * Retries for up to `ms`, because commands fail at once until KV has connected in the background.
- * Throws the last error.
- */
+/** For up to `ms`, because commands fail at once until KV has connected in the background. */
 export async function retryKv<T>(request: () => Promise<T>, ms: number): Promise<T> {
   const untilMs = performance.now() + ms;
   for (;;) {

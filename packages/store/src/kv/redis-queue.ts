@@ -6,13 +6,14 @@ import { ANSWER_MS, answered } from './redis-connection.js';
 export const GROUP = 'agents';
 /** Bounds how long a half-open connection goes undetected. */
 const BLOCK_MS = 5_000;
-/** Changes, signals or tickets per script. Longer scripts would block Redis. */
+/** Per script, so that none blocks Redis for long. */
 export const CHANGES_MAX = 500;
 
 /*
  * Scripts, not ioredis pipelines: through young-generation garbage collections a dead pipeline
  * retains the next one, and full collections, with pauses of milliseconds, become several times as
- * frequent. KEYS[1] stream; ARGV texts, or the group and ids.
+ * frequent.
+ * KEYS[1] stream; ARGV texts, or the group and ids.
  */
 const PUSH = `for _, text in ipairs(ARGV) do redis.call('xadd', KEYS[1], '*', 't', text) end`;
 const DONE = `
@@ -21,7 +22,6 @@ redis.call('xdel', KEYS[1], unpack(ARGV, 2))`;
 
 type StreamEntry = [id: string, fields: string[]];
 
-/** Removes done signals. */
 export async function acknowledge(
   redis: Redis,
   key: string,
@@ -31,10 +31,7 @@ export async function acknowledge(
     await answered(redis, redis.eval(DONE, 1, key, GROUP, ...tickets.slice(k, k + CHANGES_MAX)));
 }
 
-/**
- * A stream with one consumer group. Done entries are deleted, so that the stream length is the
- * queue depth.
- */
+/** A stream with one consumer group. Done entries are deleted: its length is the queue depth. */
 export function redisQueue(
   redis: Redis,
   {
@@ -53,7 +50,7 @@ export function redisQueue(
   let blocking: Redis | undefined;
   let takeOverAtMs = 0;
 
-  /** Claims the signals of dead agents, once per takeover period. */
+  /** Takes the signals of dead agents, once per takeover period. */
   async function takeOver(limit: number): Promise<Signal[]> {
     const nowMs = performance.now();
     if (nowMs < takeOverAtMs) return [];
@@ -93,8 +90,8 @@ export function redisQueue(
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
-        // Create the group if the stream is new or Redis was flushed, possibly during the blocking
-        // read.
+        // The group is missing if the stream is new or Redis was flushed, possibly during the
+        // blocking read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
         await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch(
           (e: unknown) => {
@@ -137,7 +134,7 @@ export function redisQueue(
       // Ignore a missing group, because the first pull creates it.
       if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
       const all = Number(length?.[1] ?? 0);
-      // An entry may be acknowledged between the two counts, so limit one to the other.
+      // An entry may be acknowledged between the two counts.
       const pulled = Math.min(
         all,
         pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0),

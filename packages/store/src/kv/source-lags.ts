@@ -1,14 +1,14 @@
 import type { Kv } from './kv.js';
 import { decodeValue, encodeValue } from './versions.js';
 
-/** As seen by one agent. For a queue, `partition` is empty. */
+/** By one agent. For a queue, `partition` is empty. */
 export interface PartitionLag {
   readonly partition: string;
   /** Unacknowledged. */
   readonly messages: number;
   /**
-   * The position of the next message and, as `end`, the end of the partition, in the broker's
-   * format. Null if the broker has none.
+   * The next message's and, as `end`, the partition's end, in the broker's format. Null if it has
+   * none.
    */
   readonly position: string | null;
   readonly end: string | null;
@@ -16,19 +16,19 @@ export interface PartitionLag {
 
 export interface SourceLag {
   readonly reportedAtMs: number;
-  /** The sum over all partitions, listed or not. */
+  /** Over all partitions, listed or not. */
   readonly messages: number;
   readonly partitionCount: number;
   readonly partitions: readonly PartitionLag[];
 }
 
-/** Per source. The partitions with the largest lag are kept. */
+/** Per source, those with the largest lag. */
 export const PARTITIONS_MAX = 1_000;
 export const LAG_TTL_MS = 30_000;
 
 const nameOf = (sourceId: string, agentId: number) => `source-lag:${sourceId}:${agentId}`;
 
-/** Stored for half a minute. Rejects if KV is down. */
+/** For half a minute. Rejects if KV is down. */
 export async function writeSourceLag(
   kv: Kv,
   { sourceId, agentId }: { readonly sourceId: string; readonly agentId: number },
@@ -40,8 +40,8 @@ export async function writeSourceLag(
 }
 
 /**
- * Merges the recent reports of these agents. Undefined if there are none. The latest report of a
- * partition wins, because with most brokers each agent sees all partitions. Rejects if KV is down.
+ * From the recent reports of these agents, if any. The latest report of a partition wins, because
+ * with most brokers each agent sees all partitions. Rejects if KV is down.
  */
 export async function readSourceLag(
   kv: Kv,

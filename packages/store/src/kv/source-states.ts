@@ -5,10 +5,10 @@ import { decodeValue, encodeValue } from './versions.js';
 export interface SourceState {
   /** `connecting` until the source has been read or refused. */
   readonly state: 'connecting' | 'reading' | 'failing';
-  /** Explains the state to the tenant. */
+  /** For the tenant. */
   readonly reason: string | null;
   readonly sinceMs: number;
-  /** Unacknowledged messages at the broker. Null if unknown. */
+  /** Unacknowledged at the broker. Null if unknown. */
   readonly messages: number | null;
 }
 
@@ -21,13 +21,13 @@ interface OfProject {
 }
 
 /**
- * The braces are a Redis hash tag, which puts the states of a project on one Cluster node, so that
- * they can be read together.
+ * The braces, a Redis hash tag, put the states of a project on one Cluster node, to be read
+ * together.
  */
 const nameOf = (projectId: string, sourceId: string, agentId: number) =>
   `source-state:{${projectId}}:${sourceId}:${agentId}`;
 
-/** Stands for the servers and agents that take the requests of an HTTP source. */
+/** The servers and agents that take the requests of an HTTP source. */
 export const TAKERS = 0;
 
 /** As seen by an agent, for half a minute by default. Rejects if KV is down. */
@@ -49,8 +49,8 @@ export async function writeSourceState(
 }
 
 /**
- * Merged across these agents; `failing` takes precedence. One command per thousand pairs of source
- * and agent. Rejects if KV is down.
+ * Merges the reports of these agents; `failing` takes precedence. One command per thousand pairs of
+ * source and agent. Rejects if KV is down.
  */
 export async function readSourceStates(
   kv: Kv,
@@ -84,7 +84,6 @@ function together(reports: readonly ReportedState[]): ReportedState | undefined 
   return worst && { ...worst, messages: known.length === 0 ? null : Math.max(...known) };
 }
 
-/** A source's settings that determine its state. */
 interface SourceSettings {
   readonly type: 'pub_sub' | 'http';
   readonly is_disabled: boolean;
@@ -114,7 +113,7 @@ export function whyUnreported(
   return { reason, since: null };
 }
 
-/** From the source's settings and what agents have reported. */
+/** From its settings and the reports of agents. */
 export function sourceCondition(
   { type, is_disabled, paused_at: since, pause_reason: reason }: SourceSettings,
   reported: ReportedState | undefined,

@@ -1,12 +1,11 @@
 import { isObject } from '@gateway/core/json';
 
 /**
- * The version of each kind of value in KV. Releases share KV during an upgrade, so raise the
- * version when a value changes in shape or meaning: values of other versions are treated as
- * missing. The tests record the shape of each version. Keys stay the same, so that a process of any
- * release can mark its changes.
+ * Releases share KV during an upgrade, so raise the version of a kind when its value changes in
+ * shape or meaning: values of other versions are treated as missing. The tests record the shape of
+ * each version. Keys stay the same, so that a process of any release can mark its changes.
  *
- * A `signal` names an event in a queue; reconciliation finds the events of unreadable signals. A
+ * A `signal` names an event in a queue; reconciliation finds the events of unreadable ones. A
  * `record` authenticates requests. Releases before versioning wrote version 1, which is readable
  * for every kind except `record` and `source-state`.
  */
@@ -20,12 +19,11 @@ export const KV_VERSIONS = {
 
 export type KvKind = keyof typeof KV_VERSIONS;
 
-/** Encodes a value as JSON text with the version of its kind. */
 export function encodeValue(kind: KvKind, value: object): string {
   return JSON.stringify({ v: KV_VERSIONS[kind], ...value });
 }
 
-/** Decodes a value, or returns undefined if this release cannot read it. */
+/** Undefined if this release cannot read it. */
 export function decodeValue<Value extends object>(
   kind: KvKind,
   text: string | undefined,

@@ -2,7 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Querier } from '../postgres/connection.js';
 import { requireReadyShard, type Shards } from '../shards/open-shards.js';
 import { beginMove, callOffMove, continueMove } from './moves.js';
-import { readProjectShard, requireShard } from '../shards/shards.js';
+import { conflict, readProjectShard, requireShard } from '../shards/shards.js';
 
 async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
   const { rows } = await pool.query<{ has: boolean }>(
@@ -14,18 +14,16 @@ async function hasRows(pool: Querier, projectId: string): Promise<boolean> {
 }
 
 /**
- * Checks that a shard can take a project, and returns its name.
- *
  * @throws GatewayError `not_found`; `conflict` if the shard is draining; `migration_pending`;
  *   `shard_unusable`
  */
 export async function requireTarget(shards: Shards, name: string): Promise<string> {
   const { isDraining } = await requireShard(shards.control.pool, name);
   if (isDraining)
-    throw new GatewayError('conflict', {
-      sentence: `the shard ${name} is draining and takes no projects`,
-      fix: `choose another one, or run \`gateway shards drain ${name} --undo\` first`,
-    });
+    throw conflict(
+      `the shard ${name} is draining and takes no projects`,
+      `choose another one, or run \`gateway shards drain ${name} --undo\` first`,
+    );
   await requireReadyShard(shards.of(name));
   return name;
 }
@@ -33,18 +31,16 @@ export async function requireTarget(shards: Shards, name: string): Promise<strin
 interface Assignment {
   readonly projectId: string;
   readonly to: string;
-  /** Refuses a project that has events. */
   readonly mustBeEmpty?: boolean;
 }
 
 /**
- * Moves a project to another shard while it runs. Resolves when the shard takes its new events; agents
- * then move the earlier ones. With the shard that the project has, calls off a move that has not come
- * so far. Can be repeated after a failure. Returns the shard that it had.
+ * Moves a project while it runs. Resolves when the shard takes its new events; agents then move the
+ * earlier ones. With the shard that the project has, calls off a move that has not come so far. Can
+ * be repeated after a failure. Returns the shard that it had.
  *
- * @throws GatewayError `not_found`; `conflict` if the shard is draining, while another move of the
- *   project has not ended, or if the project has events and must be empty; `migration_pending`;
- *   errors of the databases of both shards
+ * @throws GatewayError as `requireTarget`; `conflict` while another move of the project has not
+ *   ended, or if it has events and must be empty; errors of both databases
  */
 export async function moveToShard(
   shards: Shards,
@@ -53,10 +49,10 @@ export async function moveToShard(
   const from = await requireProject(shards, projectId);
   await requireReadyShard(shards.of(from));
   if (mustBeEmpty && from !== to && (await hasRows(shards.of(from).database.pool, projectId)))
-    throw new GatewayError('conflict', {
-      sentence: `the project has events on the shard ${from}`,
-      fix: `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
-    });
+    throw conflict(
+      `the project has events on the shard ${from}`,
+      `run \`gateway shards move ${projectId} ${to}\`, which keeps them`,
+    );
   if (from === to) {
     await callOffMove(shards, projectId);
     return from;

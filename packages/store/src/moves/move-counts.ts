@@ -7,7 +7,7 @@ const TIMED = {
   activity: ['endpoint_id', 'at', 'kind', 'status'],
   backlog_samples: ['at'],
 };
-/** The tables of counts with their keys. A count that is on both shards becomes the sum. */
+/** By their keys. A count that is on both shards becomes the sum. */
 const COUNTS = {
   event_counts: 'project_id, source, status',
   event_delivery_counts: 'project_id, endpoint_id, source, event_type, status',
@@ -16,8 +16,8 @@ const COUNTS = {
 };
 
 /**
- * Moves the counts: the new shard adds all of them in one commit, which also notes that it did.
- * Returns false if other processes work on the counts.
+ * The new shard adds all counts in one commit, which also notes that it did. False if other
+ * processes work on the counts.
  */
 export async function moveCounts(rows: MovedRows, switchedAt: Date): Promise<boolean> {
   const { from, into, projectId, number } = rows;

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { idBound } from '../pagination/log-page.js';
-import { withConnection, withLockTimeout } from '../postgres/advisory-lock.js';
-import { timeAt } from '../postgres/columns.js';
+import { withConnection, withLockTimeout, withTransaction } from '../postgres/advisory-lock.js';
+import { sharesTime } from '../events/event-ref.js';
+import { opaque, timeAt } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
-/** A move between two databases. */
 export interface MovedRows {
   readonly projectId: string;
   readonly number: string;
@@ -12,7 +12,7 @@ export interface MovedRows {
   readonly into: Pool;
 }
 
-/** The times of messages, in epoch milliseconds. All ids begin with that of their message. */
+/** Broker times in epoch milliseconds, with which all ids begin. */
 export interface TimeRange {
   readonly fromMs: number;
   readonly toMs: number;
@@ -22,10 +22,9 @@ const [PAGE_ROWS, PAGE_BYTES] = [1_000, 8 * 1024 * 1024];
 
 interface Table {
   readonly name: string;
-  /** The column that begins with the time of the message. */
+  /** Begins with the time of the message. */
   readonly id: string;
   readonly key: readonly string[];
-  /** SQL for the size of a row. */
   readonly bytes: string;
 }
 
@@ -63,7 +62,7 @@ const OTHERS: readonly Table[] = [
   },
 ];
 
-/** The condition of a range, whose values are the parameters from 2. The times select partitions. */
+/** Its values are the parameters from 2. The times select partitions. */
 const inRange = (id: string) =>
   `t.project_id = $1 and ${id} >= $2 and ${id} <= $3 and t.occurred_at >= ${timeAt('$4::bigint')} and t.occurred_at <= ${timeAt('$5::bigint')}`;
 
@@ -75,14 +74,13 @@ const valuesOf = (projectId: string, { fromMs, toMs }: TimeRange) => [
   toMs,
 ];
 
-/** Whether a delivery of an event is left, whose id begins with the same time. */
 const HAS_DELIVERIES = `exists (select from event_deliveries d where d.project_id = t.project_id and d.occurred_at = t.occurred_at and d.event_id = t.id
-  and d.id between (left(t.id::text, 13) || '-0000-0000-000000000000')::uuid and (left(t.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid)`;
+  and ${sharesTime('d.id', 't.id')})`;
 
 /**
- * Moves events with all that belongs to them. Everything on the former shard is unchanged meanwhile
- * but deliveries that an agent has claimed: these stay, with their events, for a later call. An
- * event is copied before its deliveries, which agents claim at once, and a pending one after them,
+ * Moves events with all that belongs to them. On the former shard, all is unchanged meanwhile but
+ * deliveries that an agent has claimed: these stay, with their events, for a later call. An event
+ * is copied before its deliveries, which agents claim at once, and a pending one after them,
  * because a replay is not sent to endpoints that have a delivery. Returns the number of events that
  * left the former shard.
  */
@@ -94,7 +92,7 @@ export async function moveRange(move: MovedRows, range: TimeRange): Promise<numb
   const copied = await copyEvents(move, values);
   for (const table of OTHERS) await allOf(table);
   await allOf(DELIVERIES, `t.status <> 'processing'`);
-  const isPending = `case when t.status = 'pending' then true else false end and not ${HAS_DELIVERIES}`;
+  const isPending = `${opaque(`t.status = 'pending'`)} and not ${HAS_DELIVERIES}`;
   const moved = await allOf(EVENTS, isPending);
   const { rowCount } = await move.from.query(
     `delete from events t where ${inRange('t.id')} and t.id = any ($6::uuid[]) and not ${HAS_DELIVERIES}`,
@@ -103,10 +101,10 @@ export async function moveRange(move: MovedRows, range: TimeRange): Promise<numb
   return moved + rowCount!;
 }
 
-/** The maximum wait for the locks of new partitions. Without one, rows go to the default partition. */
+/** For the locks of new partitions. Without one, rows go to the default partition. */
 const DAY_LOCK_MS = 2_000;
 
-/** Creates the partitions of the days of a range. A new shard has only those since it was added. */
+/** A new shard has only the partitions since it was added. */
 async function ensureDays({ from, into }: MovedRows, values: readonly unknown[]): Promise<void> {
   const { rows } = await from.query<{ day: string }>(
     `select distinct to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day from events t where ${inRange('t.id')}`,
@@ -120,7 +118,7 @@ async function ensureDays({ from, into }: MovedRows, values: readonly unknown[])
     );
 }
 
-/** Copies the events that are not pending, and returns their ids. */
+/** Without pending ones. Returns their ids. */
 async function copyEvents({ from, into }: MovedRows, values: readonly unknown[]) {
   const ids: string[] = [];
   for (;;) {
@@ -141,7 +139,6 @@ async function copyEvents({ from, into }: MovedRows, values: readonly unknown[])
   }
 }
 
-/** Moves rows in pages, and returns their number. */
 export async function movePages(...args: Parameters<typeof movePage>): Promise<number> {
   for (let moved = 0; ;) {
     const { rows, isMore } = await movePage(...args);
@@ -151,8 +148,8 @@ export async function movePages(...args: Parameters<typeof movePage>): Promise<n
 }
 
 /**
- * Moves a page of rows: deletes them from the former shard, and commits this when the new one has
- * them. If the process ends in between, the next call finds them on both and deletes them.
+ * Deletes a page of rows from the former shard, and commits this when the new one has them. If the
+ * process ends in between, the next call finds them on both and deletes them.
  *
  * @param where selects the rows `t` with `values`, of which the first is the project
  */
@@ -164,8 +161,7 @@ async function movePage(
 ): Promise<{ readonly rows: number; readonly isMore: boolean }> {
   const columns = key.join(', ');
   const isSame = key.map((column) => `t.${column} = p.${column}`).join(' and ');
-  return withConnection(from, async (client) => {
-    await client.query('begin');
+  return withTransaction(from, async (client) => {
     await holdMove(client, projectId, number);
     const { rows } = await client.query<{ row: string }>(
       `with page as materialized (
@@ -183,7 +179,6 @@ async function movePage(
       name,
       rows.map(({ row }) => row),
     );
-    await client.query('commit');
     // As text, rows have at least a quarter of their bytes.
     const size = rows.reduce((sum, { row }) => sum + row.length, 0);
     return {
@@ -194,8 +189,8 @@ async function movePage(
 }
 
 /**
- * Locks the fence of the former shard, so that one process at a time moves rows. Throws `moveEnded`
- * if a later move of the project has begun.
+ * Locks the fence, so that one process at a time moves rows. Throws `moveEnded` if a later move has
+ * begun.
  */
 export async function holdMove(client: Querier, projectId: string, number: string): Promise<void> {
   const { rowCount } = await client.query(
@@ -209,11 +204,7 @@ export function moveEnded(projectId: string, number: string): Error {
   return new Error(`the move ${number} of the project ${projectId} has ended`);
 }
 
-/**
- * Inserts rows, each a JSON object.
- *
- * @param conflict what is done about a row that is there
- */
+/** Each row is a JSON object. */
 export async function insertRows(
   pool: Querier,
   table: string,

@@ -4,7 +4,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { EVERYTHING } from '../events/project-fences.js';
 import { idBound } from '../pagination/log-page.js';
-import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
+import { withAdvisoryLock, withTransaction } from '../postgres/advisory-lock.js';
 import { timeAt } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 import type { Database } from '../postgres/database.js';
@@ -40,25 +40,24 @@ export interface Move {
   readonly phase: Phase;
 }
 
-/** A move as it is shown. */
+/** For the API. */
 export interface MoveState {
   readonly project_id: string;
   readonly from: string;
   readonly to: string;
   readonly phase: Exclude<Phase, 'done'>;
   readonly begun_at: Date;
-  /** Events that are still on the former shard. Null until they are counted. */
+  /** On the former shard. Null until they are counted. */
   readonly events_left: number | null;
-  /** Events dated before this time are still on the former shard. */
+  /** Earlier events are still on the former shard. */
   readonly copied_to: Date | null;
   readonly seconds_left: number | null;
-  /** Why the last step failed. */
   readonly error: string | null;
 }
 
 const COLUMNS = `project_id as "projectId", number, from_shard as "from", to_shard as "to", phase`;
 
-/** Runs `work` in one process at a time. Returns undefined if another one has its turn. */
+/** In one process at a time. Undefined if another one has its turn. */
 export function takeMoves<T>(
   { sessions }: Pick<Database, 'sessions'>,
   work: () => Promise<T>,
@@ -67,11 +66,11 @@ export function takeMoves<T>(
   return withAdvisoryLock(sessions, 'gateway.moves', work, signal);
 }
 
-/** Returns the moves to go on with: those that have not ended, and those whose fences are old. */
+/** Moves that have not ended, and those whose fences are old. */
 export async function listMoves(control: Querier): Promise<Move[]> {
   const { rows } = await control.query<Move>({
     name: 'list-moves',
-    // Servers know of the switch after three seconds, so nothing is changed on the former shard then.
+    // Servers know of the switch after three seconds; then nothing is changed on the former shard.
     text: `select ${COLUMNS} from project_moves
            where phase in ('stopping', 'calling_off') or phase = 'history' and coalesce(switched_at, '-infinity') < now() - interval '3 seconds'
              or ended_at < now() - interval '1 day'
@@ -80,7 +79,7 @@ export async function listMoves(control: Querier): Promise<Move[]> {
   return rows;
 }
 
-/** Returns the moves that have not ended, or the one of a project. */
+/** Without those that have ended. */
 export async function readMoveStates(control: Querier, projectId?: string): Promise<MoveState[]> {
   const { rows } = await control.query<MoveState>({
     name: 'move-states',
@@ -93,7 +92,7 @@ export async function readMoveStates(control: Querier, projectId?: string): Prom
 }
 
 /**
- * Begins to move a project, or returns the move that was begun to the same shard.
+ * A move that was begun to the same shard goes on.
  *
  * @throws GatewayError `conflict` while another move of the project has not ended
  */
@@ -125,7 +124,7 @@ export async function beginMove(
   });
 }
 
-/** Calls off the move of a project that is still on its former shard. Returns false without one. */
+/** False if the project is not on its former shard, or does not move. */
 export async function callOffMove(shards: Shards, projectId: string): Promise<boolean> {
   // The number is new, so that a process that goes on with the move changes nothing any more.
   const { rows } = await shards.control.pool.query<Move>(
@@ -139,8 +138,7 @@ export async function callOffMove(shards: Shards, projectId: string): Promise<bo
 }
 
 /**
- * Does the next step of a move. Returns `wait` if the following one must wait for agents, and `done`
- * without one.
+ * Does the next step. `wait` if the following one must wait for agents, `done` without one.
  *
  * @throws GatewayError `shard_unknown`, and errors of the databases
  */
@@ -166,7 +164,7 @@ export async function continueMove(shards: Shards, move: Move): Promise<'more' |
   return phase === 'calling_off' ? 'done' : 'wait';
 }
 
-/** Records why the last step of a move failed; null after one that did not. */
+/** Null after a step that did not fail. */
 export async function noteMoveError(
   control: Querier,
   { projectId, number }: Move,
@@ -199,13 +197,13 @@ async function stop(rows: MovedRows): Promise<void> {
   await fence(into, rows, found[0] ? idBound(timeOfId(found[0].id), 'f') : null);
 }
 
-/** The maximum wait for the statements that accept events now, which last milliseconds. */
+/** For the statements that accept events now, which last milliseconds. */
 const LOCK_TIMEOUT_MS = 500;
 const TRIES = 20;
 
 /**
- * Sets the fence of a shard once per move. When it resolves, all that the shard has accepted of the
- * project and claimed of it is committed, because these statements read the table.
+ * Once per move. When it resolves, all that the shard has accepted and claimed of the project is
+ * committed, because these statements read the table.
  */
 async function fence(
   pool: Pool,
@@ -214,8 +212,7 @@ async function fence(
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      return await withConnection(pool, async (client) => {
-        await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+      const set = async (client: Querier) => {
         await client.query('lock table project_fences in access exclusive mode');
         await client.query(
           `insert into project_fences as known (project_id, move_number, through) values ($1, $2, $3)
@@ -223,8 +220,9 @@ async function fence(
              where known.move_number < excluded.move_number`,
           [projectId, number, through],
         );
-        await client.query('commit');
-      });
+      };
+      const begin = `begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`;
+      return await withTransaction(pool, set, { begin });
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE || tries === TRIES) throw error;
       await sleep(LOCK_TIMEOUT_MS);
@@ -234,7 +232,6 @@ async function fence(
 
 const KEYS = 5_000;
 
-/** Copies the rows of a project in a small table, a page after the other. */
 async function copyAll(
   { from, into, projectId }: MovedRows,
   table: string,
@@ -259,7 +256,7 @@ async function copyAll(
 
 /** Events and quarantined messages per step. */
 const SLICE = 1_000;
-/** Deliveries that are due within a minute and moved before their turn, per step. */
+/** Due within a minute and moved before their turn, per step. */
 const DUE = 20;
 const LAST_MS = 2 ** 48 - 1;
 
@@ -332,7 +329,7 @@ async function moveHistory(control: Pool, rows: MovedRows): Promise<'more' | 'wa
   return pending === 0 ? 'more' : 'wait';
 }
 
-/** Counts what is to be moved, unless that takes too long. */
+/** Unless that takes too long. */
 async function countEvents(control: Pool, { from, projectId, number }: MovedRows): Promise<void> {
   const counting = from.query<{ n: string }>(
     'select count(*) as n from events where project_id = $1',
@@ -346,7 +343,7 @@ async function countEvents(control: Pool, { from, projectId, number }: MovedRows
     );
 }
 
-/** The tables whose rows are moved or copied, and must be gone in the end. */
+/** Their rows must be gone in the end. */
 const LOGS = [
   'events',
   'event_deliveries',
@@ -355,7 +352,7 @@ const LOGS = [
   'quarantined_messages',
 ];
 
-/** Ends a move if all rows of the project have left the former shard. */
+/** Waits until all rows have left the former shard. */
 async function endMove(control: Pool, rows: MovedRows, switchedAt: Date): Promise<'wait' | 'done'> {
   const { from, projectId, number } = rows;
   const { rows: left } = await from.query<{ any: boolean }>(
@@ -376,7 +373,6 @@ async function endMove(control: Pool, rows: MovedRows, switchedAt: Date): Promis
   return 'done';
 }
 
-/** Deletes the fences of a move that ended long ago, and the move. */
 async function forget(shards: Shards, { projectId, number, from, to }: Move): Promise<'done'> {
   for (const { name, database } of shards.all)
     if (name === from || name === to)

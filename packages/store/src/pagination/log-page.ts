@@ -7,7 +7,7 @@ import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type PageRequest, type PageResult, type Seek } from './page.js';
 
-/** `add` returns a placeholder; `where` returns no condition if the value is undefined. */
+/** `add` returns a placeholder. */
 export class Values {
   readonly list: unknown[] = [];
 
@@ -15,7 +15,7 @@ export class Values {
     return `$${this.list.push(value)}`;
   }
 
-  /** Adds the values as one parameter, and returns an SQL relation with a row per value. */
+  /** One parameter; an SQL relation with a row per value. */
   each(list: readonly unknown[], type: string): string {
     return `unnest(${this.add(list)}::${type}[])`;
   }
@@ -33,23 +33,22 @@ export interface Span {
   readonly idPrefix?: string | undefined;
 }
 
-/** Index prefixes to merge; the index on (project, keys…, id) returns each group in id order. */
+/** Index prefixes to merge: the index on (project, keys…, id) has each group in id order. */
 export interface Groups {
-  /** The index columns between project and id, each with the relation of its requested values. */
+  /** The columns between project and id, each with the relation of its requested values. */
   readonly keys: readonly { readonly column: string; readonly values: string }[];
   readonly predicate?: string;
 }
 
-/** In the SQL, `e` is a row of the table. */
+/** `e` is a row of the table. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** If undefined, all rows of the project are selected. */
   readonly groups?: ((values: Values) => Groups) | undefined;
   /**
-   * Conditions for which an index finds only a few rows, which are then sorted. With `groups`, they
-   * select the rows that the groups' indexes exclude.
+   * For which an index finds only a few rows, which are then sorted. With `groups`, they select the
+   * rows that the groups' indexes exclude.
    */
   readonly few?: ((values: Values) => string[]) | undefined;
   readonly columns: string;
@@ -57,8 +56,8 @@ export interface LogQuery {
 }
 
 /**
- * Sorted by id. At any depth, makes one index probe per group and partition in the span, and reads
- * the rows of the page. No lock.
+ * By id. At any depth, makes one index probe per group and partition in the span, and reads the
+ * rows of the page. No lock.
  */
 export function readLog<Row extends { readonly id: string }>(
   pool: Pool,
@@ -79,10 +78,7 @@ export function readLog<Row extends { readonly id: string }>(
   });
 }
 
-/**
- * Ids and times of rows that may be on the page: the first rows of each group, and all rows that
- * `few` selects.
- */
+/** Rows that may be on the page: the first of each group, and all that `few` selects. */
 export function hitsOf(
   { table, groups, few }: LogQuery,
   { order, limit }: Seek,
@@ -99,10 +95,10 @@ export function hitsOf(
       order === 'asc'
         ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`]
         : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
-    // The row comparisons and the order leave only the index on these columns usable; otherwise,
-    // the planner might read all rows by primary key. The far end is checked after the limit: in
-    // the inner query, the scan of a short group would continue into the next value of the first
-    // column, over any number of entries.
+    // The row comparisons and the order leave the index on these columns as the only usable one;
+    // otherwise, the planner might read all rows by primary key. The far end is checked after the
+    // limit: in the inner query, the scan of a short group would continue into the next value of
+    // the first column, over any number of entries.
     parts.push(`select hit.id, hit.occurred_at from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
         select e.id, e.occurred_at, ${named.join(', ')} from ${table} e
         where ${[...bounds.days, predicate].join(' and ')} and (${columns.join(', ')}) ${near}
@@ -121,30 +117,21 @@ export function hitsOf(
   return parts.map((part) => `(${part})`).join(' union all ');
 }
 
-/**
- * Hides the limit from the planner, which then chooses the index scan. With a visible limit but no
- * statistics, it would sort all rows.
- */
+/** Hides the limit: with a visible one but no statistics, the planner would sort all rows. */
 function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
 export interface Bounds {
-  /**
-   * Conditions on the project and whole days. They prune partitions without filtering the rows of
-   * the remaining ones.
-   */
+  /** On the project and whole days: they prune partitions without filtering the rows of others. */
   readonly days: readonly string[];
-  /** Placeholders of the lowest and highest id, inclusive. `days` excludes the cursor's own id. */
+  /** Placeholders of ids, inclusive. `days` excludes the cursor's own id. */
   readonly low: string;
   readonly high: string;
   readonly rows: string;
 }
 
-/**
- * Ids start with the time, so both are bounded: the time prunes partitions, and the id positions
- * the index scan.
- */
+/** Ids start with the time: the time prunes partitions, and the id positions the index scan. */
 export function boundsOf(
   { projectId, span }: LogQuery,
   { after, order }: Seek,
@@ -178,7 +165,7 @@ export function boundsOf(
 
 const DAY_MS = 86_400_000;
 
-/** In epoch milliseconds. Partitions start with a UTC day. */
+/** In epoch milliseconds, of a partition's start. */
 function dayOf(id: string): number {
   const ms = clampTime(timeOfId(id));
   return ms - (ms % DAY_MS);

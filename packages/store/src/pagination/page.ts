@@ -2,12 +2,12 @@ import type { Knex } from 'knex';
 
 export interface PageRequest {
   readonly perPage: number;
-  /** `next` requests the rows after the cursor in the order of `sort`, `prev` those before it. */
+  /** `next`: the rows after the cursor in the order of `sort`. */
   readonly direction: 'next' | 'prev';
-  /** The id at the edge of the last page read. Undefined for the first page. */
+  /** At the edge of the last page read. */
   readonly cursor?: string | undefined;
   readonly sort: 'ASC' | 'DESC';
-  /** Sorts by one of the `SortKeys` instead of the id. Cursors are then `<id>~<sort key>`. */
+  /** One of the `SortKeys`, instead of the id. Cursors are then `<id>~<sort key>`. */
   readonly by?: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface PageResult<Row> {
   readonly hasPrevPage: boolean;
   readonly nextPageCursor: string | null;
   readonly prevPageCursor: string | null;
-  /** The last row that a search has examined. Undefined if it has examined all. */
+  /** The last row that a search has examined, unless it has examined all. */
   readonly searchedTo?: Date;
 }
 
@@ -29,9 +29,8 @@ export interface Seek {
 }
 
 /**
- * For bounded lists: each name has an SQL expression of a text that sorts like the value. No index
- * has the order, so each page sorts the whole list. The expression of a number from the data plane
- * is `givenNumber`.
+ * For bounded lists: SQL of a text that sorts like the value. No index has the order, so each page
+ * sorts the whole list. For a number from the data plane, `givenNumber`.
  */
 export type SortKeys = Readonly<Record<string, string>>;
 
@@ -47,7 +46,7 @@ export function edgeOf(cursor: string): readonly [key: string, id: string] {
 
 const ID_LENGTH = 36;
 
-/** By keyset, without counting or skipping rows. Rows sorted by a key have `sort_key`. */
+/** By keyset, without counting or skipping rows. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
   read: (seek: Seek) => Promise<readonly (Row & { readonly sort_key?: string })[]>,
@@ -64,7 +63,7 @@ export async function readPage<Row extends { readonly id: string }>(
     const { sort_key: _, ...plain } = row;
     return plain as unknown as Row;
   });
-  // The cursor's row is behind this page, so there is a page in that direction.
+  // The cursor's row is behind this page.
   const behind = request.cursor !== undefined;
   const farEdge = last ? cursorOf(last) : null;
   const nearEdge = first
@@ -84,7 +83,6 @@ export async function readPage<Row extends { readonly id: string }>(
       };
 }
 
-/** Sorted by the id column or by `key`. */
 export function readRows<Row extends { readonly id: string }>(
   query: Knex.QueryBuilder,
   columns: readonly (string | Knex.Raw)[],
@@ -112,14 +110,13 @@ export function readRows<Row extends { readonly id: string }>(
   });
 }
 
-/** Leaves an empty page such that the next one includes the row of the empty page's own cursor. */
+/** From an empty page, the next one includes the row of its own cursor. */
 function beside(cursor: string, order: 'asc' | 'desc'): string {
   const [id, key] = [cursor.slice(0, ID_LENGTH), cursor.slice(ID_LENGTH)];
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0')) + key;
 }
 
-/** From 32 hex digits, which are not checked. */
 export function uuidOfHex(hex: string): string {
   return [
     hex.slice(0, 8),

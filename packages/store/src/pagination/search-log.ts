@@ -7,11 +7,11 @@ import { inSlices } from '@gateway/core/process';
 import { boundsOf, hitsOf, Values, type LogQuery } from './log-page.js';
 import { readPage, type PageRequest, type PageResult, type Seek } from './page.js';
 
-/** For one page of a search. */
+/** For one page. */
 export interface SearchBudget {
-  /** The search then stops, with a cursor to continue. */
+  /** Then it stops, with a cursor to continue. */
   readonly ms: number;
-  /** Rows and bytes of data that one statement reads at most. */
+  /** Per statement. */
   readonly rows: number;
   readonly bytes: number;
 }
@@ -27,8 +27,7 @@ export interface SearchOptions {
 }
 
 /**
- * Sorted by id. Reads the rows in order, in short statements, until the page is full or the budget
- * is spent. No lock.
+ * By id. Reads rows in short statements, until the page is full or the budget is spent. No lock.
  */
 export async function searchLog<Row extends { readonly id: string }>(
   pool: Pool,
@@ -73,7 +72,7 @@ export function stoppedAt<Row>(
     : { ...result, hasPrevPage: true, prevPageCursor: id, searchedTo };
 }
 
-/** `edge` is the id of the last row, or undefined at the end of the log. */
+/** `edge` is the last row's id, undefined at the end of the log. */
 async function examine<Row extends { readonly id: string }>(
   pool: Pool,
   query: LogQuery,
@@ -99,8 +98,8 @@ async function examine<Row extends { readonly id: string }>(
   ];
   const rowOf = (hit: string) =>
     `e.project_id = $1 and e.id = ${hit}.id and e.occurred_at = ${hit}.occurred_at`;
-  // The lateral joins with a limit are always nested loops over the primary key: other joins would
-  // read whole partitions. The sum bounds the bytes, because rows may be large.
+  // Lateral joins with a limit are nested loops over the primary key: others would read whole
+  // partitions. The sum bounds the bytes, because rows may be large.
   const { rows } = await pool.query<Row & StepRow>(
     `with hits as materialized (select * from (${hitsOf(query, seek, bounds, values)}) e order by e.id ${order} limit ${limit}),
      part as materialized (select id, occurred_at from (
@@ -131,8 +130,8 @@ async function examine<Row extends { readonly id: string }>(
 }
 
 /**
- * The columns besides the data in which words are found, in any case of ASCII letters whatever the
- * database's rules.
+ * Besides the data, words are found in these, in any case of ASCII letters whatever the database's
+ * rules.
  */
 const NAMES = `lower(concat_ws(' ', e.id, e.event_type, e.idempotency_key, e.owner_id, e.endpoint_id, e.coordinates) collate "C")`;
 

@@ -2,9 +2,8 @@ import type { Knex } from 'knex';
 import { newId } from '@gateway/core/events';
 import { idBound } from '../pagination/log-page.js';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
+import { deleteInBatches } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
-
-const BATCH = 5_000;
 
 export interface AuditEntry {
   readonly organisation_id: string;
@@ -12,10 +11,10 @@ export interface AuditEntry {
   readonly actor_type: 'user' | 'project' | 'portal' | 'process';
   readonly actor_id: string;
   readonly key_id: string | null;
-  /** The resource and operation, such as `endpoints.update`. */
+  /** Such as `endpoints.update`. */
   readonly action: string;
   readonly resource_id: string | null;
-  /** JSON with the old and new value of each changed field. */
+  /** JSON of the old and new value of each changed field. */
   readonly changes: string;
   readonly address: string | null;
   readonly request_id: string;
@@ -24,8 +23,8 @@ export interface AuditEntry {
 export type AuditRow = Omit<AuditEntry, 'changes'> & {
   readonly id: string;
   /**
-   * A user's email address or a key's name. Null for a credential of the process, or if the user or
-   * key was deleted.
+   * The user's email address or the key's name. Null for a credential of the process, or if the
+   * user or key was deleted.
    */
   readonly actor_name: string | null;
   readonly changes: unknown;
@@ -35,10 +34,7 @@ export interface AuditFilter {
   readonly projectId?: string | undefined;
   readonly actorId?: string | undefined;
   readonly resourceId?: string | undefined;
-  /**
-   * An action, such as `endpoints.update`, or all actions on a kind of resource, such as
-   * `endpoints.*`.
-   */
+  /** Or all actions on a kind of resource, such as `endpoints.*`. */
   readonly action?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -51,7 +47,7 @@ export async function insertAuditEntries(
   await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
 }
 
-/** Ordered by id. Ids start with a timestamp, so this is also chronological order. */
+/** By id, which starts with the time. */
 export function listAuditLog(
   knex: Knex,
   organisationId: string,
@@ -73,14 +69,11 @@ export function listAuditLog(
   return readRows(query, ['a.*', name], page, 'a.id');
 }
 
-/** In batches, to keep locks short. */
 export async function deleteOldAuditEntries(pool: Querier, days: number): Promise<void> {
   const before = idBound(Math.max(0, Date.now() - days * 86_400_000), '0');
-  for (;;) {
-    const { rowCount } = await pool.query(
-      `delete from audit_log where (organisation_id, id) in (select organisation_id, id from audit_log where id < $1 limit ${BATCH})`,
-      [before],
-    );
-    if (rowCount !== BATCH) return;
-  }
+  await deleteInBatches(
+    pool,
+    'delete from audit_log where (organisation_id, id) in (select organisation_id, id from audit_log where id < $2 limit $1)',
+    [before],
+  );
 }

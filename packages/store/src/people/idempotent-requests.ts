@@ -1,15 +1,15 @@
 import type pg from 'pg';
+import { deleteInBatches } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
 
 /** An older request without an answer was interrupted. */
 const RUN_SECONDS = 60;
 const KEPT = `interval '24 hours'`;
 /**
- * Answers deleted per request while the caller is above its limit. More than one, so that a lowered
- * limit takes effect.
+ * Deleted per request while the caller is above its limit. More than one, so that a lowered limit
+ * takes effect.
  */
 const DROPPED = 100;
-const BATCH = 1_000;
 
 export interface RequestKey {
   readonly callerId: string;
@@ -23,7 +23,7 @@ export type ClaimedRequest =
 
 /**
  * Succeeds if the key has not been used in the last 24 hours. Deletes the caller's oldest answers
- * in excess of `max`. Locks the request's row during the statement.
+ * in excess of `max`. Locks the request's row.
  *
  * @param hash the digest of the request
  */
@@ -75,7 +75,7 @@ export async function finishRequest(
   });
 }
 
-/** For a request that changed nothing: the next request with its key runs. */
+/** For a request that changed nothing: the next with its key runs. */
 export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
   await pool.query(
     `delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`,
@@ -83,13 +83,10 @@ export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKe
   );
 }
 
-/** Older than 24 hours. In batches, to keep locks short. */
 export async function deleteOldRequests(pool: Querier): Promise<void> {
-  for (;;) {
-    const { rowCount } = await pool.query(
-      `with old as materialized (select caller_id, key from idempotent_requests where created_at < now() - ${KEPT} limit ${BATCH} for update skip locked)
-       delete from idempotent_requests r using old where r.caller_id = old.caller_id and r.key = old.key`,
-    );
-    if (rowCount !== BATCH) return;
-  }
+  await deleteInBatches(
+    pool,
+    `with old as materialized (select caller_id, key from idempotent_requests where created_at < now() - ${KEPT} limit $1 for update skip locked)
+     delete from idempotent_requests r using old where r.caller_id = old.caller_id and r.key = old.key`,
+  );
 }

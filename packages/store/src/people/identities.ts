@@ -26,9 +26,7 @@ export function findUserByIdentity(
     .first<UserRow | undefined>(USER);
 }
 
-/**
- * False if the user has another identity at the issuer, or the identity belongs to another user.
- */
+/** False if the user has another identity at the issuer, or another user has this one. */
 export async function insertIdentity(
   knex: Knex,
   userId: string,

@@ -19,7 +19,7 @@ const COLUMNS = 'id organisation_id email role created_at expires_at accepted_at
   ' ',
 );
 
-/** Returns the token, of which only the hash is stored. */
+/** With the token, of which only the hash is stored. */
 export async function insertInvitation(
   knex: Knex,
   it: {
@@ -46,7 +46,7 @@ export async function insertInvitation(
   return { ...rows[0]!, token: key };
 }
 
-/** Ordered by creation time, including accepted, expired and revoked ones. */
+/** By creation time, including accepted, expired and revoked ones. */
 export function listInvitations(
   knex: Knex,
   organisationId: string,
@@ -55,7 +55,6 @@ export function listInvitations(
   return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 
-/** Not accepted, revoked or expired. */
 export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
   const [found] = await knex('invitations')
     .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
@@ -94,9 +93,7 @@ export async function findOpenInvitation(
   return row;
 }
 
-/**
- * Open invitations, ignoring case of the address. In a transaction, locks their rows in id order.
- */
+/** Open ones, ignoring case. In a transaction, locks their rows in id order. */
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')
     .where({ accepted_at: null, revoked_at: null })

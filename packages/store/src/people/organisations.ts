@@ -30,7 +30,7 @@ const COLUMNS = [
   'organisations.updated_at',
 ];
 
-/** The user becomes the owner. Uses two statements: pass a transaction for atomicity. */
+/** The user becomes the owner. Two statements: pass a transaction for atomicity. */
 export async function insertOrganisation(
   knex: Knex,
   { name, userId }: { name: string; userId: string },
@@ -82,7 +82,7 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
   });
 }
 
-/** With the user's role, in the order in which the user joined them. */
+/** In the order in which the user joined them. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -119,7 +119,7 @@ export async function insertMember(
     });
 }
 
-/** First in the member's list, so that the dashboard offers it first. */
+/** The dashboard offers the first of a member's list. */
 export async function putFirst(
   knex: Knex,
   { organisationId, userId }: { organisationId: string; userId: string },
@@ -151,7 +151,7 @@ const MEMBER = [
   'organisation_members.created_at',
 ];
 
-/** In the order in which the accounts were created. */
+/** In the order of their accounts. */
 export function listMembers(
   knex: Knex,
   organisationId: string,
@@ -171,8 +171,8 @@ export function findMember(
 }
 
 /**
- * If `role` is undefined, removes the member. Locks the rows of all members, so that two owners
- * cannot remove each other.
+ * Without a `role`, removes the member. Locks the rows of all members, so that two owners cannot
+ * remove each other.
  * @throws GatewayError `conflict` if no owner would remain
  */
 export function changeMember(

@@ -21,8 +21,8 @@ export async function insertPasswordReset(
 }
 
 /**
- * Queues an email with a link if a user with a password has the address. Does the same work for
- * unknown addresses, and nothing for a user with `REQUESTS_MAX` recent requests.
+ * If a user with a password has the address. Does the same work for unknown addresses, and nothing
+ * for a user with `REQUESTS_MAX` recent requests.
  *
  * @param link the URL to which an agent appends the token
  */
@@ -53,7 +53,7 @@ export interface PasswordResetMail {
 
 /**
  * Gives the next email a token. A claim that is not reported as mailed can be claimed again after a
- * minute, with another token. Also deletes old links.
+ * minute. Also deletes old links.
  */
 export async function claimPasswordResetMail(
   pool: pg.Pool,

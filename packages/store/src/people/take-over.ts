@@ -9,18 +9,15 @@ export interface TakenOver {
   readonly sessions: number;
   readonly api_keys: readonly string[];
   readonly identities: number;
-  /** The open invitations that the account had created. */
   readonly invitations: number;
-  /** From revoked sessions and keys. */
   readonly masks: readonly string[];
 }
 
 /**
- * Transfers an account to the person who has proven ownership of its email address. Undefined if
- * ownership was proven earlier. Until then, someone else may have created the account, because
- * inviters also have the invitation link; its password, sessions, personal keys, password reset
- * links, other identities and the invitations that it created are therefore revoked. Locks the
- * user's row.
+ * For the person who has proven ownership of its email address. Undefined if that was proven
+ * earlier. Until then, someone else may have created the account, because inviters also have the
+ * invitation link; all its credentials and the invitations that it created are therefore revoked.
+ * Locks the user's row.
  *
  * @param trx a transaction in which `proof`, the identity that proves ownership if one does,
  *   already belongs to the user
@@ -59,7 +56,7 @@ export async function takeOver(
 /**
  * Ends all of the user's links and sessions, and takes the account over if its address was
  * unproven: only the owner of the address receives a link, by email or from the operator. Undefined
- * if the link was used meanwhile. Call it in a transaction.
+ * if the link was used meanwhile.
  *
  * @param token of the link; undefined if the operator sets the password
  */

@@ -17,9 +17,8 @@ export interface UserRow {
 }
 
 /**
- * Only printable ASCII, which excludes lookalike characters and needs no Unicode case rules.
- * Addresses are compared by `lower(… collate "C")`, because in a Turkish database `lower('I')` is
- * not `i`.
+ * Printable ASCII excludes lookalikes and needs no Unicode case rules. Addresses are compared by
+ * `lower(… collate "C")`, because in a Turkish database `lower('I')` is not `i`.
  */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
@@ -31,8 +30,7 @@ export function isEmail(text: string): boolean {
 
 /**
  * With an organisation and a personal API key, all or nothing.
- * @throws GatewayError `email_in_use` if another user has the address; `wrong_use` if the address
- *   is invalid
+ * @throws GatewayError `email_in_use`; `wrong_use` for an invalid address
  */
 export async function bootstrapUser(
   knex: Knex,
@@ -68,14 +66,13 @@ export async function bootstrapUser(
   });
 }
 
-/** Password and key are shown only once: only their hashes are stored. */
+/** Only the hashes of password and key are stored. */
 export type BootstrappedUser = Awaited<ReturnType<typeof bootstrapUser>>;
 
 /**
- * An empty `passwordHash` disables the password. `isProven` means that the address is known to
- * belong to the user.
- * @throws GatewayError `email_in_use` if another user has the address, which aborts a surrounding
- *   transaction
+ * An empty `passwordHash` disables the password. `isProven`: the address is known to belong to the
+ * user.
+ * @throws GatewayError `email_in_use`, which aborts a surrounding transaction
  */
 export async function insertUser(
   knex: Knex,
@@ -112,7 +109,7 @@ export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
   return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
 }
 
-/** The database has a user or a project. False before its first migration. */
+/** False before the first migration. */
 export async function isUsed({ pool }: Database): Promise<boolean> {
   const { rows: tables } = await pool.query<{ there: boolean }>(
     `select to_regclass('projects') is not null as there`,
@@ -131,7 +128,7 @@ export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | un
     .first<UserRow | undefined>(COLUMNS);
 }
 
-/** Also returns the stored hash. Takes as long for an unknown address as for a wrong password. */
+/** Takes as long for an unknown address as for a wrong password. */
 export async function findUserByPassword(
   knex: Knex,
   email: string,
@@ -149,8 +146,8 @@ export async function findUserByPassword(
 let unknownHash: Promise<string> | undefined;
 
 /**
- * `passwordHash`, against which a password was verified, is still current. Locks the user's row, so
- * that the password cannot change until the transaction ends.
+ * Still the hash against which a password was verified. Locks the user's row, so that the password
+ * cannot change until the transaction ends.
  */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
   const found = await trx('users')
@@ -160,10 +157,7 @@ export async function hasPassword(trx: Knex, id: string, passwordHash: string): 
   return found !== undefined;
 }
 
-/**
- * `before` is the hash against which a password was verified. False if the password has changed
- * since.
- */
+/** False if it has changed since a password was verified against `before`. */
 export async function changePassword(
   knex: Knex,
   id: string,
@@ -189,7 +183,7 @@ export async function updateUser(
   return rows[0];
 }
 
-/** An instance admin has access to the instance's settings, plugins, licence and health. */
+/** Has access to the instance's settings, plugins, licence and health. */
 export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
   return (
     (await knex('users')

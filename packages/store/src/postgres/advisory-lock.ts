@@ -23,7 +23,22 @@ export async function withConnection<T>(
   }
 }
 
-/** Undefined if another process holds the lock. `signal` aborts as in `withConnection`. */
+/** Commits what `work` does, unless it fails. */
+export function withTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+  { begin = 'begin', signal }: { begin?: string; signal?: AbortSignal | undefined } = {},
+): Promise<T> {
+  const committed = async (client: pg.PoolClient) => {
+    await client.query(begin);
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  };
+  return withConnection(pool, committed, signal);
+}
+
+/** Undefined if another process holds it. `signal` aborts as in `withConnection`. */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
   name: string,
@@ -58,24 +73,13 @@ function withTransactionLock<T>(
   const locked = async (holder: pg.PoolClient) => {
     const lost = new AbortController();
     holder.once('end', () => lost.abort());
-    await holder.query('begin');
-    const result = (await tryTransactionLock(holder, name))
-      ? await withConnection(
-          pool,
-          work,
-          AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]),
-        )
-      : undefined;
-    await holder.query('commit');
-    return result;
+    if (!(await tryTransactionLock(holder, name))) return undefined;
+    return withConnection(pool, work, AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]));
   };
-  return withConnection(pool, locked, signal);
+  return withTransaction(pool, locked, { signal });
 }
 
-/**
- * The open transaction of the client holds the lock until it ends. The transaction may be idle for
- * as long as the work takes.
- */
+/** The open transaction holds it until it ends, and may be idle for as long as the work takes. */
 export async function tryTransactionLock(client: Querier, name: string): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>(
     'select pg_try_advisory_xact_lock(hashtext($1)) as mine',
@@ -96,6 +100,23 @@ export async function liftTimeouts(client: Querier): Promise<void> {
     `select set_config(name, '0', true) from pg_settings
      where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')`,
   );
+}
+
+const BATCH = 1_000;
+
+/**
+ * Repeats a deletion of at most $1 rows, which keeps locks short. Returns the number of deleted rows.
+ */
+export async function deleteInBatches(
+  client: Querier,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<number> {
+  for (let total = 0; ;) {
+    const { rowCount } = await client.query(text, [BATCH, ...values]);
+    total += rowCount ?? 0;
+    if (rowCount !== BATCH) return total;
+  }
 }
 
 /**

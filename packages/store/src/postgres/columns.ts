@@ -1,13 +1,11 @@
 /**
- * A batch is sent as one string per column, which Postgres splits. This costs half as much as array
- * literals, which quote and escape every value. U+001E separates values, and U+001F represents
- * null. JSON escapes both. Other text with control characters is rejected (ingest messages) or
- * cleaned (`EXTERNAL`).
+ * A batch is sent as one string per column, which Postgres splits: half the cost of array literals,
+ * which quote and escape every value. U+001E separates values, and U+001F is null. JSON escapes
+ * both. Other text with control characters is rejected (messages) or cleaned (`EXTERNAL`).
  */
 const SEPARATOR = '\x1e';
 const NULL = '\x1f';
 
-/** External text is cleaned. */
 const EXTERNAL: ReadonlySet<unknown> = new Set([
   'coordinates',
   'detail',
@@ -17,37 +15,73 @@ const EXTERNAL: ReadonlySet<unknown> = new Set([
   'target',
 ]);
 
-/** Empty strings become null, because Postgres splits an empty string into no values. */
-export function batchTexts<Row>(rows: readonly Row[], members: readonly (keyof Row)[]): string[] {
-  return members.map((member) => {
-    const isExternal = EXTERNAL.has(member);
-    let text = '';
-    for (let k = 0; k < rows.length; k++) {
-      const value = rows[k]![member] as string | number | null | undefined;
-      if (k > 0) text += SEPARATOR;
-      if (value === null || value === undefined || value === '') text += NULL;
-      else text += isExternal ? clean(value as string) : value;
-    }
-    return text;
+/**
+ * A column of a batch, the member of the rows that it gets, and SQL that makes its value of a text:
+ * a type, or an expression. A sharded Postgres rejects an update that casts a column to an enum, but
+ * not one that casts a parameter, so enums have the type of an array, as in `event_status[]`.
+ */
+export type BatchColumn<Row> = readonly [
+  column: string,
+  member: keyof Row & string,
+  sql?: string | ((text: string) => string),
+];
+
+export interface RowBatch<Row> {
+  /** The columns, separated by commas. */
+  readonly names: string;
+  /** The number of parameters. */
+  readonly size: number;
+  texts(rows: readonly Row[]): string[];
+  /** A query for the rows, whose parameters begin at `first`. */
+  select(first?: number): string;
+}
+
+export function batchOf<Row>(columns: readonly BatchColumn<Row>[]): RowBatch<Row> {
+  const members = columns.map(([, member]) => member);
+  const isArray = (sql: BatchColumn<Row>[2]) => typeof sql === 'string' && sql.endsWith('[]');
+  const values = columns.map(([column, member, sql]) => {
+    if (typeof sql === 'function') return `${sql(member)} as ${column}`;
+    return `${member}${sql === undefined || isArray(sql) ? '' : `::${sql}`} as ${column}`;
   });
+  return {
+    names: columns.map(([column]) => column).join(', '),
+    size: columns.length,
+    texts: (rows) => members.map((member) => textOf(rows, member)),
+    select(first = 1) {
+      const arrays = columns.map(
+        ([, , sql], k) =>
+          `string_to_array($${first + k}, E'\\x1e', E'\\x1f')${isArray(sql) ? `::${sql as string}` : ''}`,
+      );
+      return `select ${values.join(', ')} from unnest(${arrays.join(', ')}) as u(${members.join(', ')})`;
+    },
+  };
+}
+
+/** Empty strings become null, because Postgres splits an empty string into no values. */
+function textOf<Row>(rows: readonly Row[], member: keyof Row): string {
+  const isExternal = EXTERNAL.has(member);
+  let text = '';
+  for (let k = 0; k < rows.length; k++) {
+    const value = rows[k]![member] as string | number | null | undefined;
+    if (k > 0) text += SEPARATOR;
+    if (value === null || value === undefined || value === '') text += NULL;
+    else text += isExternal ? clean(value as string) : value;
+  }
+  return text;
 }
 
 /**
- * The SQL relation `u` of a batch whose strings start at parameter `first`. Its columns have the
- * names of the members, ignoring case, and the type text or that in `enums`. A sharded Postgres
- * rejects an update that casts a column to an enum, but not one that casts a parameter.
+ * Hides a condition from the planner. `x in (select …)` is then a hashed subplan: as a join, planned
+ * on empty tables, it would compare each row with all. And a status matches no partial index, so a
+ * row is found by its key alone: on a new day, without statistics, the planner would read all that
+ * is pending or due for each row. Citus refuses the other way, a cast of the status to text, in an
+ * update.
  */
-export function batchRows<Member extends string>(
-  members: readonly Member[],
-  first = 1,
-  enums: Partial<Record<NoInfer<Member>, string>> = {},
-): string {
-  const arrays = members.map((member, k) => {
-    const array = `string_to_array($${first + k}, E'\\x1e', E'\\x1f')`;
-    return enums[member] ? `${array}::${enums[member]}[]` : array;
-  });
-  return `unnest(${arrays.join(', ')}) as u(${members.join(', ')})`;
-}
+export const opaque = (condition: string): string =>
+  `case when ${condition} then true else false end`;
+/** Also true if the condition is null. */
+export const opaqueUnless = (condition: string): string =>
+  `case when ${condition} then false else true end`;
 
 /**
  * From epoch milliseconds. Immutable, unlike `timestamptz 'epoch' + interval`, so that a sharded
@@ -60,10 +94,7 @@ export function timeAt(ms: string): string {
 // eslint-disable-next-line no-control-regex
 const UNSTORABLE = /[\0\x1e\x1f]/;
 
-/**
- * Postgres or a batch cannot contain some characters of external text, such as a response body or
- * error.
- */
+/** Neither Postgres nor a batch can contain some characters of external text. */
 export function clean(text: string): string {
   if (!UNSTORABLE.test(text)) return text;
   // A response may consist entirely of such characters. For 50 KB of zeros, `replace` takes 6 ms,

@@ -17,10 +17,9 @@ export type Querier = Pick<pg.Pool, 'query'>;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * node-postgres's own `sslmode` is not used: `require` verifies more than in libpq, and environment
+ * Without node-postgres's own `sslmode`: its `require` verifies more than in libpq, and environment
  * variables fill in missing values.
- * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
- *   file cannot be used
+ * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file`
  */
 export function databaseConnection(settings: DatabaseSettings, name: string) {
   const parsed = parseDatabaseOptions(settings.options ?? '');

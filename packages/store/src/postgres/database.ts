@@ -2,7 +2,6 @@ import { createRequire } from 'node:module';
 import { explainDatabaseError } from '@gateway/core/errors';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import type { Meter } from '@gateway/core/metrics/meter';
 import { databaseConnection, directConnection, type DatabaseSettings } from './connection.js';
 import { DeadConnectionDetector } from './dead-connections.js';
 import { SessionClient, type SessionConfig, type SessionStart } from './session-client.js';
@@ -16,16 +15,16 @@ export interface Database {
   readonly knex: Knex;
   readonly builderPool: BuilderPool | undefined;
   /**
-   * For the hot path. Statements are prepared by name and planned only once or, behind a pooler, on
-   * each execution.
+   * For the hot path: statements are prepared by name and planned once or, behind a pooler, on each
+   * execution.
    */
   readonly pool: pg.Pool;
   /**
-   * For work under advisory locks. Same as `pool` unless that is behind a pooler. With
+   * For work under advisory locks. The same as `pool` unless that is behind a pooler. With
    * `database.pooled`, its connections are no sessions either.
    */
   readonly sessions: pg.Pool;
-  /** The only schema of the `search_path`. Undefined for the role's. */
+  /** The only one of the `search_path`. Undefined for the role's. */
   readonly schema: string | undefined;
   /** `connect` opens a session, which can `listen`. False with `database.pooled`. */
   readonly canListen: boolean;
@@ -45,8 +44,7 @@ interface BuilderPool {
 const require = createRequire(import.meta.url);
 
 // Hot-path statements look up primary keys. Without statistics, as after `migrate up`, the planner
-// would choose sequential scans. These settings prevent this, and jit would cost more than it
-// saves.
+// would scan tables instead. jit would cost more than it saves.
 const PLANNING = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -67,12 +65,11 @@ const POOLED_SESSIONS = 2 * SESSIONS + 1;
 
 interface OpenOptions {
   readonly poolSize: number;
-  /** The application name. */
   readonly name: string;
   /** For the next connection. By default, that of the settings. */
   readonly password?: () => string;
   readonly answerMs?: number;
-  /** The only schema of the `search_path`. By default, the role's. */
+  /** By default, that of the role. */
   readonly schema?: string | undefined;
   readonly plans?: Plans;
 }
@@ -81,8 +78,7 @@ interface OpenOptions {
  * The pools connect on first use. The client waits a second longer than the statement timeout
  * `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
  * `database.host`, a pooler in transaction mode. With `database.pooled`, there are no sessions.
- * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file` if a TLS
- *   file cannot be used
+ * @throws GatewayError `invalid_settings` if `database.options` are invalid; `tls_file`
  */
 export function openDatabase(
   settings: DatabaseSettings,
@@ -117,8 +113,8 @@ export function openDatabase(
       Client: SessionClient,
       ...more,
     });
-    // Ignore error events, which would end the process without a listener. A connection closed by
-    // the server is replaced on next use. The pool listens only while a connection is idle in it.
+    // Without a listener, an error event would end the process. A connection closed by the server
+    // is replaced on next use. The pool listens only while a connection is idle in it.
     opened.on('error', () => undefined);
     opened.on('connect', (client) => watch.watch(client));
     return opened;
@@ -132,8 +128,7 @@ export function openDatabase(
     return openPool({ ...(direct ?? connection), max, start }, sessionDetector);
   };
   const detector = detectorAt(connection, pooled);
-  // A pooler announces PIDs other than the backends', so each address has its own detector, which
-  // watches only connections to that address.
+  // A pooler announces PIDs other than the backends', so each address has its own detector.
   const sessionDetector = direct ? detectorAt(direct, started()) : detector;
   const openPooled = (max: number) =>
     openPool({ ...connection, start: pooled, max, isPooled: true }, detector).on(
@@ -150,8 +145,7 @@ export function openDatabase(
       connection: () => ({ ...connection, start: pooled }),
       pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
       acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
-      // Otherwise, logged errors would contain the values of statements that use the `?` operator
-      // of jsonb.
+      // Logged errors would contain the values of statements that use the `?` operator of jsonb.
       compileSqlOnError: false,
       // Knex would print errors that it also throws.
       log: { warn() {}, error() {}, deprecate() {}, debug() {} },
@@ -189,8 +183,8 @@ export function openDatabase(
 const MAINTENANCE = 'postgres';
 
 /**
- * In UTF8, unless it exists. Locale `C` fits each encoding of the server, and its order never
- * changes, while that of others may with an upgrade of the system, which breaks indexes. Throws
+ * Unless it exists. Locale `C` fits each encoding of the server, and its order never changes, while
+ * that of others may with an upgrade of the system, which breaks indexes. Throws
  * `database_forbidden`, and connection errors.
  */
 export async function createDatabase(settings: DatabaseSettings): Promise<void> {
@@ -227,50 +221,4 @@ function prepareNothing(client: pg.PoolClient): void {
 
 function poolOf(knex: Knex): BuilderPool {
   return (knex.client as { readonly pool: BuilderPool }).pool;
-}
-
-type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
-
-/** `waiting` is the number of requests queued for a connection. */
-export function poolUsage({
-  pool,
-  sessions,
-  builderPool: builder,
-}: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
-  const sum = (count: (it: Database['pool']) => number) =>
-    [...new Set([pool, sessions])].reduce((total, it) => total + count(it), 0);
-  return {
-    busy: sum((it) => it.totalCount - it.idleCount) + (builder?.numUsed() ?? 0),
-    idle: sum((it) => it.idleCount) + (builder?.numFree() ?? 0),
-    waiting: sum((it) => it.waitingCount) + (builder?.numPendingAcquires() ?? 0),
-  };
-}
-
-/** Databases that are open now, with their shards. */
-type OpenPools = () => readonly { readonly name: string; readonly database: Pools }[];
-
-/** By meter. An agent and a server in one process share the meter, but not the pools. */
-const exported = new WeakMap<Meter, Set<OpenPools>>();
-
-/** Read at each exposition, until the returned function is called. */
-export function exportPoolMetrics(meter: Meter, open: OpenPools): () => void {
-  const all = exported.get(meter) ?? new Set();
-  exported.set(meter, all.add(open));
-  const stop = meter.collect(() => {
-    const databases = [...all].flatMap((each) => each());
-    meter.clear('gateway_pool_connections');
-    for (const shard of new Set(databases.map(({ name }) => name))) {
-      const usages = databases
-        .filter(({ name }) => name === shard)
-        .map(({ database }) => poolUsage(database));
-      for (const state of ['busy', 'idle', 'waiting'] as const) {
-        const n = usages.reduce((sum, usage) => sum + usage[state], 0);
-        meter.set('gateway_pool_connections', { shard, state }, n);
-      }
-    }
-  });
-  return () => {
-    all.delete(open);
-    stop();
-  };
 }

@@ -3,25 +3,20 @@ import type pg from 'pg';
 
 const CHECK_MS = 500;
 /**
- * After this many checks without received bytes, Postgres is queried: two seconds, not counting
+ * Without received bytes, Postgres is queried after this many checks: two seconds, not counting
  * time in which the process was suspended.
  */
 const SILENT_CHECKS = 4;
 /** Between two queries about a long statement. */
 const SILENT_CHECKS_MAX = 64;
-/**
- * Sent by a slow network. The detector allows for them, because the backend is idle until a long
- * statement has arrived.
- */
+/** On a slow network. The backend is idle until a long statement has arrived. */
 const BYTES_PER_CHECK = 128 * 1024;
-/** If Postgres takes longer, it is down entirely. */
 const ANSWER_MS = 5_000;
 
 interface WatchedClient {
   readonly client: pg.ClientBase;
   received: number;
   sent: number;
-  /** Bytes sent before the running statement. */
   sentBefore: number;
   quiet: number;
   unanswered: number;
@@ -39,8 +34,8 @@ const BACKENDS = `select pg_backend_pid() as own,
 /**
  * TCP notices half-open connections only after 15 minutes: a firewall has dropped their state, or
  * their address has moved in a failover. If a query stays silent, its backend is looked up in
- * pg_stat_activity over a new connection. If the backend is gone or waits for the client, the
- * connection is destroyed, and all others that have been idle as long.
+ * pg_stat_activity over a new connection. If that is gone or waits for the client, the connection
+ * is destroyed, and all others that have been idle as long.
  */
 export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
@@ -49,8 +44,8 @@ export class DeadConnectionDetector {
   #asking: Promise<void> | undefined;
 
   /**
-   * @param connect opens an unwatched connection; connecting and each query time out after the
-   *   given milliseconds
+   * @param connect opens an unwatched connection that gives up after the given milliseconds, as
+   *   does each query
    */
   constructor(connect: (withinMs: number) => Promise<pg.Client>) {
     this.#connect = connect;
@@ -90,7 +85,7 @@ export class DeadConnectionDetector {
       (one) => one.unanswered >= one.patience + (one.sent - one.sentBefore) / BYTES_PER_CHECK,
     );
     if (suspects.length === 0 || this.#asking) return;
-    // Ignore failures: they mean that Postgres is down, and say nothing about a single connection.
+    // A failure means that Postgres is down, and says nothing about a single connection.
     this.#asking = this.#ask(suspects)
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));
@@ -101,7 +96,7 @@ export class DeadConnectionDetector {
     const received = new Map(suspects.map((one) => [one, bytesOf(one)]));
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));
-    // A connection that has received bytes in the meantime is alive.
+    // Meanwhile, others may have received bytes.
     const silent = suspects.filter(
       (one) => this.#watched.has(one) && bytesOf(one) === received.get(one),
     );

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
 import { tryTransactionLock } from './advisory-lock.js';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
@@ -17,7 +16,7 @@ import {
   statementsOf,
 } from './migration-files.js';
 import { requireSessions } from './pooler.js';
-import { readCollationChange } from './server-facts.js';
+import { readCollationChange, type CollationChange } from './server-facts.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
@@ -37,29 +36,27 @@ export function migrationsDir(): string {
 
 export interface Migrating extends Partial<LockWait> {
   readonly dir?: string;
-  /** Other than the default one. Such a shard has only the data plane. */
+  /** Other than the default one. It has only the data plane. */
   readonly shard?: string | undefined;
 }
 
 /**
- * Agents release locks within a second or two; a lock held for a minute belongs to a backup or an
- * abandoned session.
+ * Agents release locks within a second or two; a longer lock belongs to a backup or an abandoned
+ * session.
  */
 const TRIES_MS = 60_000;
 
 /**
  * Returns the names of the applied migrations. They run in one transaction, or one each if any
  * cannot run in a transaction. Safe to run concurrently, and while agents and servers run.
- * @throws GatewayError `database_newer` if the database has unknown migrations; `migration_failed`
- *   if a statement fails; `migration_locked` if a lock is unavailable for `triesMs`; `shard_schema`
+ * @throws GatewayError `database_newer` if the database has unknown migrations; `migration_failed`;
+ *   `migration_locked` if a lock is unavailable for `triesMs`; `shard_schema`
  */
 export function migrateUp(
   database: Database,
   { dir = migrationsDir(), shard, onWait, triesMs = TRIES_MS }: Migrating = {},
 ): Promise<string[]> {
-  return withMigrationLock(database, onWait, async () => {
-    await requireSchema(database, shard);
-    await checkNotNewer(database, dir, shard);
+  return withMigrationLock(database, { dir, shard, onWait }, async () => {
     const latest = () =>
       database.knex.migrate.latest(knexConfig(dir, shard)) as Promise<[number, string[]]>;
     const [, applied] = await withLocks(database, latest, { triesMs, onWait });
@@ -68,10 +65,7 @@ export function migrateUp(
   });
 }
 
-/**
- * A table analyzed while empty counts as empty until the next analyze, and plans would scan all of
- * it.
- */
+/** A table analyzed while empty counts as empty until the next analyze, and plans would scan it. */
 async function analyzeFilled({ knex }: Database): Promise<void> {
   const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
     `select string_agg(c.oid::regclass::text, ', ') as tables from pg_class c
@@ -84,8 +78,7 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 
 /**
  * The newest `max` migrations. `dropData` allows dropping tables with rows that nothing recreates.
- * Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
- * `migration_locked`, `shard_schema`.
+ * Throws `migration_drops` before any change, and what `migrateUp` throws.
  */
 export function migrateDown(
   database: Database,
@@ -98,9 +91,7 @@ export function migrateDown(
     triesMs = TRIES_MS,
   }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
-  return withMigrationLock(database, onWait, async () => {
-    await requireSchema(database, shard);
-    await checkNotNewer(database, dir, shard);
+  return withMigrationLock(database, { dir, shard, onWait }, async () => {
     if (!dropData) await checkDrops(database, { dir, shard }, max);
     const undone: string[] = [];
     const one = () =>
@@ -115,8 +106,8 @@ export function migrateDown(
 }
 
 /**
- * Throws `migration_drops` if a migration drops a table with rows, unless its `-- rebuilt:` line
- * says that `up` or agents recreate them.
+ * Throws `migration_drops` for a table with rows, unless a `-- rebuilt:` line says that `up` or
+ * agents recreate them.
  */
 async function checkDrops(
   database: Database,
@@ -157,7 +148,7 @@ export function droppedTables(sql: string): string[] {
   );
 }
 
-/** `pending` migrations are only in the folder, `unknown` ones only in the database. */
+/** `pending` ones are only in the folder, `unknown` ones only in the database. */
 export async function pendingMigrations(
   database: Database,
   dir = migrationsDir(),
@@ -175,7 +166,7 @@ export interface MigrationState {
   readonly applied_at: Date | null;
 }
 
-/** In order. Read-only, and works on a database that was never migrated. */
+/** In order. Also of a database that was never migrated. */
 export async function migrationStates(
   database: Database,
   dir = migrationsDir(),
@@ -203,7 +194,6 @@ export interface MigrationStatus extends MigrationState {
   readonly locks: readonly LockEstimate[] | null;
 }
 
-/** In order, with the estimated locks of pending migrations. */
 export async function migrationStatus(
   database: Database,
   dir = migrationsDir(),
@@ -216,39 +206,33 @@ export async function migrationStatus(
   return states.map((state) => ({ ...state, locks: locks.get(state.name) ?? null }));
 }
 
+export interface Readiness {
+  /** Migrations of newer versions, which only add. */
+  readonly newer: readonly string[];
+  readonly collation: CollationChange | undefined;
+}
+
 /**
- * Requires persistent sessions, the schema of a shard and all migrations. Errors name the address
- * and the settings. Logs migrations of newer versions, and a change of the system's collations.
+ * Requires persistent sessions, the schema of a shard and all migrations. Errors name the address.
  */
 export async function requireReady(
   database: Database,
   settings: DatabaseSettings,
-  log: Pick<Log, 'warn'>,
   shard?: Migrating['shard'],
-): Promise<void> {
+): Promise<Readiness> {
   try {
     await requireSessions(database, settings);
     await requireSchema(database, shard);
     const newer = await requireMigrated(database, undefined, shard);
-    if (newer.length > 0)
-      log.warn(
-        { migrations: newer },
-        'The database is newer than this gateway. Its migrations only add, so this version works too.',
-      );
-    const collation = await readCollationChange(database.pool);
-    if (collation)
-      log.warn(
-        { ...(shard !== undefined && { shard }), change: collation.sentence, fix: collation.fix },
-        'Indexes on text may be corrupt: the collations of the system have changed.',
-      );
+    return { newer, collation: await readCollationChange(database.pool) };
   } catch (error) {
     throw explainDatabaseError(error, settings);
   }
 }
 
 /**
- * A pooler in transaction mode drops the `search_path` of its clients, and the tables of another
- * shard would be used.
+ * A pooler in transaction mode drops the `search_path`, and the tables of another shard would be
+ * used.
  * @throws GatewayError `shard_schema`
  */
 async function requireSchema({ pool, schema }: Database, shard: Migrating['shard']): Promise<void> {
@@ -262,8 +246,8 @@ async function requireSchema({ pool, schema }: Database, shard: Migrating['shard
 const CONTRACTS = /^\d{4}_contract_/;
 
 /**
- * Returns the migrations of newer versions, which only add. Throws `migration_pending`, and
- * `database_newer` if one of them removes what this version may need.
+ * Migrations of newer versions, which only add. Throws `migration_pending`, and `database_newer` if
+ * one of them removes what this version may need.
  */
 export async function requireMigrated(
   database: Database,
@@ -271,22 +255,11 @@ export async function requireMigrated(
   shard?: Migrating['shard'],
 ): Promise<readonly string[]> {
   const { pending, unknown } = await pendingMigrations(database, dir, shard);
+  const of = shard === undefined ? {} : { shard };
   if (unknown.some((name) => CONTRACTS.test(name)))
-    throw new GatewayError('database_newer', { unknown, ...(shard !== undefined && { shard }) });
-  if (pending.length > 0)
-    throw new GatewayError('migration_pending', { pending, ...(shard !== undefined && { shard }) });
+    throw new GatewayError('database_newer', { unknown, ...of });
+  if (pending.length > 0) throw new GatewayError('migration_pending', { pending, ...of });
   return unknown;
-}
-
-/** Throws `database_newer`: only the version that has the unknown migrations can migrate. */
-async function checkNotNewer(
-  database: Database,
-  dir: string,
-  shard: Migrating['shard'],
-): Promise<void> {
-  const { unknown } = await pendingMigrations(database, dir, shard);
-  if (unknown.length > 0)
-    throw new GatewayError('database_newer', { unknown, ...(shard !== undefined && { shard }) });
 }
 
 /**
@@ -311,19 +284,21 @@ export function createMigration(dir: string, name: string): string[] {
 }
 
 /**
- * A transaction of its own holds the advisory lock. Also resets Knex's own lock, a row that
- * survives a killed process.
+ * A transaction of its own holds the advisory lock. Also resets Knex's lock, a row that survives a
+ * killed process.
+ * @throws GatewayError `shard_schema`; `database_newer`, because only the version that has the
+ *   unknown migrations can migrate
  */
 async function withMigrationLock<T>(
   database: Database,
-  onWait: LockWait['onWait'],
+  { dir, shard, onWait }: Pick<Migrating, 'shard' | 'onWait'> & { readonly dir: string },
   work: () => Promise<T>,
 ): Promise<T> {
   const client = await database.connect();
   try {
     await client.query('begin');
-    // Polled, because a statement that waits for the lock has a snapshot, for which
-    // `create index concurrently` of the other process would wait.
+    // Polled: a statement that waits has a snapshot, for which `create index concurrently` of the
+    // other process would wait.
     for (
       let isFirst = true;
       !(await tryTransactionLock(client, 'gateway.migrate'));
@@ -337,6 +312,10 @@ async function withMigrationLock<T>(
     );
     if (rows[0]?.there)
       await database.pool.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
+    await requireSchema(database, shard);
+    const { unknown } = await pendingMigrations(database, dir, shard);
+    if (unknown.length > 0)
+      throw new GatewayError('database_newer', { unknown, ...(shard !== undefined && { shard }) });
     return await work();
   } finally {
     await client.end();
@@ -344,7 +323,7 @@ async function withMigrationLock<T>(
 }
 
 /**
- * Statements on the table queue up during the wait, so it must be less than the second by which an
+ * Statements on the table queue up meanwhile, so it must be less than the second by which an
  * upgrade may delay them.
  */
 const LOCK_TIMEOUT_MS = 500;
@@ -366,7 +345,7 @@ interface LockWait {
 }
 
 /**
- * After a lock timeout or a deadlock with an agent.
+ * Tries again after a lock timeout or a deadlock with an agent.
  * @throws GatewayError `migration_locked` after `triesMs`
  */
 async function withLocks<T>(
@@ -399,10 +378,7 @@ async function withLocks<T>(
   }
 }
 
-/**
- * The three sessions with the longest transactions, or none if Postgres hides other users'
- * sessions.
- */
+/** Sessions with the longest transactions; none if Postgres hides other users' sessions. */
 async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> {
   const { rows } = await pool
     .query<{ holder: string }>(
@@ -443,7 +419,7 @@ function migration(
   };
 }
 
-/** Limits of the role or database apply behind a pooler. Those of the operator stay. */
+/** Behind a pooler, those of the role or database apply. The operator's stay. */
 const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings where name in ('statement_timeout', 'transaction_timeout') and source <> 'client'`;
 
 /**
@@ -469,8 +445,7 @@ async function run(
       const code = sqlState(error);
       if (inTransaction && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE))
         throw new LockNotAcquired(file, error);
-      // Not caused by the migration: lost connection, insufficient resources, operator
-      // intervention, system error.
+      // Lost connection, insufficient resources, operator intervention, system error.
       if (code === undefined || /^(08|53|57|58)/.test(code)) throw error;
       // Knex prepends the statement to the Postgres message.
       const words = message.startsWith(statement)

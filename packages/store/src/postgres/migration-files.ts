@@ -10,7 +10,6 @@ export function namesIn(dir: string): string[] {
   return [...new Set(names)].sort();
 }
 
-/** Reads the SQL of a migration. */
 export type ReadMigration = (way: 'up' | 'down') => string;
 
 /** Migrations without such a line are older than shards, and may change tables of both planes. */
@@ -19,8 +18,8 @@ const PLANE = /^-- plane: (control|data)$/m;
 const BASE = '0051_data_plane';
 
 /**
- * In order, by name. A shard other than the default one has only the tables of the data plane: its
- * first migration makes them as those that are older than shards do, and later ones name their
+ * In order, by name. A shard other than the default one has only the data plane: its first
+ * migration makes the tables as those that are older than shards do, and later ones name their
  * plane.
  */
 export function migrationsIn(
@@ -39,7 +38,7 @@ export function migrationsIn(
   return new Map([[BASE, base], ...of('data').map((name) => [name, read(name)] as const)]);
 }
 
-/** Each statement ends with a semicolon at the end of a line, outside of a function body. */
+/** Statements end with a semicolon at the end of a line, outside of a function body. */
 export function statementsOf(sql: string): string[] {
   return sql.match(/(?:\$\$[^]*?\$\$|[^])+?(?:;[ \t]*$|(?![^]))/gm) ?? [];
 }
@@ -55,7 +54,7 @@ function singly(statement: string): string[] {
     : [statement];
 }
 
-/** Selects what makes the data plane. An empty database needs no statement that changes rows. */
+/** The part that makes the data plane. An empty database needs no statement that changes rows. */
 function baseOf(files: readonly string[]): Readonly<Record<'up' | 'down', string>> {
   const statements = files
     .flatMap(statementsOf)
@@ -82,10 +81,10 @@ function baseOf(files: readonly string[]): Readonly<Record<'up' | 'down', string
   };
 }
 
-/** On a table of an existing schema, as declared by the migration's `-- blocks:` line. */
+/** Declared by the migration's `-- blocks:` line. */
 export interface MigrationLock {
   readonly table: string;
-  /** Statements of agents and servers that wait for the end of the migration. */
+  /** They wait for the end of the migration. */
   readonly blocks: 'writes' | 'reads and writes';
   /** Measured; 0 if the time does not depend on the rows. */
   readonly secondsPerMillionRows: number;
@@ -100,7 +99,6 @@ export interface LockEstimate extends Omit<MigrationLock, 'secondsPerMillionRows
 const LINE = /^-- blocks: (.*)$/gm;
 const BLOCKS = /^(writes|reads and writes) of ([a-z_, ]+?)(?:, ([\d.]+) s per million rows)?$/;
 
-/** Undefined without a `-- blocks:` line. Throws for a line that cannot be read. */
 export function declaredLocks(sql: string): MigrationLock[] | undefined {
   const lines = [...sql.matchAll(LINE)].map(([, text = '']) => text);
   if (lines.length === 0) return undefined;
@@ -116,7 +114,7 @@ export function declaredLocks(sql: string): MigrationLock[] | undefined {
   });
 }
 
-/** Uses the row counts that Postgres keeps; scans no table. */
+/** By the row counts that Postgres keeps. */
 export async function estimateLocks(
   { pool }: Pick<Database, 'pool'>,
   sqlOf: (name: string) => string,

@@ -25,22 +25,21 @@ export const DATA_TABLES: readonly string[] = [
 ];
 
 /**
- * `control` has a project's configuration, and `data` its events, deliveries and counts. No
- * statement names tables of both, so that they can be on different servers.
+ * `control` has a project's configuration, `data` its events, deliveries and counts. No statement
+ * names tables of both, so that they can be on different servers.
  */
 export interface Planes {
   readonly control: Pool;
   readonly data: Pool;
 }
 
-/** For a database that has both. */
 export function bothPlanes({ pool }: Pick<Database, 'pool'>): Planes {
   return { control: pool, data: pool };
 }
 
 /**
- * Where to read the control plane while `client` holds locks in the data plane. In one database,
- * this is `client` itself: other connections of its pool may all wait for these locks.
+ * To read the control plane while `client` holds locks in the data plane. In one database, it is
+ * `client` itself: other connections of its pool may all wait for these locks.
  */
 export function controlBeside({ control, data }: Planes, client: PoolClient): Querier {
   return control === data ? client : control;

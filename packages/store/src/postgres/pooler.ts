@@ -1,17 +1,15 @@
 import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
 import type pg from 'pg';
-import { withConnection } from './advisory-lock.js';
+import { withConnection, withTransaction } from './advisory-lock.js';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
 import { requireSettings } from './session-settings.js';
 
 /**
- * Sessions must be persistent unless `database.pooled` is set, both addresses must lead to the same
- * database, and the required settings must be in effect.
- * @throws GatewayError `database_pooled` if a pooler in transaction mode is at
- *   `database.direct.host` or, without that, at `database.host`; `invalid_settings` if
- *   `database.direct.host` leads to another Postgres; `database_setting` or `database_encoding` for
- *   a wrong setting
+ * Unless `database.pooled` is set, sessions must be persistent; both addresses must lead to the
+ * same database, with the required settings.
+ * @throws GatewayError `database_pooled` for a pooler in transaction mode; `invalid_settings` if
+ *   `database.direct.host` leads to another Postgres; `database_setting` or `database_encoding`
  */
 export async function requireSessions(
   { pool, sessions }: Pick<Database, 'pool' | 'sessions'>,
@@ -47,12 +45,10 @@ function sharesSessions(pool: pg.Pool): Promise<boolean> {
   return withConnection(pool, async (one) => {
     const before = await pidOf(one);
     if (one.processID === before) return false;
-    return withConnection(pool, async (other) => {
-      await other.query('begin');
-      const pids = [await pidOf(other), await pidOf(one)];
-      await other.query('commit');
-      return pids[0] === before || pids[1] !== before;
-    });
+    return withTransaction(
+      pool,
+      async (other) => (await pidOf(other)) === before || (await pidOf(one)) !== before,
+    );
   });
 }
 
@@ -60,17 +56,12 @@ async function pidOf(client: pg.PoolClient): Promise<number> {
   return (await client.query<{ pid: number }>(PID)).rows[0]!.pid;
 }
 
-/**
- * Identifies a database of a running Postgres. Uses a transaction, which a pooler in statement mode
- * refuses.
- */
+/** In a transaction, which a pooler in statement mode refuses. */
 function identityOf(pool: pg.Pool): Promise<string> {
-  return withConnection(pool, async (client) => {
-    await client.query('begin');
+  return withTransaction(pool, async (client) => {
     const { rows } = await client.query<{ identity: string }>(
       `select pg_postmaster_start_time() || ' ' || current_database() as identity`,
     );
-    await client.query('commit');
     return rows[0]!.identity;
   });
 }

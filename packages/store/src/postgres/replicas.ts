@@ -1,18 +1,15 @@
 import { hostAndPort, type Config } from '@gateway/core/config';
 import { databaseReason, isGatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
-import type { Meter } from '@gateway/core/metrics/meter';
-import { oneAtATime, repeat, withTimeout } from '@gateway/core/process';
+import { oneAtATime, withTimeout } from '@gateway/core/process';
 import type pg from 'pg';
-import { exportPoolMetrics, openDatabase, type Database } from './database.js';
+import { openDatabase, type Database } from './database.js';
 import { bothPlanes, type Planes } from './planes.js';
 import { sqlState } from './sqlstate.js';
 
-const CHECK_MS = 1_000;
-/** A replica that does not answer a check within this time counts as unavailable. */
+/** A replica that takes longer counts as unavailable. */
 const ANSWER_MS = 700;
 const PRIMARY_ANSWER_MS = 2_000;
-/** Ten minutes of positions of the primary. */
+/** Ten minutes of positions of the primary, if it is checked each second. */
 const POSITIONS_MAX = 600;
 
 /** In the write-ahead log, as reached by the primary at a time. */
@@ -22,9 +19,8 @@ interface Position {
 }
 
 export interface ReplicaState {
-  /** `<host>:<port>`. */
   readonly address: string;
-  /** The maximum age of its data, or undefined until it is known. */
+  /** The greatest possible age of its data. Undefined until it is known. */
   readonly lagSeconds: number | undefined;
   /** Why reads go to the primary instead. */
   readonly problem: string | null;
@@ -35,7 +31,7 @@ interface Replica {
   readonly database: Database;
   /** Slow reads must not occupy the connection of the checks. */
   readonly checks: Database;
-  /** The check begins no earlier than the call. Never rejects. */
+  /** Begins no earlier than the call. Never rejects. */
   readonly check: () => Promise<void>;
   /** Ends the waiting reads. */
   readonly reads: Set<(error: LeftOut) => void>;
@@ -43,8 +39,7 @@ interface Replica {
   currentAtMs: number | undefined;
   /** Why it cannot be read. A lag is not among the reasons. */
   fault: string | null;
-  /** The problem has been logged. */
-  isReported: boolean;
+  isExcluded: boolean;
 }
 
 /** The replica was excluded during a read. */
@@ -54,8 +49,10 @@ interface Given {
   readonly settings: Config['database'];
   readonly poolSize: number;
   readonly name: string;
-  readonly log: Log;
-  readonly meter: Meter;
+  /** A read ran on this replica, or on `primary`. */
+  readonly onRead?: (server: string) => void;
+  /** A replica is excluded for a reason or, with null, in use again. */
+  readonly onChange?: (replica: string, reason: string | null) => void;
 }
 
 const IDENTITY = '(select system_identifier::text from pg_control_system()) as system';
@@ -77,12 +74,11 @@ export class Replicas {
   readonly #primary: Planes;
   readonly #replicas: readonly Replica[];
   readonly #given: Given;
-  readonly #stops: (() => unknown)[] = [];
   #positions: Position[] = [];
   #system: string | undefined;
   #turn = 0;
 
-  /** The pools connect on first use. Call `start` or `check`. */
+  /** The pools connect on first use. Call `check` before reads and each second. */
   constructor(primary: Pick<Database, 'pool'>, given: Given) {
     const { settings, poolSize, name } = given;
     this.#given = given;
@@ -97,30 +93,14 @@ export class Replicas {
         reads: new Set(),
         currentAtMs: undefined,
         fault: null,
-        isReported: false,
+        isExcluded: false,
       };
       return replica;
     });
   }
 
-  /** Checks the replicas now and every second, and exports their series. Never rejects. */
-  async start(): Promise<void> {
-    if (this.#replicas.length === 0) return;
-    await this.check();
-    const { meter } = this.#given;
-    const tick = () => this.check().then(() => CHECK_MS);
-    this.#stops.push(
-      // Replicas are of the database of the settings, which is the default shard.
-      exportPoolMetrics(meter, () =>
-        this.#replicas.map(({ database }) => ({ name: 'default', database })),
-      ),
-      repeat(tick, { afterMs: CHECK_MS, retryMs: CHECK_MS, failed: () => undefined }),
-      meter.collect(() => {
-        for (const { address: replica, lagSeconds } of this.states)
-          if (lagSeconds !== undefined)
-            meter.set('gateway_replica_lag_seconds', { replica }, lagSeconds);
-      }),
-    );
+  get databases(): readonly Database[] {
+    return this.#replicas.map(({ database }) => database);
   }
 
   get states(): readonly ReplicaState[] {
@@ -134,8 +114,8 @@ export class Replicas {
   }
 
   /**
-   * Uses a replica that is at most `database.max_replica_lag_seconds` behind. If there is none, or
-   * it fails, runs `onPrimary`, by default the same work, on the primary.
+   * On a replica that is at most `database.max_replica_lag_seconds` behind. If there is none, or it
+   * fails, runs `onPrimary`, by default the same work.
    */
   readonly read = async <T>(work: (planes: Planes) => Promise<T>, onPrimary = work): Promise<T> => {
     const current = this.#replicas.filter((replica) => this.#problemOf(replica) === null);
@@ -143,14 +123,14 @@ export class Replicas {
     if (replica) {
       try {
         const result = await this.#readFrom(replica, work);
-        this.#count(replica.address);
+        this.#given.onRead?.(replica.address);
         return result;
       } catch (error) {
         if (!isFaultOfServer(error)) throw error;
         if (!(error instanceof LeftOut)) this.#fail(replica, error);
       }
     }
-    if (this.#replicas.length > 0) this.#count('primary');
+    if (this.#replicas.length > 0) this.#given.onRead?.('primary');
     return onPrimary(this.#primary);
   };
 
@@ -171,7 +151,6 @@ export class Replicas {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#stops.map((stop) => stop()));
     await Promise.all(
       this.#replicas.flatMap(({ database, checks }) => [database.close(), checks.close()]),
     );
@@ -222,17 +201,9 @@ export class Replicas {
 
   #report(replica: Replica): void {
     const reason = this.#problemOf(replica);
-    const { log } = this.#given;
-    const { address } = replica;
-    if (reason !== null && !replica.isReported)
-      log.warn({ replica: address, reason }, 'A read replica is excluded; reads go elsewhere.');
-    else if (reason === null && replica.isReported)
-      log.info({ replica: address }, 'A read replica is in use again.');
-    replica.isReported = reason !== null;
-  }
-
-  #count(server: string): void {
-    this.#given.meter.add('gateway_replica_reads_total', { server });
+    const isExcluded = reason !== null;
+    if (isExcluded !== replica.isExcluded) this.#given.onChange?.(replica.address, reason);
+    replica.isExcluded = isExcluded;
   }
 }
 

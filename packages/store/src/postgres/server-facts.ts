@@ -8,20 +8,19 @@ export interface DatabaseFacts {
   readonly tls: string | null;
   readonly isWritable: boolean;
   readonly latencyMs: number;
-  /** How far the Postgres clock is ahead of this process's clock. Negative if it is behind. */
+  /** Relative to this process. Negative if it is behind. */
   readonly clockAheadMs: number;
   readonly collation: CollationChange | undefined;
 }
 
-/** The locale's sort order may have changed below the indexes of the database. */
 export interface CollationChange {
   readonly sentence: string;
   readonly fix: string;
 }
 
 /**
- * The C library's or ICU's collations may have changed since the database was created, as after an
- * upgrade of the system. Indexes on text may then miss rows or hold duplicates:
+ * The collations of the system may have changed since the database was created, as after an
+ * upgrade. Indexes on text may then miss rows or hold duplicates:
  * https://www.postgresql.org/docs/current/sql-alterdatabase.html
  */
 export async function readCollationChange(pool: Pool): Promise<CollationChange | undefined> {
@@ -40,10 +39,7 @@ export async function readCollationChange(pool: Pool): Promise<CollationChange |
 
 const WRITABLE = `current_setting('transaction_read_only') = 'off' as writable`;
 
-/**
- * `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects if there is no
- * connection.
- */
+/** `latencyMs` is the round trip of one query; `tls` is null without TLS. */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
   try {
@@ -77,18 +73,15 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   }
 }
 
-/**
- * Full precision, for comparison with times written by the database. This process's clock may
- * differ.
- */
+/** In full precision, to compare with times that the database has written. */
 export async function databaseTime(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select now()::text as now');
   return rows[0]!.now;
 }
 
 /**
- * A replica does not accept writes, nor a server with `default_transaction_read_only`. Rejects if
- * Postgres does not respond within `withinMs`.
+ * Replicas take no writes, nor servers with `default_transaction_read_only`. Rejects after
+ * `withinMs`.
  */
 export async function probeDatabase(
   pool: Pool,
@@ -101,7 +94,7 @@ export async function probeDatabase(
   return { isWritable: rows[0]!.writable };
 }
 
-/** Outside the database's pools, which slow statements may occupy. A refusal is an answer too. */
+/** Outside the pools, which slow statements may occupy. A refusal is an answer too. */
 export function acceptsConnection(
   database: Pick<Database, 'connect'>,
   withinMs: number,

@@ -16,7 +16,7 @@ declare module 'pg' {
     end(): Promise<void>;
   }
   interface PoolConfig {
-    /** A pooler in transaction mode may run each transaction in another session. */
+    /** Behind a pooler in transaction mode, each transaction may run in another session. */
     readonly isPooled?: boolean;
   }
   interface QueryConfig {
@@ -42,9 +42,7 @@ const HAS_TRANSACTION_TIMEOUT = 17;
 
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
-/**
- * Starts with only these settings. node-postgres would add those from PGOPTIONS and PGREPLICATION.
- */
+/** Starts with these settings only, without those of PGOPTIONS and PGREPLICATION. */
 export class SessionClient extends pg.Client {
   readonly #start: SessionStart;
 
@@ -85,9 +83,9 @@ export class SessionClient extends pg.Client {
 const parseTime = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number | null;
 
 /**
- * A date, or a number if infinite. For styles other than ISO, node-postgres returns null, which
- * would mean "no time", such as a key that never expires.
- * @throws GatewayError `database_time` for such styles
+ * A number if infinite. For styles other than ISO, node-postgres returns null, which would mean "no
+ * time", such as a key that never expires.
+ * @throws GatewayError `database_time`
  */
 function readTime(text: string): Date | number {
   const time = parseTime(text);

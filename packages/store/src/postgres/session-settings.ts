@@ -3,11 +3,10 @@ import type pg from 'pg';
 import type { DatabaseSettings } from './connection.js';
 
 interface SessionSetting {
-  /** The required value in `pg_settings`. */
+  /** Required in `pg_settings`. */
   readonly value: string;
   /**
-   * Other values that do not change the meaning of statements. A pooler may have opened the session
-   * with them.
+   * Others do not change the meaning of statements. A pooler may have opened the session with them.
    */
   readonly accepts?: RegExp;
 }
@@ -17,8 +16,8 @@ const off = { value: 'off' };
 const any = (value: string) => ({ value, accepts: /^/ });
 
 /**
- * These affect the meaning or plan of statements. A session that omits them gets those from the
- * Postgres configuration file, database or role. `database.options` takes precedence, so that an
+ * Settings that affect the meaning or plan of statements. A session that omits them gets those of
+ * the configuration file, database or role. `database.options` takes precedence, so that an
  * operator can change settings such as statement_timeout.
  */
 const SETTINGS: Readonly<Record<string, SessionSetting>> = {
@@ -70,8 +69,8 @@ const FIXED: Readonly<Record<string, SessionSetting>> = {
 const KEPT_BY_POOLERS = ['datestyle', 'timezone', 'standard_conforming_strings'];
 
 /**
- * For the startup option `options`. The settings in `more`, such as `statement_timeout` with the
- * value `1000`, and the operator's string `own` come last and take precedence.
+ * For the startup option `options`. `more` and the operator's string `own` come last and take
+ * precedence.
  */
 export function sessionOptions(more: Readonly<Record<string, string>>, own = ''): string {
   const settings = {
@@ -84,10 +83,7 @@ export function sessionOptions(more: Readonly<Record<string, string>>, own = '')
   return [...options, ...(own ? [own] : [])].join(' ');
 }
 
-/**
- * In transaction mode, a pooler refuses all other startup parameters or mixes them up between
- * clients.
- */
+/** In transaction mode, a pooler refuses others or mixes them up between clients. */
 export const pooledParameters: Readonly<Record<string, string>> = Object.fromEntries(
   KEPT_BY_POOLERS.map((name) => [name, SETTINGS[name]!.value]),
 );

@@ -4,7 +4,6 @@ export const DUPLICATE_DATABASE = '42P04';
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 
-/** Five characters. */
 export function sqlState(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
@@ -12,7 +11,7 @@ export function sqlState(error: unknown): string | undefined {
 
 /**
  * Postgres rejected the values (data exception, constraint violation or limit), so a retry cannot
- * succeed. All other errors are temporary.
+ * succeed.
  */
 export function rejectsContent(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: unknown };

@@ -12,7 +12,7 @@ export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
 export interface QuarantinedMessage {
   readonly projectId: string;
-  /** Derived from the coordinates like an event id, so that a redelivery is not stored again. */
+  /** As an event id, so that a redelivery is not stored again. */
   readonly id: string;
   readonly sourceId: string;
   readonly occurredAtMs: number;
@@ -24,9 +24,9 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Leaves existing messages unchanged. Returns the messages not stored: `refused` by a fence
- * (`readFences`), `other` if the stored message with this id has different bytes, and `same`
- * otherwise. Locks the inserted rows in sorted order.
+ * Leaves existing messages unchanged. Returns those not stored: `refused` by a fence
+ * (`readFences`), `other` if the stored one with this id has different bytes, else `same`. Locks
+ * the inserted rows in sorted order.
  */
 export async function quarantineMessages(
   pool: Pool,
@@ -37,16 +37,16 @@ export async function quarantineMessages(
   const { rows: stored } = await pool.query<{ id: string }>({
     name: 'quarantine-messages',
     text: `with u as materialized (
-             select project, message, source, ${timeAt('ms')} as occurred_at, coordinates, code, reason, headers, ${PIECE} as raw
+             select project_id, id, source_id, ${timeAt('ms')} as occurred_at, coordinates, code, reason, headers, ${PIECE} as raw
              from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
-               as u(start, length, project, message, source, ms, coordinates, code, reason, headers)
+               as u(start, length, project_id, id, source_id, ms, coordinates, code, reason, headers)
            ),
            ${DATED_BY_ARRIVAL},
            ${FENCED}
            insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
-           select project, message, source, occurred_at, coordinates, code, reason, headers, raw from u
+           select project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw from u
            where ${NOT_DATED_BY_ARRIVAL} and ${NOT_FENCED}
-           order by project, message
+           order by project_id, id
            on conflict do nothing returning id`,
     values: [
       ...raw,
@@ -80,8 +80,8 @@ export async function quarantineMessages(
 const PIECE = 'substring($1::bytea from start + 1 for length)';
 
 /**
- * One parameter with the bytes of all pieces, and the start and length of each. It is sent as is;
- * an array would be sent as hex, at several times the size.
+ * One parameter with all bytes, and the start and length of each piece. It is sent as is; an array
+ * would be sent as hex, at several times the size.
  */
 function piecesOf(
   pieces: readonly Uint8Array[],
@@ -104,7 +104,7 @@ export interface QuarantinedMessageRow {
   readonly reason: string;
   readonly headers: string;
   readonly edited_at: Date | null;
-  /** The size of the message that a replay uses. */
+  /** For a replay. */
   readonly raw_bytes: number;
 }
 
@@ -117,7 +117,7 @@ export type QuarantinedMessageWhole = QuarantinedMessageRow & {
   readonly edited_raw: Buffer | null;
 };
 
-/** The bytes that a replay uses and, if edited, the original ones. */
+/** With the original ones, if edited. */
 export function quarantinedBytes({
   raw,
   edited_raw: edited,
@@ -134,7 +134,7 @@ export interface QuarantineFilter extends Span {
 
 const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
 
-/** Ordered by id, without their bytes. An index serves every combination of filters. */
+/** By id, without their bytes. An index serves every combination of filters. */
 export async function listQuarantinedMessages(
   { control, data }: Planes,
   projectId: string,
@@ -165,7 +165,7 @@ export async function listQuarantinedMessages(
   return readLog(data, log, page);
 }
 
-/** In the order of the messages. Null if the source has none or its row no longer exists. */
+/** In the order of the messages. Null without a value or source. */
 export async function fieldsOfSources(
   pool: Pool,
   field: 'name' | 'body_function',

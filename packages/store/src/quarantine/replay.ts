@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { acceptEvents, type NewEvent } from '../events/events.js';
-import { withConnection } from '../postgres/advisory-lock.js';
+import { withTransaction } from '../postgres/advisory-lock.js';
 import { clean } from '../postgres/columns.js';
+import type { Querier } from '../postgres/connection.js';
 import type { Planes } from '../postgres/planes.js';
-import { acceptedNow, addUsage } from '../usage/usage.js';
+import { acceptedNow, addUsage } from '../counts/usage.js';
 import { fieldsOfSources, type QuarantinedMessage } from './messages.js';
 
 const RETRY_AFTER_SECONDS = 1;
@@ -16,19 +17,15 @@ export interface ReplayableMessage extends Pick<
   'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'
 > {
   readonly headers: Readonly<Record<string, string>>;
-  /** The edited bytes or, if unedited, the original ones. */
+  /** Edited, if they were. */
   readonly body: Buffer;
-  /** From the original bytes. */
   readonly digest: string;
   readonly editedAt: Date | null;
-  /** The source's current function, or its last one if the source is deleted. */
+  /** The current one, or the last one of a deleted source. */
   readonly bodyFunction: string | null;
 }
 
-/**
- * With their bytes, in the order of `refs`; missing ones are omitted. Reads by primary key, without
- * a lock.
- */
+/** In the order of `refs`, without missing ones. Reads by primary key, without a lock. */
 export async function readReplayable(
   { control, data }: Planes,
   refs: readonly QuarantineRef[],
@@ -53,23 +50,30 @@ export async function readReplayable(
 }
 
 /**
- * The message is still quarantined and has not been edited since it was read. `edited_at` is in
- * whole milliseconds, like a JavaScript date.
+ * Still quarantined, and not edited since it was read. `edited_at` is in whole milliseconds, like a
+ * JavaScript date.
  */
 const UNCHANGED = `project_id = $1 and id = $2 and status = 'quarantined' and edited_at is not distinct from $3`;
 
 type Seen = QuarantineRef & Pick<ReplayableMessage, 'editedAt'>;
 
-function update({ projectId, id, editedAt }: Seen, set: string, ...values: readonly unknown[]) {
-  const text = `update quarantined_messages set ${set}, updated_at = now() where ${UNCHANGED} returning edited_at`;
-  return { text, values: [projectId, id, editedAt, ...values] };
+function update(
+  client: Querier,
+  { projectId, id, editedAt }: Seen,
+  set: string,
+  ...values: readonly unknown[]
+) {
+  return client.query<{ edited_at: Date }>(
+    `update quarantined_messages set ${set}, updated_at = now() where ${UNCHANGED} returning edited_at`,
+    [projectId, id, editedAt, ...values],
+  );
 }
 
 /**
- * Commits the events of a message and the new status, all or nothing, and then adds their usage,
- * which is lost if the process is killed before that. The events must be sorted by id. Undefined if
- * the message has changed since it was read. Locks the message's row first, so that a second replay
- * waits and then finds it replayed; then takes the locks of `acceptEvents`.
+ * Commits the events and the new status, all or nothing, and then adds their usage, which is lost
+ * if the process is killed before that. The events must be sorted by id. Undefined if the message
+ * has changed since it was read. Locks its row first, so that a second replay waits and then finds
+ * it replayed; then as `acceptEvents`.
  *
  * @throws GatewayError `project_moved` if the message is on another shard
  */
@@ -81,9 +85,8 @@ export async function replayQuarantinedMessage(
     idempotencyWindowSeconds,
   }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
 ): Promise<ReadonlySet<string> | 'all' | undefined> {
-  const accepted = await withConnection(data, async (client) => {
-    await client.query('begin');
-    const { rowCount } = await client.query(update(message, `status = 'replayed'`));
+  const accepted = await withTransaction(data, async (client) => {
+    const { rowCount } = await update(client, message, `status = 'replayed'`);
     const committed =
       rowCount === 1
         ? await acceptEvents(client, {
@@ -95,7 +98,6 @@ export async function replayQuarantinedMessage(
         : undefined;
     if (committed && committed.refused.size > 0)
       throw new GatewayError('project_moved', { retryAfterSeconds: RETRY_AFTER_SECONDS });
-    await client.query('commit');
     return committed?.created;
   });
   const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
@@ -109,10 +111,8 @@ export async function rejectReplayedMessage(
   message: Seen,
   { code, reason }: { code: string; reason: string },
 ): Promise<boolean> {
-  return (
-    (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount ===
-    1
-  );
+  const { rowCount } = await update(pool, message, 'code = $4, reason = $5', code, clean(reason));
+  return rowCount === 1;
 }
 
 /** False, with no change, if the message has changed since it was read. */
@@ -121,15 +121,13 @@ export async function dropReplayedMessage(
   message: Seen,
   reason: string,
 ): Promise<boolean> {
-  return (
-    (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason))))
-      .rowCount === 1
-  );
+  const set = `status = 'discarded', reason = $4`;
+  return (await update(pool, message, set, clean(reason))).rowCount === 1;
 }
 
 /**
- * The next replay uses the edited bytes; the original ones and the status remain. Returns the time
- * of the edit, or undefined if the message has changed since it was read.
+ * The next replay uses these; the original ones and the status remain. Returns the time of the
+ * edit, or undefined if the message has changed since it was read.
  */
 export async function editQuarantinedMessage(
   pool: Pool,
@@ -137,9 +135,8 @@ export async function editQuarantinedMessage(
   body: Uint8Array,
 ): Promise<Date | undefined> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const { rows } = await pool.query<{ edited_at: Date }>(
-    update(seen, `edited_raw = $4, edited_at = date_trunc('milliseconds', now())`, bytes),
-  );
+  const set = `edited_raw = $4, edited_at = date_trunc('milliseconds', now())`;
+  const { rows } = await update(pool, seen, set, bytes);
   return rows[0]?.edited_at;
 }
 

@@ -3,7 +3,7 @@ import { idBound, progressAt } from '../pagination/log-page.js';
 
 export interface QuarantineSpan {
   readonly from: Date;
-  /** Defaults to now. `from` and `to` are broker times. */
+  /** By default now. `from` and `to` are broker times. */
   readonly to?: Date | undefined;
   readonly after?: string | undefined;
   readonly sourceId?: string | undefined;
@@ -21,8 +21,7 @@ export interface QuarantineStep {
 const STEP_ROWS = 1_000;
 
 /**
- * Oldest first. Each step reads a bounded number of rows, so it may have few or no ids if
- * `sourceId` and `code` match few rows. No lock.
+ * Oldest first. Each step reads a bounded number of rows, so it may have few ids or none. No lock.
  */
 export async function* selectQuarantined(
   pool: Pool,

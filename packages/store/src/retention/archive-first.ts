@@ -4,15 +4,13 @@ import type { DayToWrite } from './archive.js';
 import type { Cutoffs } from './cutoffs.js';
 import { readExpiredEvents, someRowsStay, type ExpiredEvents } from './expired-events.js';
 
-/** Where retention copies events before it deletes them. */
 export interface Archive {
-  /** Adds a project's day. Rejects if the archive cannot be written. */
+  /** Rejects if the archive cannot be written. */
   write(day: DayToWrite): Promise<void>;
   /** Days before this one (`2026-01-31`) are deleted if they cannot be archived. */
   readonly giveUpBefore: string | undefined;
 }
 
-/** The days that a run of retention could not archive. */
 export interface NotArchived {
   /** Expired days that are kept. */
   readonly waiting: readonly string[];
@@ -25,15 +23,15 @@ export interface NotArchived {
 type Client = Pick<pg.PoolClient, 'query'>;
 
 /**
- * Archives what a run of retention is about to delete. After a failure, it tries no more in this
- * run, except that an object that cannot be read stops the days of its project alone.
+ * After a failure, it tries no more in this run, except that an object that cannot be read stops
+ * the days of its project alone.
  */
 export class ArchiveFirst implements NotArchived {
   readonly #waiting = new Set<string>();
   readonly lost: { readonly projectId: string; readonly day: string }[] = [];
-  /** Why no day can be archived. */
+  /** For all days. */
   #failure: Error | undefined;
-  /** Why days of these projects cannot be archived. */
+  /** For days of these projects. */
   readonly #broken = new Map<string, Error>();
   #hasSucceeded = false;
 
@@ -62,17 +60,15 @@ export class ArchiveFirst implements NotArchived {
   }
 
   /**
-   * Archives the events of a project's day, and returns whether their rows written before the time
-   * may be deleted. They stay while any row of the day is unfinished or newer: a part of a day that
-   * is archived early would lack its outcome.
+   * Whether rows written before the time may be deleted. They stay while any row of the day is
+   * unfinished or newer: a part of a day that is archived early would lack its outcome.
    */
   async saveFinished(events: ExpiredEvents, before: Date): Promise<boolean> {
     return !(await someRowsStay(this.client, events, before)) && (await this.save(events, before));
   }
 
   /**
-   * Archives the events of a project's day, and returns whether they may be deleted. Events of a
-   * deleted project are not archived.
+   * Whether they may be deleted. Events of a deleted project are not archived.
    *
    * @param before all events written before this time are among those of the day
    */
@@ -105,7 +101,7 @@ export class ArchiveFirst implements NotArchived {
     return true;
   }
 
-  /** Ends the run: forgets an earlier failure if all days could be archived. */
+  /** Forgets an earlier failure if all days could be archived. */
   async end(): Promise<void> {
     if (this.#hasSucceeded && this.error === undefined)
       await this.client.query('delete from archive_failure');
@@ -129,13 +125,12 @@ export class ArchiveFirst implements NotArchived {
 export interface ArchiveFailure {
   readonly since: Date;
   readonly reason: string;
-  /** Only days of the project cannot be archived. */
   readonly isOfProject: boolean;
 }
 
 /**
- * Undefined if days of the project can be archived. The reason of a broken object begins with its
- * key, in which its project is. No lock.
+ * Undefined if its days can be archived. The reason of a broken object begins with its key, which
+ * names its project. No lock.
  */
 export async function readArchiveFailure(
   pool: Client,

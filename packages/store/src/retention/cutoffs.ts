@@ -2,11 +2,10 @@ import type { Querier } from '../postgres/connection.js';
 
 export const DAY_MS = 86_400_000;
 
-/** A row expires if its message is older than its project's cutoff, the start of a UTC day. */
+/** Rows expire with messages older than their project's cutoff, the start of a UTC day. */
 export interface Cutoffs {
   /**
-   * Only projects with their own retention. A deleted project keeps nothing longer than the
-   * instance does.
+   * Projects with their own retention. A deleted one keeps nothing longer than the instance does.
    */
   readonly own: ReadonlyMap<string, Date>;
   readonly deletedProjects: ReadonlySet<string>;
@@ -19,7 +18,7 @@ export interface Cutoffs {
 
 /**
  * As of `now`, by default the database's time. `days` is the instance's retention. Scans the
- * projects in the control plane, without a lock.
+ * projects, without a lock.
  */
 export async function readCutoffs(
   control: Querier,

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
 import { timeOfId } from '@gateway/core/events';
+import { sharesTime } from '../events/event-ref.js';
 import type { ArchiveFirst } from './archive-first.js';
 import { DAY_MS, type Cutoffs } from './cutoffs.js';
 import { DEFAULT, idsOfDay, ofDay, type Partitions } from './partitions.js';
@@ -12,14 +13,14 @@ interface DayToDelete {
   readonly day: string;
   readonly project: string;
   readonly before: Date;
-  /** If the rows cannot be archived yet, none is deleted. */
+  /** None is deleted before it is archived. */
   readonly archiving: ArchiveFirst | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * A project's expired finished rows of a day whose partitions remain, except those written since
- * the cutoff. Returns their number.
+ * Expired finished rows of a day whose partitions remain, except those written since the cutoff.
+ * Returns their number.
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
@@ -52,8 +53,8 @@ export async function deleteFinishedElsewhere(
     ...(archiving ? [] : [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT)]),
     messagesStatement(DEFAULT),
   ];
-  // Earlier versions stored events under any broker time up to 2200. Such rows expire based on when
-  // they were written.
+  // Earlier versions stored events under any broker time up to 2200. Such rows expire by when they
+  // were written.
   const [ahead, last] = [idBound(Date.now() + 2 * DAY_MS, '0'), idBound(Date.UTC(2200, 0, 2), '0')];
   let deleted = 0;
   for (
@@ -88,7 +89,6 @@ export async function deleteFinishedElsewhere(
   return deleted;
 }
 
-/** With events in the default partition, one probe each. */
 async function* daysWithEvents(
   client: pg.PoolClient,
   project: string,
@@ -107,7 +107,7 @@ async function* daysWithEvents(
   }
 }
 
-/** Null if there is none. One primary key probe per table. */
+/** One primary key probe per table. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) =>
     `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
@@ -138,10 +138,7 @@ function batchOf(table: string, within: string): string {
        order by id desc limit 1)`;
 }
 
-/**
- * With their attempts. Locks the deleted rows, skipping deliveries locked because they are being
- * queued again.
- */
+/** With their attempts. Locks the deleted rows, skipping deliveries that are being queued again. */
 export function deliveriesStatement({ suffix, within }: Partitions): string {
   const table = `event_deliveries${suffix}`;
   return `
@@ -161,9 +158,8 @@ export function deliveriesStatement({ suffix, within }: Partitions): string {
 }
 
 /**
- * Finished events without deliveries. Locks the deleted rows. Delivery ids start with the time of
- * their event's id, but deliveries may be in a newer partition than the event. Each event is probed
- * separately, because a join could read all deliveries.
+ * Without deliveries, which may be in a newer partition than the event. Locks the deleted rows.
+ * Each event is probed separately, because a join could read all deliveries.
  */
 export function eventsStatement({ suffix, within }: Partitions): string {
   const table = `events${suffix}`;
@@ -173,15 +169,14 @@ export function eventsStatement({ suffix, within }: Partitions): string {
     delete from ${table} e
      where e.project_id = $1 and e.id > $2 and e.id <= (select last from batch) ${within('e')} and e.accepted_at < $4 and e.status <> 'pending'
        and (select 1 from event_deliveries d
-             where d.project_id = $1 and d.id >= (left(e.id::text, 13) || '-0000-0000-000000000000')::uuid
-               and d.id <= (left(e.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('d')} and d.occurred_at = e.occurred_at
+             where d.project_id = $1 and ${sharesTime('d.id', 'e.id')} ${within('d')} and d.occurred_at = e.occurred_at
                and d.event_id = e.id
              order by d.id limit 1) is null
     returning 1)
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }
 
-/** Kept messages for which no event with the same timestamp exists. Locks the deleted rows. */
+/** Without an event of the same time. Locks the deleted rows. */
 export function messagesStatement({ suffix, within }: Partitions): string {
   const table = `event_messages${suffix}`;
   return `
@@ -191,8 +186,7 @@ export function messagesStatement({ suffix, within }: Partitions): string {
      where m.project_id = $1 and m.id > $2 and m.id <= (select last from batch) ${within('m')}
        and (m.occurred_at < $4 or m.occurred_at > now() + interval '1 day')
        and (select 1 from events${suffix} e
-             where e.project_id = $1 and e.id >= (left(m.id::text, 13) || '-0000-0000-000000000000')::uuid
-               and e.id <= (left(m.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('e')} and e.occurred_at = m.occurred_at
+             where e.project_id = $1 and ${sharesTime('e.id', 'm.id')} ${within('e')} and e.occurred_at = m.occurred_at
              order by e.id limit 1) is null
     returning 1)
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;

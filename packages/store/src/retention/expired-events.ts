@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { sharesTime } from '../events/event-ref.js';
 import type { ArchivedEvent } from './archive.js';
 import { idsOfDay, type Partitions } from './partitions.js';
 
-/** The events of a project's day, in these partitions. */
 export interface ExpiredEvents {
   readonly projectId: string;
   readonly day: string;
@@ -18,8 +18,8 @@ const PAGE_BYTES = 512 * 1024;
 const DELIVERY_BYTES = 350;
 
 /**
- * With their deliveries, in pages, in the order of their ids. With `since`, only events that were
- * accepted, or got a delivery, since then. No lock.
+ * With their deliveries, in pages, by id. With `since`, only events that were accepted, or got a
+ * delivery, since then. No lock.
  */
 export async function* readExpiredEvents(
   client: Pick<pg.PoolClient, 'query'>,
@@ -47,8 +47,7 @@ export async function* readExpiredEvents(
  */
 export function pageStatement({ suffix, within }: Partitions, isPartial: boolean): string {
   const deliveriesOf = (event: string) => `event_deliveries${suffix} d
-         where d.project_id = $1 and d.id >= (left(${event}.id::text, 13) || '-0000-0000-000000000000')::uuid
-           and d.id <= (left(${event}.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('d')}
+         where d.project_id = $1 and ${sharesTime('d.id', `${event}.id`)} ${within('d')}
            and d.occurred_at = ${event}.occurred_at and d.event_id = ${event}.id`;
   const changed = `and (t.accepted_at >= $4 or exists (select from ${deliveriesOf('t')} and d.created_at >= $4))`;
   return `
@@ -74,10 +73,7 @@ export function pageStatement({ suffix, within }: Partitions, isPartial: boolean
      order by e.id`;
 }
 
-/**
- * Unfinished and newer rows stay when those written before a time are deleted. Reads the rows of
- * the project's day until it finds one. No lock.
- */
+/** Whether rows of the day are unfinished or newer. Reads them until it finds one. No lock. */
 export async function someRowsStay(
   client: Pick<pg.PoolClient, 'query'>,
   { projectId, day, partitions: { suffix, within } }: ExpiredEvents,

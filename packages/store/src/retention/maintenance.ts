@@ -6,35 +6,32 @@ import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldIssues } from '../counts/issues.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
 import { deleteOldRequests } from '../people/idempotent-requests.js';
-import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
+import { deleteInBatches, withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { PARENTS } from './retention.js';
 import type { Querier } from '../postgres/connection.js';
 import type { ShardPlanes } from '../shards/open-shards.js';
 
 const LOCK_MS = 2_000;
-const BATCH = 1_000;
+/** Messages lock the keys that they reuse. */
+const EXPIRED_KEYS = `
+  with old as materialized (select project_id, key from idempotency_keys where expires_at <= now() limit $1 for update skip locked)
+  delete from idempotency_keys k using old where k.project_id = old.project_id and k.key = old.key`;
 
-/**
- * `missing` are upcoming days (`2026-01-31`) without a partition, whose rows go to the default
- * partition.
- */
+/** `missing` are upcoming days (`2026-01-31`) whose rows go to the default partition. */
 export interface Maintained {
   readonly partitionsCreated: boolean;
   readonly keysDeleted: number;
   readonly missing: readonly string[];
 }
 
-/**
- * Creates upcoming partitions, deletes expired idempotency keys, old activity and the counts of
- * deleted endpoints and projects. Runs in one agent at a time.
- */
+/** In one process at a time. */
 export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<Maintained> {
   const { data } = planes;
   const done = await withAdvisoryLock(data, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
-      // A locked table, as during a backup, is not a failure: new rows go to the default partition,
-      // and are moved when the day's partition is created.
+      // A locked table, as during a backup, is not a failure: rows in the default partition are
+      // moved when the day's partition is created.
       await withLockTimeout(client, LOCK_MS, () =>
         client.query('select ensure_day($1::date)', [day]),
       );
@@ -42,7 +39,7 @@ export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promis
     const missing = days.length > 0 ? await missingDays(client, daysAhead) : [];
     return {
       partitionsCreated: missing.length < days.length,
-      keysDeleted: await deleteExpiredKeys(client),
+      keysDeleted: await deleteInBatches(client, EXPIRED_KEYS),
       missing,
     };
   });
@@ -53,10 +50,7 @@ export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promis
   return done;
 }
 
-/**
- * Deletes ended sessions and portal links, and old issues, audit entries and stored answers. Runs
- * in one agent at a time.
- */
+/** In one process at a time. */
 export async function maintainControlPlane(control: pg.Pool, auditDays: number): Promise<void> {
   await withAdvisoryLock(control, 'gateway.control_upkeep', async (client) => {
     await deleteOldIssues(client);
@@ -66,7 +60,7 @@ export async function maintainControlPlane(control: pg.Pool, auditDays: number):
   });
 }
 
-/** From today by the Postgres clock, days (`2026-01-31`) for which any table lacks a partition. */
+/** From today by the Postgres clock, those for which any table lacks a partition. */
 export async function missingDays(client: Querier, daysAhead: number): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d
@@ -74,16 +68,4 @@ export async function missingDays(client: Querier, daysAhead: number): Promise<s
     [daysAhead, PARENTS],
   );
   return rows.map(({ day }) => day);
-}
-
-async function deleteExpiredKeys(client: pg.PoolClient): Promise<number> {
-  for (let total = 0; ;) {
-    // Skip keys locked by a message that reuses them.
-    const { rowCount } = await client.query(
-      `with old as materialized (select project_id, key from idempotency_keys where expires_at <= now() limit ${BATCH} for update skip locked)
-       delete from idempotency_keys k using old where k.project_id = old.project_id and k.key = old.key`,
-    );
-    total += rowCount ?? 0;
-    if (rowCount !== BATCH) return total;
-  }
 }

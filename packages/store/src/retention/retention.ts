@@ -6,9 +6,7 @@ import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js'
 import { controlBeside, type Planes } from '../postgres/planes.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
-/**
- * A UTC day (`2026-01-31`) with estimated row counts. A count is null if Postgres has no estimate.
- */
+/** In UTC (`2026-01-31`). A count is null if Postgres has no estimate. */
 export interface DroppedDay {
   readonly day: string;
   readonly events: number | null;
@@ -19,13 +17,12 @@ export interface DroppedDay {
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
   readonly unfinished: readonly string[];
-  /** Expired for the instance, but not for a project with rows in them. */
+  /** Expired, but not for a project with rows in them. */
   readonly kept: readonly string[];
   /** A lock was unavailable, as during a backup. The next run continues. */
   readonly locked: boolean;
-  /** From remaining days, default partitions and quarantine. */
+  /** Without dropped days. */
   readonly rowsDeleted: number;
-  /** Undefined without an archive. */
   readonly notArchived?: NotArchived;
 }
 
@@ -37,7 +34,6 @@ export const PARENTS = [
   'delivery_attempts',
   'event_messages',
 ] as const;
-/** Names of detached partitions end so: `events_20260131_expired`. */
 const DETACHED = '_expired';
 const LOCK_MS = 200;
 const TRIES = 4;
@@ -45,7 +41,7 @@ const PAUSE_MS = 200;
 
 /**
  * Deletes rows whose message is older than `days` whole UTC days or the project's own retention.
- * Runs in one agent at a time. Drops a day's partitions once it has expired for all projects with
+ * Runs in one process at a time. Drops a day's partitions once it has expired for all projects with
  * rows in it and all its rows are finished; until then, deletes finished rows per project, as in
  * the default partitions. `now` defaults to the database's time, because an agent with a wrong
  * clock would delete too much. With `archive`, nothing is deleted before it is archived.
@@ -68,8 +64,7 @@ export async function applyRetention(
     for (const { day, projects } of left) {
       for (const project of projects) {
         if (signal?.aborted) break;
-        // Read the cutoffs again: deleting may take a long time, and the retention may have been
-        // extended in the meantime.
+        // Deleting may take long, and the retention may have been extended meanwhile.
         const latest = await cutoffs.again();
         if (isExpired(latest, project, day))
           rowsDeleted += await deleteFinishedOfDay(client, {
@@ -108,12 +103,10 @@ async function dropDays(
   run: Run,
 ): Promise<Omit<Retention, 'rowsDeleted'> & { left: readonly LeftDay[] }> {
   const { archiving, signal } = run;
-  const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [
-    [],
-    [],
-    [],
-    [],
-  ];
+  const dropped: DroppedDay[] = [];
+  const unfinished: string[] = [];
+  const kept: string[] = [];
+  const left: LeftDay[] = [];
   let locked = false;
   for (const detached of await detachedDays(client)) {
     if (signal?.aborted) break;
@@ -148,7 +141,7 @@ interface OldDay {
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
-/** Days before `before` that have partitions, oldest first. Reads only the catalogue. */
+/** Days with partitions, oldest first. Reads only the catalogue. */
 async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -172,7 +165,7 @@ async function detachedDays(client: pg.PoolClient): Promise<OldDay[]> {
   return rows;
 }
 
-/** None if no project has its own retention, because all then expire together. */
+/** None if no project has its own retention: all then expire together. */
 async function projectsOf(
   client: pg.PoolClient,
   { tables }: OldDay,
@@ -200,7 +193,7 @@ async function dropDay(
   cutoffs: Cutoffs,
   { archiving, signal }: Run,
 ): Promise<DroppedDay | 'stays' | 'waits' | undefined> {
-  // First check without a lock, so that no statement waits for a day that cannot be dropped.
+  // Without a lock first, so that no statement waits for a day that cannot be dropped.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
     const outcome = await withLockTimeout<DroppedDay | OldDay | 'stays'>(client, LOCK_MS, () =>
@@ -213,10 +206,7 @@ async function dropDay(
   }
 }
 
-/**
- * Archives the events of a detached day, if there is an archive, and drops its tables. Undefined if
- * the day must wait for the archive. Takes no lock that others wait for.
- */
+/** Undefined if the day must wait for the archive. Takes no lock that others wait for. */
 async function dropDetached(
   client: pg.PoolClient,
   { day, tables }: OldDay,
@@ -243,8 +233,8 @@ async function dropDetached(
 
 /**
  * Unless the day must remain. Locks the parents in access exclusive mode, as dropping or detaching
- * a partition does anyway: with a default partition, none can be detached concurrently. The locks
- * last for probes of partial indexes and `take`, during which no row can be added to the day.
+ * a partition does anyway: with a default partition, none can be detached concurrently. During
+ * probes of partial indexes and `take`, no row can be added to the day.
  */
 async function takeLocked<Taken>(
   client: pg.PoolClient,
@@ -257,7 +247,7 @@ async function takeLocked<Taken>(
     `lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`,
   );
   if (await isUnfinished(client, day)) return 'stays';
-  // Since the projects were read, one that keeps the day may have written to it or changed its
+  // Since they were read, a project that keeps the day may have written to it or changed its
   // retention.
   const latest = await cutoffs.again();
   if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day)))
@@ -268,20 +258,18 @@ async function takeLocked<Taken>(
 async function drop(client: pg.PoolClient, { day, tables }: OldDay): Promise<DroppedDay> {
   const counted = await countsOf(client, tables);
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
-  const [events, eventDeliveries, deliveryAttempts] = PARENTS.map(
-    (parent) => counted.get(tables[parent] ?? '') ?? null,
-  );
+  const of = (parent: (typeof PARENTS)[number]) => counted.get(tables[parent] ?? '') ?? null;
   return {
     day,
-    events: events ?? null,
-    eventDeliveries: eventDeliveries ?? null,
-    deliveryAttempts: deliveryAttempts ?? null,
+    events: of('events'),
+    eventDeliveries: of('event_deliveries'),
+    deliveryAttempts: of('delivery_attempts'),
   };
 }
 
 /**
- * Renames the detached partitions, so that they belong to retention alone. Nothing can change them
- * while they are archived, and no statement waits. Returns the renamed tables, one for each parent.
+ * Nothing can change detached partitions while they are archived, and no statement waits. Returns
+ * the renamed tables, one for each parent.
  */
 async function detach(client: pg.PoolClient, { day, tables }: OldDay): Promise<OldDay> {
   const renamed = PARENTS.map((parent) => {
@@ -305,7 +293,7 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
   return rows[0]!.unfinished;
 }
 
-/** In the day's own or the default partitions. Probes partial indexes of unfinished rows. */
+/** In its own or the default partitions. Probes partial indexes of unfinished rows. */
 export function unfinished(day: string): string {
   const within = duringDay('occurred_at', day);
   return `select exists (select from events where status = 'pending' and ${within})
@@ -313,7 +301,7 @@ export function unfinished(day: string): string {
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;
 }
 
-/** Estimates by table name. Exact counts would read all rows. */
+/** Estimates: exact counts would read all rows. */
 async function countsOf(
   client: pg.PoolClient,
   tables: OldDay['tables'],

@@ -8,29 +8,34 @@ import { openDatabase, type Database } from '../postgres/database.js';
 import { migrateUp } from '../postgres/migrate.js';
 import { requireSessions } from '../postgres/pooler.js';
 import { explainShardError, sessionOf, shardSettings } from './open-shards.js';
-import { DEFAULT_SHARD, insertShard, listShards, type NewShard, type ShardRow } from './shards.js';
+import {
+  conflict,
+  DEFAULT_SHARD,
+  insertShard,
+  listShards,
+  type NewShard,
+  type ShardRow,
+} from './shards.js';
 
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 /** A name that needs no quotes, because startup options take the `search_path` as it is. */
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 
 export interface AddOptions {
-  /** The settings `database.*`. */
   readonly settings: DatabaseSettings;
   readonly seal: (text: string, place: SecretPlace) => string;
   readonly open: Open;
 }
 
-/** A shard to add, with its password in plain text. */
+/** With its password in plain text. */
 export type GivenShard = Omit<NewShard, 'isCitus'>;
 
 /**
- * Adds a shard: creates its schema if it is missing, has Citus distribute it, creates the tables and
- * only then stores the shard. Safe to repeat after a failure or a stop. Returns false if this shard
- * was added before.
+ * Creates its schema if it is missing, has Citus distribute it, creates the tables and only then
+ * stores the shard. Safe to repeat after a failure or a stop. False if this shard was added before.
  *
- * @throws GatewayError `wrong_use` for a name that is not possible; `conflict` if the place or the
- *   name is taken, or if another shard is being added; `shard_unusable`; errors of `migrateUp`
+ * @throws GatewayError `wrong_use` for an impossible name; `conflict` if the place or the name is
+ *   taken, or another shard is being added; `shard_unusable`; errors of `migrateUp`
  */
 export async function addShard(
   control: Database,
@@ -87,10 +92,6 @@ function check(thing: string, name: string, pattern: RegExp): void {
   });
 }
 
-function conflict(sentence: string, fix: string): GatewayError {
-  return new GatewayError('conflict', { sentence, fix });
-}
-
 function isAt({ address, schema }: ShardRow, given: GivenShard): boolean {
   const text = (it: GivenShard['address']) =>
     it && [it.host, it.port, it.username, it.database, it.options].join('\n');
@@ -98,9 +99,8 @@ function isAt({ address, schema }: ShardRow, given: GivenShard): boolean {
 }
 
 /**
- * Checks the database, and creates the schema if it is missing. In a database with Citus, the schema
- * becomes a distributed one, whose tables are on one worker. That takes a minute with tables, so it
- * comes first.
+ * Creates the schema if it is missing. With Citus, it becomes a distributed one, whose tables are
+ * on one worker. That takes a minute with tables, so it comes first.
  */
 async function prepareSchema(
   settings: DatabaseSettings,
@@ -149,15 +149,12 @@ async function makeMovable({ pool }: Database): Promise<void> {
   await pool.query('alter table metric_samples set logged');
 }
 
-/**
- * Returns the identity of the gateway: when its default shard was inserted, which happens once. A
- * restored dump keeps the time.
- */
+/** When the default shard was inserted, which happens once. A restored dump keeps the time. */
 function gatewayOf(known: readonly ShardRow[]): string {
   return String(known.find((it) => it.name === DEFAULT_SHARD)!.createdAt.getTime());
 }
 
-/** Returns the gateway and the name of the shard in a database, if it has one. */
+/** The gateway and the name of the shard in a database, if it has one. */
 async function readMark({ pool }: Database): Promise<string[] | undefined> {
   const { rows } = await pool.query<{ mark: string | null }>(
     `select obj_description(to_regclass('gateway_migrations'), 'pg_class') as mark`,
@@ -166,9 +163,9 @@ async function readMark({ pool }: Database): Promise<string[] | undefined> {
 }
 
 /**
- * Checks that the tables of a shard are in a database, under whatever address.
+ * Under whatever address.
  *
- * @throws GatewayError `conflict` if they are not
+ * @throws GatewayError `conflict` if the tables are not there
  */
 export async function requireTables(
   database: Database,
@@ -185,8 +182,8 @@ export async function requireTables(
 }
 
 /**
- * Creates the tables and marks them with this gateway and the shard. The mark reveals the same place
- * under another address.
+ * Marks the tables with this gateway and the shard, which reveals the same place under another
+ * address.
  */
 async function createTables(
   settings: DatabaseSettings,

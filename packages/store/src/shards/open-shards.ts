@@ -1,7 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { explainDatabaseError, GatewayError, isGatewayError } from '@gateway/core/errors';
-import { silentLog, type Log } from '@gateway/core/logging';
-import { oneAtATime, repeat } from '@gateway/core/process';
+import { oneAtATime } from '@gateway/core/process';
 import type { DatabaseSettings } from '../postgres/connection.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
@@ -11,17 +10,15 @@ import { DEFAULT_SHARD, listShards, type ShardRow } from './shards.js';
 
 type ShardPlace = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
 
-/** The planes of a project on a shard. */
 export interface ShardPlanes extends Planes {
   readonly shard: string;
 }
 
-/** A shard with its open pools. */
 export interface Shard {
   readonly name: string;
   readonly planes: ShardPlanes;
   readonly database: Database;
-  /** The settings of the database, to name its address in errors. */
+  /** To name its address in errors. */
   readonly settings: DatabaseSettings;
 }
 
@@ -32,8 +29,7 @@ export function migratedAs({ name }: Pick<Shard, 'name'>): string | undefined {
 
 /**
  * `shard_unusable` for an error of a shard's database, whose fix would name the settings of another
- * one. An error of the default shard is explained by these settings; any other error is returned
- * unchanged.
+ * one. An error of the default shard is explained by these settings; others are returned unchanged.
  */
 export function explainShardError(
   error: unknown,
@@ -47,8 +43,6 @@ export function explainShardError(
 }
 
 /**
- * A shard must have persistent sessions, its schema and all migrations.
- *
  * @throws GatewayError `shard_unusable`, or another for the default shard or a missing migration
  */
 export async function requireReadyShard(
@@ -57,7 +51,7 @@ export async function requireReadyShard(
 ): Promise<void> {
   const { database, settings } = shard;
   try {
-    if (isMigrated) await requireReady(database, settings, silentLog, migratedAs(shard));
+    if (isMigrated) await requireReady(database, settings, migratedAs(shard));
     else await requireSessions(database, settings);
   } catch (error) {
     throw explainShardError(error, shard);
@@ -65,7 +59,7 @@ export async function requireReadyShard(
 }
 
 /**
- * For the first shard that cannot be used. Without any, returns `error`.
+ * For the first shard that cannot be used; else `error` itself.
  *
  * @param isMigrated whether all migrations must have been applied
  */
@@ -84,33 +78,25 @@ export async function explainShards(
 
 interface OpenShardsOptions {
   readonly settings: DatabaseSettings;
-  /** Opens the sealed passwords. */
   readonly open: Open;
   readonly poolSize: number;
-  /** The application name of the sessions. */
   readonly name: string;
 }
 
-/** The interval at which added, changed and removed shards are noticed. */
-const FOLLOW_MS = 5_000;
-/** The errors of a shard that no wait repairs. */
-const UNUSABLE = ['migration_pending', 'database_newer', 'shard_schema'] as const;
-
 /**
- * The open shards of a process. The default shard shares the pools of the control plane, so that a
- * gateway with one Postgres has no more connections than without shards.
+ * The default shard shares the pools of the control plane, so that a gateway with one Postgres has
+ * no more connections than without shards.
  */
 export class Shards {
   readonly #shards = new Map<string, Shard>();
-  /** The place of each shard but the default one, to notice when it changes. */
+  /** Without the default one, to notice when it changes. */
   readonly #places = new Map<string, string>();
-  /** Read for each connection, so that a new password needs no new pools. */
+  /** Read for each connection: a new password needs no new pools. */
   readonly #passwords = new Map<string, string>();
   readonly #closing = new Set<Promise<void>>();
   readonly #listeners = new Set<() => void>();
-  #stopFollowing: (() => Promise<void>) | undefined;
 
-  /** @param control the database of the control plane, which the caller closes */
+  /** @param control closed by the caller */
   constructor(
     readonly control: Database,
     private readonly options: OpenShardsOptions,
@@ -118,20 +104,20 @@ export class Shards {
     this.#shards.set(DEFAULT_SHARD, this.#shardOf(DEFAULT_SHARD, control, options.settings));
   }
 
-  /** All shards, the default one first. */
+  /** The default one first. */
   get all(): readonly Shard[] {
     return [...this.#shards.values()];
   }
 
   /**
-   * Reads the shards as they are stored now, opens the new ones and closes those that were removed
-   * or have another address. Connects to none. Rejects if the control plane is unreachable.
+   * Opens shards that are new in the control plane, and closes those that were removed or have
+   * another address. Connects to none.
    *
    * @throws GatewayError `not_unsealable` if a password was sealed with another key
    */
   readonly refresh = oneAtATime(async () => {
     const rows = (await listShards(this.control.pool)).filter(({ name }) => name !== DEFAULT_SHARD);
-    // Read before anything changes: a password that was sealed with another key fails here.
+    // Before anything changes: a password that was sealed with another key fails here.
     const found = rows.map((row) => ({ row, settings: shardSettings(row, this.options) }));
     const places = new Map(rows.map((row) => [row.name, placeOf(row)]));
     for (const [name, place] of this.#places) {
@@ -156,45 +142,10 @@ export class Shards {
     for (const listener of this.#listeners) listener();
   });
 
-  /** Reads the shards every few seconds until `close`. A failed read keeps the known ones. */
-  follow(log: Pick<Log, 'warn'>): void {
-    this.#stopFollowing = repeat(() => this.refresh().then(() => FOLLOW_MS), {
-      afterMs: FOLLOW_MS,
-      retryMs: FOLLOW_MS,
-      failed(error, isFirst) {
-        if (isFirst)
-          log.warn({ error }, 'Could not read the shards; continuing with the known ones.');
-      },
-    });
-  }
-
-  /** Calls the listener after each read. Returns a function that removes it. */
+  /** After each read. Returns a function that removes it. */
   onRead(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
-  }
-
-  /**
-   * Checks the shards other than the control plane's. One that is away is only logged.
-   *
-   * @throws GatewayError if a shard lacks a migration, or is newer than this version
-   */
-  async requireUsable(log: Pick<Log, 'warn'>): Promise<void> {
-    const checks = this.all.map(async (shard) => {
-      const { name, database, settings } = shard;
-      const as = migratedAs(shard);
-      if (as === undefined) return;
-      try {
-        await requireReady(database, settings, log, as);
-      } catch (error) {
-        if (UNUSABLE.some((code) => isGatewayError(error, code))) throw error;
-        log.warn(
-          { shard: name, error },
-          'A shard is unavailable; requests for its projects fail until it recovers.',
-        );
-      }
-    });
-    await Promise.all(checks);
   }
 
   /** @throws GatewayError `shard_unknown` if this process has not read the shard */
@@ -205,7 +156,7 @@ export class Shards {
   }
 
   /**
-   * Reads the shards again if this process does not know the shard.
+   * Reads the shards again if this process does not know it.
    *
    * @throws GatewayError `shard_unknown` if it does not exist
    */
@@ -214,9 +165,8 @@ export class Shards {
     return this.of(name);
   }
 
-  /** Stops following, and closes the pools of all shards but the default one. */
+  /** Without the default one. */
   async close(): Promise<void> {
-    await this.#stopFollowing?.();
     const open = [...this.#places.keys()].map((name) => this.#shards.get(name)!.database.close());
     await Promise.all([...open, ...this.#closing]);
   }
@@ -238,7 +188,7 @@ export class Shards {
   }
 }
 
-/** Includes whether there is a password, but not the password. */
+/** Without the password, but whether there is one. */
 function placeOf({ address, schema, isCitus }: ShardPlace): string {
   return JSON.stringify([
     address && { ...address, password: address.password !== null },
@@ -247,7 +197,7 @@ function placeOf({ address, schema, isCitus }: ShardPlace): string {
   ]);
 }
 
-/** The settings of `database.*`, with the shard's own address. */
+/** `database.*` with the shard's own address. */
 export function shardSettings(
   { name, address }: Pick<ShardRow, 'name' | 'address'>,
   { settings, open }: Pick<OpenShardsOptions, 'settings' | 'open'>,
@@ -270,7 +220,7 @@ export function shardSettings(
   };
 }
 
-/** The options of `openDatabase` that depend on the shard. */
+/** For `openDatabase`. */
 export function sessionOf({ schema, isCitus }: Pick<ShardRow, 'schema' | 'isCitus'>) {
   return { schema: schema ?? undefined, plans: isCitus ? 'custom' : 'generic' } as const;
 }

@@ -1,10 +1,9 @@
-import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '../postgres/database.js';
 import { explainShardError, type Shards } from './open-shards.js';
-import { DEFAULT_SHARD, requireShard } from './shards.js';
+import { conflict, DEFAULT_SHARD, requireShard } from './shards.js';
 
 /**
- * Starts or ends draining a shard: it gets no new projects.
+ * A draining shard gets no new projects.
  *
  * @throws GatewayError `not_found`; `conflict` if no other shard could take new projects
  */
@@ -20,25 +19,23 @@ export async function drainShard(
   );
   if (rows.length > 0) return;
   await requireShard(pool, name);
-  throw new GatewayError('conflict', {
-    sentence: `no other shard takes new projects than ${name}`,
-    fix: 'add a shard first, or end the draining of another one',
-  });
+  throw conflict(
+    `no other shard takes new projects than ${name}`,
+    'add a shard first, or end the draining of another one',
+  );
 }
 
 /**
- * Removes a shard. Its tables stay where they are. Projects that were deleted and have no events
- * left there are forgotten.
+ * Its tables stay where they are. Deleted projects without events there are forgotten.
  *
- * @throws GatewayError `not_found`; `conflict` if a project is there or moves, or if it is the default
- *   shard; `shard_unusable` if deleted projects are there and its database is away
+ * @throws GatewayError `not_found`; `conflict` if a project is there or moves, or if it is the
+ *   default shard; `shard_unusable` if deleted projects are there and its database is away
  */
 export async function removeShard(shards: Shards, name: string): Promise<void> {
   const { control } = shards;
   await requireShard(control.pool, name);
-  const refuse = (sentence: string, fix: string) => new GatewayError('conflict', { sentence, fix });
   if (name === DEFAULT_SHARD)
-    throw refuse(
+    throw conflict(
       'the default shard cannot be removed',
       'drain it, so that it gets no new projects',
     );
@@ -57,7 +54,7 @@ export async function removeShard(shards: Shards, name: string): Promise<void> {
     }
   };
   if (live.length > 0)
-    throw refuse(
+    throw conflict(
       `${live.length === 1 ? 'a project has' : `${live.length} projects have`} events on the shard ${name}, or would get them there: ${live
         .slice(0, 3)
         .map(({ id }) => id)
@@ -65,7 +62,7 @@ export async function removeShard(shards: Shards, name: string): Promise<void> {
       'drain it, move them with `gateway shards move`, and wait until `gateway shards list` shows no move',
     );
   if (rows.length > 0 && (await hasEvents()))
-    throw refuse(
+    throw conflict(
       `the shard ${name} has events of deleted projects`,
       'wait until their retention ends',
     );

@@ -1,19 +1,17 @@
-import { GatewayError } from '@gateway/core/errors';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import { openDatabase, type Database } from '../postgres/database.js';
 import { requireOneHost, requireTables, type AddOptions } from './add-shard.js';
 import { explainShardError, requireReadyShard, sessionOf, shardSettings } from './open-shards.js';
-import { listShards, requireShard, setAddress, type ShardAddress } from './shards.js';
+import { conflict, listShards, requireShard, setAddress, type ShardAddress } from './shards.js';
 
-/** The fields of an address to change, with the password in plain text. */
+/** With the password in plain text. */
 export type ChangedAddress = Partial<ShardAddress>;
 
 /**
- * Changes the address or the password of a shard, after it has found the tables of the shard there.
- * Agents and servers follow within seconds: they connect with a new password from then on, and open
- * another address anew.
+ * Requires that the tables of the shard are at the new address. Agents and servers follow within
+ * seconds: they connect with a new password from then on, and open another address anew.
  *
- * @throws GatewayError `not_found`; `conflict` if the shard has no address of its own, or if its
+ * @throws GatewayError `not_found`; `conflict` if the shard has no address of its own, or its
  *   tables are not there; `migration_pending`; `shard_unusable`
  */
 export async function setShard(
@@ -25,10 +23,10 @@ export async function setShard(
   const done = await withAdvisoryLock(control.sessions, 'gateway.shards', async (client) => {
     const { address: former, ...place } = await requireShard(client, name);
     if (!former)
-      throw new GatewayError('conflict', {
-        sentence: `the shard ${name} is in the database of the settings`,
-        fix: 'change the settings `database.*` of every server and agent',
-      });
+      throw conflict(
+        `the shard ${name} is in the database of the settings`,
+        'change the settings `database.*` of every server and agent',
+      );
     const address = { ...former, ...changed };
     if (typeof changed.password === 'string')
       address.password = options.seal(changed.password, ['shards', name, 'password']);
@@ -48,8 +46,5 @@ export async function setShard(
     return true;
   });
   if (!done)
-    throw new GatewayError('conflict', {
-      sentence: 'another shard is being added or changed',
-      fix: 'wait until it is, and try again',
-    });
+    throw conflict('another shard is being added or changed', 'wait until it is, and try again');
 }

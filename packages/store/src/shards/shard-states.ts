@@ -1,15 +1,13 @@
 import { explainDatabaseError, isGatewayError } from '@gateway/core/errors';
-import { silentLog } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
 import type { Database } from '../postgres/database.js';
 import { requireReady } from '../postgres/migrate.js';
 import { migratedAs, type Shard, type Shards } from './open-shards.js';
 import { DEFAULT_SHARD, listShards } from './shards.js';
 
-/** A shard that takes longer counts as away. */
 const WITHIN_MS = 2_000;
 
-/** Returns the events that ended in the last 24 hours. Reads the rows of one day in an index. */
+/** In the last 24 hours. Reads the rows of one day in an index. */
 async function eventsOfDay({ pool }: Pick<Database, 'pool'>): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     `select coalesce(sum(n), 0)::float8 as n from activity
@@ -26,10 +24,10 @@ async function bytesOf({ pool }: Pick<Database, 'pool'>, isCitus: boolean): Prom
   return rows[0]!.bytes;
 }
 
-/** `away` if its database does not answer or cannot be used, and `behind` if it lacks a migration. */
+/** `away` if its database cannot be used, `behind` if it lacks a migration. */
 export type ShardCondition = 'ready' | 'behind' | 'away';
 
-/** A shard as the API and `gateway shards list` show it. */
+/** For the API and `gateway shards list`. */
 export interface ShardState {
   readonly name: string;
   readonly host: string;
@@ -40,15 +38,14 @@ export interface ShardState {
   readonly is_draining: boolean;
   readonly created_at: Date;
   readonly state: ShardCondition;
-  /** Why the shard is not ready. */
   readonly reason: string | null;
   readonly projects: number;
-  /** Events that ended in the last 24 hours. Null if the shard is not ready. */
+  /** In the last 24 hours. Null unless it is ready. */
   readonly events_per_day: number | null;
   readonly bytes: number | null;
 }
 
-/** Returns the state of every shard, in the order of `listShards`. Asks all of them at once. */
+/** In the order of `listShards`. Asks all at once. */
 export async function readShardStates(shards: Shards): Promise<ShardState[]> {
   const { control } = shards;
   const [rows, projects] = await Promise.all([listShards(control.pool), countProjects(control)]);
@@ -75,7 +72,7 @@ async function conditionOf(
 ): Promise<Pick<ShardState, 'state' | 'reason' | 'events_per_day' | 'bytes'>> {
   const { database, settings } = shard;
   const read = async () => {
-    await requireReady(database, settings, silentLog, migratedAs(shard));
+    await requireReady(database, settings, migratedAs(shard));
     const [events, bytes] = await Promise.all([eventsOfDay(database), bytesOf(database, isCitus)]);
     return { state: 'ready', reason: null, events_per_day: events, bytes } as const;
   };
@@ -99,9 +96,9 @@ async function countProjects({ pool }: Pick<Database, 'pool'>): Promise<Map<stri
 }
 
 /**
- * Returns the shard for a new project: of those that are ready and not draining, the one with the
- * fewest events in the last 24 hours or, if equal, the fewest projects. Without other shards than
- * the default one it is that, and no statement is sent.
+ * For a new project: of the shards that are ready and not draining, that with the fewest events in
+ * the last 24 hours or, if equal, the fewest projects. With the default one alone, no statement is
+ * sent.
  */
 export async function chooseShard(shards: Shards): Promise<string> {
   if (shards.all.length === 1) return DEFAULT_SHARD;

@@ -2,10 +2,10 @@ import { GatewayError } from '@gateway/core/errors';
 import type pg from 'pg';
 import type { Querier } from '../postgres/connection.js';
 
-/** The shard in the database of the settings `database.*`, beside the control plane. */
+/** In the database of the settings `database.*`, beside the control plane. */
 export const DEFAULT_SHARD = 'default';
 
-/** The database of a shard. The password is sealed. */
+/** The password is sealed. */
 export interface ShardAddress {
   readonly host: string;
   readonly port: number;
@@ -20,11 +20,11 @@ export interface ShardRow {
   readonly name: string;
   /** Null for the database of the settings `database.*`. */
   readonly address: ShardAddress | null;
-  /** The schema with the shard's tables. Null for the one that the role finds first. */
+  /** Null for the one that the role finds first. */
   readonly schema: string | null;
-  /** Whether the schema is distributed by Citus. */
+  /** Citus distributes the schema. */
   readonly isCitus: boolean;
-  /** Whether no new project is assigned to the shard. */
+  /** Gets no new projects. */
   readonly isDraining: boolean;
   readonly createdAt: Date;
 }
@@ -32,7 +32,7 @@ export interface ShardRow {
 const COLUMNS = `name, case when host is not null then json_build_object('host', host, 'port', port, 'username', username, 'password', password, 'database', database, 'options', options) end as address,
   schema_name as schema, is_citus as "isCitus", is_draining as "isDraining", created_at as "createdAt"`;
 
-/** Returns all shards, the default one first and the others by name. */
+/** The default one first, the others by name. */
 export async function listShards(pool: Querier): Promise<ShardRow[]> {
   const { rows } = await pool.query<ShardRow>({
     name: 'list-shards',
@@ -41,7 +41,7 @@ export async function listShards(pool: Querier): Promise<ShardRow[]> {
   return rows;
 }
 
-/** Returns whether the control plane has shards. A database that awaits a migration may have none. */
+/** A database that awaits a migration may have none. */
 export async function hasShards(pool: Querier): Promise<boolean> {
   const { rows } = await pool.query<{ has: boolean }>(
     `select to_regclass('shards') is not null as has`,
@@ -49,7 +49,7 @@ export async function hasShards(pool: Querier): Promise<boolean> {
   return rows[0]!.has;
 }
 
-/** Returns a shard. Throws `not_found` if there is none of this name. */
+/** Throws `not_found`. */
 export async function requireShard(pool: Querier, name: string): Promise<ShardRow> {
   const shard = (await listShards(pool)).find((it) => it.name === name);
   if (shard) return shard;
@@ -57,9 +57,13 @@ export async function requireShard(pool: Querier, name: string): Promise<ShardRo
   throw new GatewayError('not_found', { thing: 'shard', id: name, fix });
 }
 
+export function conflict(sentence: string, fix: string): GatewayError<'conflict'> {
+  return new GatewayError('conflict', { sentence, fix });
+}
+
 export type NewShard = Pick<ShardRow, 'name' | 'address' | 'schema' | 'isCitus'>;
 
-/** Adds a shard. Returns false if one with its name exists. */
+/** False if one with its name exists. */
 export async function insertShard(
   pool: Querier,
   { name, address, schema, isCitus }: NewShard,
@@ -82,7 +86,7 @@ export async function insertShard(
   return rowCount === 1;
 }
 
-/** Sets the address of a shard. The password is sealed. */
+/** The password is sealed. */
 export async function setAddress(
   pool: Querier,
   name: string,
@@ -94,7 +98,7 @@ export async function setAddress(
   );
 }
 
-/** Returns the shard of a project, even of a deleted one, or undefined if there is none. */
+/** Even of a deleted project. */
 export async function readProjectShard(
   pool: Pick<pg.Pool, 'query'>,
   projectId: string,

@@ -178,8 +178,16 @@ const ResendQuery = object({
 });
 
 function view(delivery: EventDeliveryRow, { ownerId }: Pick<ProjectCall, 'ownerId'>): unknown {
-  const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } =
-    delivery;
+  const {
+    id,
+    event_type,
+    next_attempt_at,
+    endpoint_name,
+    endpoint_url,
+    endpoint_status,
+    endpoint_status_reason: _reason,
+    ...row
+  } = delivery;
   return {
     uid: id,
     ...row,

@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
-import type { BehindBreaker } from '@gateway/store/kv';
 import { isOwned } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { clock } from '@gateway/store/findings';
+import { clock } from '../../explain/wording.js';
 import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
 import { timeRange } from '../../http/list-query.js';
 import {
@@ -16,7 +15,7 @@ import {
   Timestamp,
   Word,
 } from '../../http/schema.js';
-import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
+import { behindBreakersOf, probeNow, type BehindBreaker } from '../endpoints/breakers.js';
 
 const RetryQuery = object({
   ...batchQuery,

@@ -1,14 +1,12 @@
 import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import type { Among } from '@gateway/store/config';
-import { expediteDeliveries } from '@gateway/store/deliveries';
+import { expediteDeliveries, type RetryTally } from '@gateway/store/deliveries';
 import {
-  behindBreakers,
   breakerView,
   hastenProbe,
   readBreakers,
   resetBreaker,
-  type BehindBreaker,
   type BreakerRecord,
   type BreakerView,
   type Kv,
@@ -57,13 +55,33 @@ export async function readBreakersNow(kv: Kv, endpointIds: readonly string[]): P
   };
 }
 
-/** None while KV is unavailable. */
+export interface BehindBreaker {
+  readonly endpoint_id: string;
+  readonly endpoint_name: string | null;
+  /** Due deliveries that wait for it. */
+  readonly count: number;
+  /** The earliest next request. */
+  readonly until: Date | null;
+}
+
+/** Breakers that are not closed. None while KV is unavailable. */
 export async function behindBreakersOf(
   { kv }: Pick<ProjectCall, 'kv'>,
-  due: Parameters<typeof behindBreakers>[0],
+  due: readonly Pick<RetryTally, 'endpointId' | 'endpointName' | 'count'>[],
 ): Promise<BehindBreaker[]> {
   const endpointIds = [...new Set(due.map(({ endpointId }) => endpointId))];
-  return behindBreakers(due, (await readBreakersNow(kv, endpointIds)).of);
+  const breakers = await readBreakersNow(kv, endpointIds);
+  return endpointIds.flatMap((endpointId) => {
+    const breaker = breakers.of(endpointId);
+    if (!breaker || breaker.state === 'closed') return [];
+    const tallies = due.filter((it) => it.endpointId === endpointId);
+    return {
+      endpoint_id: endpointId,
+      endpoint_name: tallies[0]!.endpointName,
+      count: tallies.reduce((sum, { count }) => sum + count, 0),
+      until: breaker.until,
+    };
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import type { SourceRow } from '@gateway/store/config';
 import { findReaders } from '@gateway/store/deliveries';
 import { LAG_TTL_MS, PARTITIONS_MAX, readSourceLag } from '@gateway/store/kv';
 import { projectItem, projectRoute, type Route } from '../../api/route.js';
-import { readConditions, SOURCES_MAX } from '@gateway/store/findings';
+import { readConditions, SOURCES_MAX } from '../../explain/source-conditions.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 import { requireSource } from './source-view.js';
 

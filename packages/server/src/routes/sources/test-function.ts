@@ -4,7 +4,7 @@ import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { Preview } from '@gateway/ingest/requests/preview';
 import { findSource, readRouting } from '@gateway/store/config';
-import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
+import { explainRoute, subscriptionRecord } from '../../explain/explain-route.js';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
 import { requireQuarantined } from '../quarantine.js';

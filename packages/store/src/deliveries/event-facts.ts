@@ -1,11 +1,10 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js';
-import type { EventDeliveryStatus } from '../deliveries/claims.js';
-import type { EventDeliveryRow } from '../deliveries/delivery-log.js';
-import type { EventRow } from '../events/event-log.js';
+import { findEvent, type EventRow, type WholeEvent } from '../events/event-log.js';
 import { idBound } from '../pagination/log-page.js';
 import type { Planes } from '../postgres/planes.js';
+import type { EventDeliveryStatus } from './claims.js';
+import { withEndpoints, type EventDeliveryRow } from './delivery-log.js';
 
 interface EventNames {
   readonly project_name: string;
@@ -13,78 +12,50 @@ interface EventNames {
   readonly source_name: string | null;
 }
 
-export interface FoundEvent extends EventRow, EventNames {
-  readonly data: string;
-}
+export interface FoundEvent extends WholeEvent, EventNames {}
 
-/** By primary key, with names of the configuration. No lock. */
+/** By primary key. No lock. */
 export async function findEventWithNames(
   { control, data }: Planes,
   projectId: string,
   id: string,
 ): Promise<FoundEvent | undefined> {
-  const { rows } = await data.query<Omit<FoundEvent, keyof EventNames>>({
-    name: 'find-event-with-names',
-    text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
-                  e.idempotency_key, e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes, e.data
-           from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
-    values: [projectId, id, new Date(timeOfId(id))],
-  });
-  const [event] = rows;
+  const event = await findEvent(data, projectId, id);
   if (!event) return undefined;
-  const { rows: named } = await control.query<EventNames>({
+  const { rows } = await control.query<EventNames>({
     name: 'names-of-event',
     text: `select p.name as project_name, s.name as source_name
            from projects p left join sources s on s.project_id = p.id and s.id = $2 where p.id = $1`,
     values: [projectId, event.source_id],
   });
-  const [names] = named;
-  return names && { ...event, ...names };
+  return rows[0] && { ...event, ...rows[0] };
 }
 
-/** All are null if the endpoint's row no longer exists. */
-interface EndpointNow extends Pick<EventDeliveryRow, 'endpoint_name' | 'endpoint_url'> {
-  readonly endpoint_status: LoggedEndpoint['status'] | null;
-  readonly endpoint_status_reason: string | null;
-}
-
-type DeliveryColumns = 'id' | 'endpoint_id' | 'subscription_id' | 'status' | 'attempts';
-
-export interface ExplainedDelivery
-  extends
-    Pick<
-      EventDeliveryRow,
-      DeliveryColumns | 'recovered' | 'next_attempt_at' | 'reason' | 'updated_at'
-    >,
-    EndpointNow {
+type StoredDelivery = Pick<
+  EventDeliveryRow,
+  | ('id' | 'endpoint_id' | 'subscription_id' | 'status' | 'attempts' | 'recovered')
+  | ('next_attempt_at' | 'reason' | 'updated_at')
+> & {
   readonly attempted_at: Date | null;
   readonly http_status: number | null;
   readonly error_class: string | null;
   readonly error: string | null;
-}
+};
 
 export const EXPLAINED_DELIVERIES = 100;
 
-/** With their number by status. In `first`, successful deliveries come last. */
-export interface ExplainedDeliveries {
-  readonly first: readonly ExplainedDelivery[];
-  readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
-}
-
-/**
- * An event's deliveries share its millisecond, so only a few rows of one partition are read, by
- * primary key.
- */
+/** Only a few rows of one partition are read, by primary key. */
 const OF_EVENT =
   'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 /**
- * The first 100, each with its last attempt, and the number of all by status. No lock.
+ * The first 100, each with its last attempt, successful ones last, and the number of all by status.
+ * No lock.
  */
 export async function explainDeliveries(
   { control, data }: Planes,
   { project_id, id }: Pick<EventRow, 'project_id' | 'id'>,
-): Promise<ExplainedDeliveries> {
+) {
   const ms = timeOfId(id);
   const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
   const counting = data.query<{ status: EventDeliveryStatus; count: number }>({
@@ -92,7 +63,7 @@ export async function explainDeliveries(
     text: `select d.status, count(*)::int as count from event_deliveries d where ${OF_EVENT} group by d.status`,
     values,
   });
-  const reading = data.query<Omit<ExplainedDelivery, keyof EndpointNow>>({
+  const reading = data.query<StoredDelivery>({
     name: 'explain-deliveries',
     text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at,
                   a.requested_at as attempted_at, a.http_status, a.error_class, a.error
@@ -104,21 +75,10 @@ export async function explainDeliveries(
     values,
   });
   const [{ rows: counted }, { rows }] = await Promise.all([counting, reading]);
-  const ids = rows.map(({ endpoint_id }) => endpoint_id);
-  const endpoints = await findLoggedEndpoints(control, project_id, ids);
-  const first = rows.map(({ id: deliveryId, endpoint_id, ...delivery }) => {
-    const endpoint = endpoints.get(endpoint_id);
-    return {
-      id: deliveryId,
-      endpoint_id,
-      endpoint_name: endpoint?.name ?? null,
-      endpoint_url: endpoint?.url ?? null,
-      endpoint_status: endpoint?.status ?? null,
-      endpoint_status_reason: endpoint?.status_reason ?? null,
-      ...delivery,
-    };
-  });
-  return { first, counts: Object.fromEntries(counted.map(({ status, count }) => [status, count])) };
+  const counts: Readonly<Partial<Record<EventDeliveryStatus, number>>> = Object.fromEntries(
+    counted.map(({ status, count }) => [status, count]),
+  );
+  return { first: await withEndpoints(control, project_id, rows), counts };
 }
 
 export interface OtherRecord {
@@ -126,13 +86,12 @@ export interface OtherRecord {
     'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
   /**
-   * The event id of a delivery, the status of a quarantined message or, for other records, the
-   * name.
+   * The event of a delivery, the status of a quarantined message or, of other records, the name.
    */
   readonly detail: string;
 }
 
-/** Records of the project with this id, other than events. One index probe each, no lock. */
+/** Records of the project other than events. One index probe each, no lock. */
 export async function findOtherRecords(
   { control, data }: Planes,
   projectId: string,
@@ -162,11 +121,11 @@ export async function findOtherRecords(
 
 export interface RoutingBacklog {
   readonly agents: readonly string[];
-  /** Pending events accepted earlier, up to a thousand. */
+  /** Accepted earlier, up to a thousand. */
   readonly before: number;
 }
 
-/** Scans the agents and at most a thousand index entries. No lock. */
+/** Reads the agents and at most a thousand index entries. No lock. */
 export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<RoutingBacklog> {
   const { rows } = await pool.query<RoutingBacklog>({
     name: 'read-waiting',

@@ -4,15 +4,15 @@ import { resolveConfig } from '#core/config/config';
 import { createMeter, type Meter, createCollectors } from '#core/metrics/meter';
 import { series } from '#core/metrics/series';
 import type { ActivatedPlugins } from '#core/plugins/activation';
+import { exportSample } from '#ingest/telemetry/queue-series';
+import { startSampler, mergeSamples } from '#ingest/telemetry/sampler';
 import { silentLog } from '#core/logging/log';
 import pullmetrics from '@gateway/metrics-pullmetrics';
 import type { QueueSample } from '#store/counts/queue-sample';
-import { startSampler, exportSample, mergeSamples } from '#store/counts/sampler';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
-import type { Shard } from '#store/shards/open-shards';
 import { keptLog } from '../../agent/running.js';
 import { exposition } from '../../support/exposition.js';
 import { proxy } from '../../support/proxy.js';
@@ -28,13 +28,13 @@ import {
   noting,
   PROJECT,
   SOURCE,
-} from '../batches.js';
-import { forgetAllCounts } from '../counted.js';
-import { makeEndpoint, makeProject } from '../made.js';
-import { migratedDatabase, openUrl } from '../migrated.js';
-import { openRedisKv } from '../redis-kv.js';
+} from '../../store/batches.js';
+import { forgetAllCounts } from '../../store/counted.js';
+import { makeEndpoint, makeProject } from '../../store/made.js';
+import { migratedDatabase, openUrl } from '../../store/migrated.js';
+import { openRedisKv } from '../../store/redis-kv.js';
 
-const sampler = suite('store/counts/sampler');
+const sampler = suite('ingest/telemetry/sampler');
 
 const db = await migratedDatabase();
 sampler.after(() => db.close());
@@ -81,8 +81,7 @@ async function start({
   const stop = startSampler({
     config: { ...config, query_timeout: queryTimeoutSeconds },
     plugins,
-    database: { pool, sessions: pool },
-    ...(shard && { shards: { all: [shardOf('default', pool), shardOf('second', shard)] } }),
+    shards: { all: [shardOf('default', pool), ...(shard ? [shardOf('second', shard, pool)] : [])] },
     kv,
     log,
   });
@@ -101,8 +100,11 @@ async function start({
   };
 }
 
-const shardOf = (name: string, pool: typeof db.pool) =>
-  ({ name, database: { pool, sessions: pool } }) as unknown as Shard;
+const shardOf = (name: string, pool: typeof db.pool, control = pool) => ({
+  name,
+  planes: { shard: name, control, data: pool },
+  database: { pool, sessions: pool },
+});
 
 async function beside(
   options: Parameters<typeof start>[0],
@@ -407,7 +409,7 @@ sampler('without a metrics backend nothing is asked', async () => {
   const stop = startSampler({
     config,
     plugins: { meter: createMeter(undefined) },
-    database: { pool, sessions: pool },
+    shards: { all: [shardOf('default', pool)] },
     kv,
     log: silentLog,
   });

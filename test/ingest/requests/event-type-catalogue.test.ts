@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventTypeCatalogue } from '#store/config/event-type-catalogue';
+import { eventTypeCatalogue } from '#ingest/requests/event-type-catalogue';
 import { importEventTypes } from '#store/config/event-types';
 import type { Database } from '#store/postgres/database';
-import { makeProject } from '../made.js';
-import { migratedDatabase } from '../migrated.js';
+import { makeProject } from '../../store/made.js';
+import { migratedDatabase } from '../../store/migrated.js';
 
-const catalogue = suite('store/config/event-type-catalogue');
+const catalogue = suite('ingest/requests/event-type-catalogue');
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 catalogue.before(async () => {

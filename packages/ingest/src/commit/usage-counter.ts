@@ -1,8 +1,7 @@
-import pg from 'pg';
 import type { Log } from '@gateway/core/logging';
 import { repeat } from '@gateway/core/process';
-import { withConnection } from '../postgres/advisory-lock.js';
-import { addUsage, type ProjectUsage } from './usage.js';
+import type { Database } from '@gateway/store/postgres';
+import { addUsageOnce, type ProjectUsage } from '@gateway/store/counts';
 
 /** Counts in memory and adds to the database every few seconds. */
 export interface UsageCounter {
@@ -27,14 +26,11 @@ export function startUsageCounter({
   log,
   flushMs = FLUSH_MS,
 }: {
-  pool: pg.Pool;
+  pool: Database['pool'];
   log: Log;
   flushMs?: number;
 }): UsageCounter {
-  /**
-   * By day since the epoch and by project. Nested, because building a string key per event is too
-   * slow.
-   */
+  /** By day since the epoch and by project: building a string key per event is too slow. */
   let days = new Map<number, Map<string, Counts>>();
   let failing = false;
   let flushing: Promise<void> | undefined;
@@ -44,59 +40,36 @@ export function startUsageCounter({
     if (!projects) days.set(day, (projects = new Map<string, Counts>()));
     let counts = projects.get(projectId);
     if (!counts) {
-      counts = {
-        projectId,
-        day: new Date(day * DAY_MS).toISOString().slice(0, 10),
-        events: 0,
-        deliveries: 0,
-        bytes: 0,
-      };
+      const date = new Date(day * DAY_MS).toISOString().slice(0, 10);
+      counts = { projectId, day: date, events: 0, deliveries: 0, bytes: 0 };
       projects.set(projectId, counts);
     }
     return counts;
-  };
-
-  const restore = (taken: typeof days): void => {
-    for (const [day, projects] of taken) {
-      for (const [projectId, { events, deliveries, bytes }] of projects) {
-        const counts = countsOf(projectId, day);
-        counts.events += events;
-        counts.deliveries += deliveries;
-        counts.bytes += bytes;
-      }
-    }
   };
 
   const write = async (): Promise<void> => {
     if (days.size === 0) return;
     const taken = days;
     days = new Map();
-    let isSent = false;
     try {
-      await withConnection(pool, (client) => {
-        isSent = true;
-        return addUsage(
-          client,
-          [...taken.values()].flatMap((projects) => [...projects.values()]),
+      const usage = [...taken.values()].flatMap((projects) => [...projects.values()]);
+      const error = await addUsageOnce(pool, usage);
+      if (error)
+        log.warn(
+          { error },
+          'Lost the connection while writing usage; the last seconds may not be counted.',
         );
-      });
       failing = false;
     } catch (error) {
-      // Without a response from Postgres, the counts may have been written; writing them again
-      // could count them twice.
-      if (isSent && !(error instanceof pg.DatabaseError)) {
-        log.warn(
-          { error },
-          'Connection lost while writing usage: the last seconds may not be counted.',
-        );
-        return;
-      }
-      restore(taken);
+      for (const [day, projects] of taken)
+        for (const [projectId, { events, deliveries, bytes }] of projects) {
+          const counts = countsOf(projectId, day);
+          counts.events += events;
+          counts.deliveries += deliveries;
+          counts.bytes += bytes;
+        }
       if (!failing)
-        log.warn(
-          { error },
-          'Could not write usage to the database; keeping it in memory until the next flush.',
-        );
+        log.warn({ error }, 'Could not write usage; it stays in memory until the next flush.');
       failing = true;
     }
   };

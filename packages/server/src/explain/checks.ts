@@ -4,10 +4,10 @@ import {
   type EndpointTrouble,
   type EndpointTroubles,
   type ProjectStates,
-} from '../counts/health.js';
-import type { BreakerView } from '../kv/index.js';
-import type { MoveState } from '../moves/index.js';
-import type { ArchiveFailure } from '../retention/archive-first.js';
+} from '@gateway/store/counts';
+import type { BreakerView } from '@gateway/store/kv';
+import type { MoveState } from '@gateway/store/moves';
+import type { ArchiveFailure } from '@gateway/store/retention/archive-first';
 import type { SourceConditions } from './source-conditions.js';
 import type { FindingCode } from './table.js';
 import { clock, figure, span, things, upTo } from './wording.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { explainRoute as explainFirst } from '#store/explain/explain-route';
+import { explainRoute as explainFirst } from '#server/explain/explain-route';
 import { filterMismatch } from '#core/routing/mismatch';
 import type { RoutableEvent } from '#core/routing/route';
 import { newId } from '#core/events/ids';
@@ -11,7 +11,7 @@ import type {
 } from '#store/config/routing-records';
 import { compileFilter, FilterBudget } from '#core/events/filter';
 
-const explain = suite('store/explain/explain-route');
+const explain = suite('server/explain/explain-route');
 
 const project_id = newId();
 const explainRoute = (records: RoutingRecords, it: RoutableEvent, max = 100) =>

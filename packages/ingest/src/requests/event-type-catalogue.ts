@@ -1,6 +1,6 @@
-import type { Pool } from 'pg';
+import { readEventTypeNames } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
 
-/** For projects that reject unknown event types (`config.unknown_event_types`). */
 export interface EventTypeCatalogue {
   /** The first event type that the project rejects, or undefined if it accepts them all. */
   firstUnknown(projectId: string, eventTypes: readonly string[]): Promise<string | undefined>;
@@ -25,14 +25,14 @@ interface Entry {
 /**
  * Reads a project's names at most once a second, or ten times a second while unknown types arrive.
  */
-export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
+export function eventTypeCatalogue(pool: Database['pool']): EventTypeCatalogue {
   const entries = new Map<string, Entry>();
 
   function namesOf(projectId: string, maxAgeMs: number): Entry['names'] {
     const nowMs = performance.now();
     const known = entries.get(projectId);
     if (known && nowMs - known.atMs < maxAgeMs) return known.names;
-    const names = readNames(pool, projectId);
+    const names = readEventTypeNames(pool, projectId);
     entries.delete(projectId);
     entries.set(projectId, { names, atMs: nowMs });
     names.catch(() => entries.delete(projectId));
@@ -52,18 +52,4 @@ export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
     },
     forget: (projectId) => void entries.delete(projectId),
   };
-}
-
-/**
- * Null if the project accepts unknown event types. Reads the unique index of names, without a lock.
- */
-async function readNames(pool: Pool, projectId: string): Promise<ReadonlySet<string> | null> {
-  const { rows } = await pool.query<{ names: string[] | null }>({
-    name: 'event-type-names',
-    text: `select case when config ->> 'unknown_event_types' = 'reject' then array(select name from event_types where project_id = p.id) end as names
-           from projects p where id = $1`,
-    values: [projectId],
-  });
-  const names = rows[0]?.names ?? null;
-  return names && new Set(names);
 }

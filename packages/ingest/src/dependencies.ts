@@ -1,10 +1,9 @@
 import { hostname } from 'node:os';
 import { databaseReason, isGatewayError, kvReason } from '@gateway/core/errors';
 import { withTimeout, type ComponentState } from '@gateway/core/process';
-import type { Kv } from '../kv/index.js';
-import { probeDatabase, requireMigrated, type ReplicaState } from '../postgres/index.js';
-import { explainShardError, migratedAs, type Shard } from '../shards/open-shards.js';
-import { DEFAULT_SHARD } from '../shards/shards.js';
+import type { Kv } from '@gateway/store/kv';
+import { probeDatabase, requireMigrated, type ReplicaState } from '@gateway/store/postgres';
+import { DEFAULT_SHARD, explainShardError, migratedAs, type Shard } from '@gateway/store/shards';
 
 /** A dependency of a process is at fault, as its operator sees it. */
 export interface Fault {

@@ -10,14 +10,14 @@ import {
   listUsage,
   markPosted,
   type UsageDay,
-} from '#store/usage/usage';
-import { startUsageCounter } from '#store/usage/usage-counter';
+} from '#store/counts/usage';
+import { startUsageCounter } from '#ingest/commit/usage-counter';
 import { proxy } from '../../support/proxy.js';
 import { until } from '../../support/until.js';
 import { makeProject } from '../made.js';
 import { migratedDatabase, openUrl } from '../migrated.js';
 
-const usage = suite('store/usage/usage');
+const usage = suite('store/counts/usage');
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 usage.before(async () => {
@@ -188,9 +188,7 @@ usage('what Postgres refuses is kept, told of once, and added when it is taken a
   } finally {
     await db.rows('alter table elsewhere rename to usage_days');
   }
-  assert.equal(lines, [
-    'Could not write usage to the database; keeping it in memory until the next flush.',
-  ]);
+  assert.equal(lines, ['Could not write usage; it stays in memory until the next flush.']);
   await counter.close();
   assert.equal(await totals(), [[day(0), 2, 0, 4]]);
 });

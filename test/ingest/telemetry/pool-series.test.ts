@@ -1,11 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase, poolUsage, exportPoolMetrics } from '#store/postgres/database';
+import { exportPoolSeries, poolUsage } from '#ingest/telemetry/pool-series';
+import { openDatabase } from '#store/postgres/database';
 import { connectionOf, database } from '../../support/database.js';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { until } from '../../support/until.js';
 
-const uses = suite('store/postgres/pool-metrics');
+const uses = suite('ingest/telemetry/pool-series');
 
 const db = await database();
 uses.after(() => db.close());
@@ -45,10 +46,10 @@ uses(
     );
     try {
       const stops = [one!, two!].map((each) =>
-        exportPoolMetrics(kept.meter, () => [{ name: 'default', database: each }]),
+        exportPoolSeries(kept.meter, () => [{ name: 'default', database: each }]),
       );
       const shards = [{ name: 'other', database: other! }];
-      stops.push(exportPoolMetrics(kept.meter, () => shards));
+      stops.push(exportPoolSeries(kept.meter, () => shards));
       await one!.pool.query('select 1');
       await two!.pool.query('select 1');
       await kept.scrape();

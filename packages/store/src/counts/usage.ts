@@ -1,7 +1,8 @@
-import { tryTransactionLock } from '../postgres/advisory-lock.js';
+import pg from 'pg';
+import { tryTransactionLock, withConnection } from '../postgres/advisory-lock.js';
 import type { Querier } from '../postgres/connection.js';
 
-/** Accepted events, successful deliveries, and the size of the events' data. */
+/** Accepted events, successful deliveries, and the size of the data. */
 export interface Usage {
   readonly events: number;
   readonly deliveries: number;
@@ -20,16 +21,10 @@ export interface UsageDay extends Usage {
   readonly posted_at: Date | null;
 }
 
-/**
- * A day can be closed an hour after its end in UTC, by which time agents have flushed the counts
- * from before midnight.
- */
+/** An hour after the end of a day in UTC, agents have flushed its counts. */
 const CLOSED = `day < (now() at time zone 'UTC' - interval '1 hour')::date`;
 
-/**
- * To the projects' organisations, except for closed days. Locks the rows of usage_days in sorted
- * order.
- */
+/** Except for closed days. Locks the rows of usage_days in sorted order. */
 export async function addUsage(client: Querier, usage: readonly ProjectUsage[]): Promise<void> {
   await client.query({
     name: 'add-usage',
@@ -48,9 +43,28 @@ export async function addUsage(client: Querier, usage: readonly ProjectUsage[]):
 }
 
 /**
- * On the current UTC day by this process's clock. `bytes` is the size of the data in UTF-8. Stores
- * nothing.
+ * Adds all of it, or rejects. Without an answer from Postgres, returns the error: the usage may have
+ * been added, and adding it again could count it twice.
  */
+export async function addUsageOnce(
+  pool: pg.Pool,
+  usage: readonly ProjectUsage[],
+): Promise<Error | undefined> {
+  let isSent = false;
+  const add = (client: Querier) => {
+    isSent = true;
+    return addUsage(client, usage);
+  };
+  try {
+    await withConnection(pool, add);
+    return undefined;
+  } catch (error) {
+    if (isSent && !(error instanceof pg.DatabaseError)) return error as Error;
+    throw error;
+  }
+}
+
+/** Today in UTC, by this process's clock. */
 export function acceptedNow(
   projectId: string,
   events: readonly { readonly data: string }[],
@@ -65,14 +79,11 @@ export function acceptedNow(
   };
 }
 
-/**
- * Uses floats, because the driver returns bigints as strings. The sums are small enough to be
- * exact.
- */
+/** Floats, because the driver returns bigints as strings. The sums are small enough to be exact. */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
 /**
- * The last `days` days including today, newest first, for one organisation or all.
+ * Newest first, including today.
  *
  * @param options.after the day and organisation of a record, as `2026-01-31~<id>`
  */
@@ -91,7 +102,6 @@ export async function listUsage(
   return rows;
 }
 
-/** A day that can be closed has not been posted to billing. */
 export async function hasUnposted(client: Querier): Promise<boolean> {
   const { rows } = await client.query(
     `select from usage_days where posted_at is null and ${CLOSED} limit 1`,
@@ -100,8 +110,7 @@ export async function hasUnposted(client: Querier): Promise<boolean> {
 }
 
 /**
- * The next unposted days, oldest first. Nothing is added to a closed day. The caller must hold the
- * lock taken by `lockBilling`.
+ * Oldest first. Nothing is added to a closed day. The caller must hold the lock of `lockBilling`.
  */
 export async function closeUnposted(
   client: Querier,
@@ -137,10 +146,7 @@ export async function markPosted(
   await client.query(text, [id, day]);
 }
 
-/**
- * Begins a transaction, and tries to take the lock, held until the connection ends. False if
- * another connection holds it.
- */
+/** Begins a transaction that holds the lock. False if another connection holds it. */
 export async function lockBilling(client: Querier): Promise<boolean> {
   await client.query('begin');
   const isMine = await tryTransactionLock(client, 'gateway.billing');

@@ -1,19 +1,17 @@
 import { FilterBudget } from '@gateway/core/events';
+import { clip } from '@gateway/core/json';
 import {
   route,
   routedProject,
   routingRule,
   subscriptionMismatch,
+  withSentence,
   type RoutableEvent,
   type RoutingOutcome,
   type RoutingRule,
   type SubscriptionMismatch,
 } from '@gateway/core/routing';
-import type {
-  NamedEndpoint,
-  NamedSubscription,
-  RoutingRecords,
-} from '../config/routing-records.js';
+import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;
@@ -97,4 +95,31 @@ function* explained(
     };
     work += budget.cost;
   }
+}
+
+/** Truncated as JSON: a value that a filter finds may be the event's whole data. */
+const VALUE_CHARS = 1_000;
+
+/** `mismatch` is null if the subscription matches. */
+export function subscriptionRecord(
+  { subscription: { id: uid, name }, mismatch }: ExplainedSubscription,
+  clipped = clipper(),
+) {
+  const shown =
+    mismatch?.part === 'headers' || mismatch?.part === 'body'
+      ? { ...mismatch, wanted: clipped(mismatch.wanted), found: clipped(mismatch.found) }
+      : mismatch;
+  return { uid, name, matches: mismatch === null, mismatch: shown && withSentence(shown) };
+}
+
+/** Truncates a long value to the start of its JSON. Serialises each object only once. */
+export function clipper(): (value: unknown) => unknown {
+  const clipped = new Map<unknown, unknown>();
+  return (value) => {
+    if (!clipped.has(value)) {
+      const text = JSON.stringify(value) ?? '';
+      clipped.set(value, text.length > VALUE_CHARS ? clip(text, VALUE_CHARS + 1) : value);
+    }
+    return clipped.get(value);
+  };
 }

@@ -7,14 +7,14 @@ import {
   findOtherRecords,
   keyExpiry,
   readRoutingBacklog,
-} from '#store/explain/event-facts';
+} from '#store/deliveries/event-facts';
 import { readRouting } from '#store/config/routing-records';
 import { bothPlanes } from '#store/postgres/planes';
 import { genericPlan, noting, onPostgres, readWhole } from '../batches.js';
 import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
-const explain = suite('store/explain/event-facts');
+const explain = suite('store/deliveries/event-facts');
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 explain.before(async () => {

@@ -1,6 +1,6 @@
 import { withTimeout } from '@gateway/core/process';
-import { listSources, type ProjectRow } from '../config/index.js';
-import { findReaders, type Readers } from '../deliveries/agents.js';
+import { listSources, type ProjectRow } from '@gateway/store/config';
+import { findReaders, type Readers } from '@gateway/store/deliveries';
 import {
   readSourceStates,
   sourceCondition,
@@ -9,8 +9,8 @@ import {
   type Kv,
   type ReportedState,
   type SourceCondition,
-} from '../kv/index.js';
-import type { Database, Planes } from '../postgres/index.js';
+} from '@gateway/store/kv';
+import type { Database, Planes } from '@gateway/store/postgres';
 
 const READ_MS = 1_000;
 /** The newest of a project. */

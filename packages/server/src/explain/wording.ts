@@ -1,4 +1,4 @@
-import { SUMMARY_MAX } from '../counts/activity.js';
+import { SUMMARY_MAX } from '@gateway/store/counts';
 
 const NAMED = 3;
 

@@ -1,2 +1,0 @@
-export * from './usage-counter.js';
-export * from './usage.js';
