@@ -23,7 +23,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
   'packages/server': 591,
-  'packages/store': 580,
+  'packages/store': 578,
   'plugins/metrics-pullmetrics': 10,
   'plugins/source-kafka': 103,
   'plugins/source-sqs': 30,

@@ -50,7 +50,7 @@ async function partitions(db: Db, day: number): Promise<string[]> {
 /** Returns the outcome of a dropped day. To the coordinator of Citus, its tables are empty. */
 function estimated(day: number, rows: number) {
   const n = isOnCitus ? 0 : rows;
-  return { day: dayOf(day), events: n, eventDeliveries: n, deliveryAttempts: n };
+  return { day: dayOf(day), events: n, event_deliveries: n, delivery_attempts: n };
 }
 
 retention(
@@ -321,7 +321,7 @@ retention(
         (await forget(db, 31)).dropped.map(({ day }) => day),
         [dayOf(-1), dayOf(0)],
       );
-      assert.is((await runMaintenance(db.planes)).partitionsCreated, true);
+      assert.equal(await runMaintenance(db.planes), []);
       assert.equal(await partitions(db, 0), [...TABLES].sort());
     }),
 );

@@ -4,7 +4,7 @@ import { newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 import type { Querier } from '../postgres/connection.js';
-import { requireRoom } from './soft-deletes.js';
+import { countOf, requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
 /** Each role includes the rights of those before it. */
@@ -158,9 +158,8 @@ export function insertProjectKey(
   });
 }
 
-export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
-  const [found] = await validKeys(knex, of).count<{ count: string }[]>();
-  return Number(found?.count);
+export function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
+  return countOf(validKeys(knex, of));
 }
 
 function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {

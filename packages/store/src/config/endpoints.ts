@@ -6,6 +6,7 @@ import type { OwnerShare } from './owners.js';
 import type { Strategy } from './projects.js';
 import {
   column,
+  countOf,
   givenNumber,
   projectTable,
   type Among,
@@ -200,13 +201,9 @@ export function insertEndpoint(
   return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
-export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
-  const stored = knex('endpoints')
-    .where({ project_id: projectId })
-    .whereNull('deleted_at')
-    .whereNotNull('mtls_client_cert');
-  const [found] = await stored.count<{ count: string }[]>();
-  return Number(found?.count);
+export function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
+  const stored = knex('endpoints').where({ project_id: projectId, deleted_at: null });
+  return countOf(stored.whereNotNull('mtls_client_cert'));
 }
 
 /** Deliveries are unaffected. Activation ends the notification that it is disabled. */

@@ -1,9 +1,8 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
-import { holding, requireRoom } from './soft-deletes.js';
+import { holding, requireRoom, type Full } from './soft-deletes.js';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface EventTypeRow {
@@ -69,6 +68,15 @@ export interface EventTypeFields {
   readonly deprecated: boolean;
 }
 
+const ofProject = (knex: Knex, projectId: string) =>
+  knex('event_types').where({ project_id: projectId });
+
+const fullOf = (max: number): Full => ({
+  things: 'event types',
+  max,
+  setting: 'limits.event_types_per_project',
+});
+
 /**
  * Undefined if the name is taken. Locks the project's row.
  * @throws GatewayError `project_full` if the project has `max` event types
@@ -80,12 +88,7 @@ export function insertEventType(
   max: number,
 ): Promise<EventTypeRow | undefined> {
   return knex.transaction(async (trx) => {
-    const stored = trx('event_types').where({ project_id: projectId });
-    await requireRoom(trx, projectId, stored, {
-      things: 'event types',
-      max,
-      setting: 'limits.event_types_per_project',
-    });
+    await requireRoom(trx, projectId, ofProject(trx, projectId), fullOf(max));
     const rows: EventTypeRow[] = await trx('event_types')
       .insert({ project_id: projectId, id: newId(), name, ...columnsOf(fields, trx.fn.now()) })
       .onConflict(['project_id', 'name'])
@@ -165,17 +168,9 @@ export function importEventTypes(
       .whereIn('name', names)
       .select<EventTypeRow[]>(...COLUMNS);
     const stored = new Map(rows.map((row) => [row.name, row]));
-    if (max < Infinity && rows.length < types.length) {
-      const [before] = await trx('event_types')
-        .where({ project_id: projectId })
-        .count<{ count: string }[]>();
-      if (Number(before?.count) + types.length - rows.length > max)
-        throw new GatewayError('project_full', {
-          things: 'event types',
-          max,
-          setting: 'limits.event_types_per_project',
-        });
-    }
+    const fresh = types.length - rows.length;
+    if (max < Infinity && fresh > 0)
+      await requireRoom(trx, projectId, ofProject(trx, projectId), fullOf(max), fresh);
     const results: ImportResult[] = [];
     for (const { name, deprecated, ...given } of types) {
       const description = clean(given.description);

@@ -214,18 +214,23 @@ export interface Full {
 }
 
 /**
- * Requires that `stored` selects fewer than `max` rows. Locks the project's row, so that concurrent
- * inserts see each other's rows; call it first in a transaction.
+ * Requires that `stored` selects so few rows that there is room for more. Locks the project's row,
+ * so that concurrent inserts see each other's rows; call it first in a transaction.
  * @throws GatewayError `project_full`
  */
 export async function requireRoom(
   trx: Knex.Transaction,
   projectId: string,
   stored: Knex.QueryBuilder,
-  full: Full,
+  { things, max, setting }: Full,
+  more = 1,
 ): Promise<void> {
   await trx.raw('select from projects where id = ? for no key update', [projectId]);
-  const [found] = await stored.count<{ count: string }[]>();
-  const { things, max, setting } = full;
-  if (Number(found?.count) >= max) throw new GatewayError('project_full', { things, max, setting });
+  if ((await countOf(stored)) + more > max)
+    throw new GatewayError('project_full', { things, max, setting });
+}
+
+export async function countOf(query: Knex.QueryBuilder): Promise<number> {
+  const [found] = await query.count<{ count: string }[]>();
+  return Number(found?.count);
 }

@@ -4,6 +4,7 @@ import type { Planes } from '../postgres/planes.js';
 
 /** The nil UUID: as an endpoint id, the whole project; as a source id, the API. */
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
+/** Activity and backlogs are kept as long. */
 export const KEPT_DAYS = 7;
 
 /*
@@ -206,8 +207,4 @@ export async function readSummary(
     values: [projectId, sourceIds],
   });
   return { ...rows[0]!, ...counts };
-}
-
-export async function deleteOldActivity(pool: pg.Pool): Promise<void> {
-  await pool.query(`delete from activity where at < now() - interval '${KEPT_DAYS} days'`);
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { KEPT_DAYS, PROJECT } from './activity.js';
+import { PROJECT } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 
 /** Beyond, the minute stays without a sample. */
@@ -57,8 +57,4 @@ export async function readBacklog(
     values: [projectId, from, to, stepSeconds],
   });
   return rows;
-}
-
-export async function deleteOldBacklog(pool: pg.Pool): Promise<void> {
-  await pool.query(`delete from backlog_samples where at < now() - interval '${KEPT_DAYS} days'`);
 }

@@ -4,7 +4,14 @@ import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js
 import { endpointIdsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
-import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
+import {
+  idBound,
+  readLog,
+  type Groups,
+  type LogQuery,
+  type Span,
+  type Values,
+} from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import type { Planes } from '../postgres/planes.js';
 import { notifyDue } from './agents.js';
@@ -92,22 +99,14 @@ export async function listEventDeliveries(
   ];
   // The indexes exclude claimed deliveries, so that each enters them only when its agent is done
   // with it.
-  const groups = (values: Values) => ({
+  const groups: Groups = {
     keys: [
-      ...(endpoints ? [{ column: 'e.endpoint_id', values: values.each(endpoints, 'uuid') }] : []),
-      ...(eventType === undefined
-        ? []
-        : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
-      {
-        column: 'e.status',
-        values: values.each(
-          statuses.filter((it) => it !== 'processing'),
-          'event_delivery_status',
-        ),
-      },
+      ['e.endpoint_id', endpoints, 'uuid'],
+      ['e.event_type', eventType === undefined ? undefined : [eventType], 'text'],
+      ['e.status', statuses.filter((it) => it !== 'processing'), 'event_delivery_status'],
     ],
     predicate: `e.status <> 'processing'`,
-  });
+  };
   const held = (values: Values) => [
     `e.status = 'processing' and e.claimed_by > 0`,
     ...ofColumns(values),

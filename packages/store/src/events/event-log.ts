@@ -3,7 +3,13 @@ import { timeOfId, type EventSearch } from '@gateway/core/events';
 import type { RoutingOutcome } from '@gateway/core/routing';
 import { findSourceIds } from '../config/sources.js';
 import type { EventStatus, MessageType } from './events.js';
-import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
+import {
+  readLog,
+  type Groups,
+  type LogQuery,
+  type Span,
+  type Values,
+} from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { searchLog, type SearchOptions } from '../pagination/search-log.js';
 import type { Planes } from '../postgres/planes.js';
@@ -120,28 +126,21 @@ async function selected(
   ];
   const log = { table: 'events', projectId, span: filter } as const;
   if (idempotencyKey !== undefined) return { ...log, few };
-  if (outcomes?.length) {
-    const groups = (values: Values) => ({
-      keys: [{ column: 'e.outcome', values: values.each(outcomes, 'text') }],
-      predicate: `e.outcome <> 'routed'`,
-    });
-    return { ...log, groups };
-  }
+  if (outcomes?.length)
+    return {
+      ...log,
+      groups: { keys: [['e.outcome', outcomes, 'text']], predicate: `e.outcome <> 'routed'` },
+    };
   if (status === undefined && eventType === undefined && sourceId === undefined) return log;
   const sources =
     sourceId === undefined ? [NO_SOURCE, ...(await findSourceIds(control, projectId))] : [sourceId];
-  const groups = (values: Values) => ({
+  const groups: Groups = {
     keys: [
-      ...(eventType === undefined
-        ? []
-        : [{ column: 'e.event_type', values: values.each([eventType], 'text') }]),
-      { column: `coalesce(e.source_id, '${NO_SOURCE}')`, values: values.each(sources, 'uuid') },
-      {
-        column: 'e.status',
-        values: values.each(status ? [status] : STATUSES, 'event_status'),
-      },
+      ['e.event_type', eventType === undefined ? undefined : [eventType], 'text'],
+      [`coalesce(e.source_id, '${NO_SOURCE}')`, sources, 'uuid'],
+      ['e.status', status ? [status] : STATUSES, 'event_status'],
     ],
-  });
+  };
   return { ...log, groups };
 }
 

@@ -15,11 +15,6 @@ export class Values {
     return `$${this.list.push(value)}`;
   }
 
-  /** One parameter; an SQL relation with a row per value. */
-  each(list: readonly unknown[], type: string): string {
-    return `unnest(${this.add(list)}::${type}[])`;
-  }
-
   where(value: unknown, condition: (placeholder: string) => string): string[] {
     return value === undefined ? [] : [condition(this.add(value))];
   }
@@ -35,8 +30,15 @@ export interface Span {
 
 /** Index prefixes to merge: the index on (project, keys…, id) has each group in id order. */
 export interface Groups {
-  /** The columns between project and id, each with the relation of its requested values. */
-  readonly keys: readonly { readonly column: string; readonly values: string }[];
+  /**
+   * The columns between project and id, each with its wanted values and their type. The index has
+   * no column without values.
+   */
+  readonly keys: readonly (readonly [
+    column: string,
+    wanted: readonly unknown[] | undefined,
+    type: string,
+  ])[];
   readonly predicate?: string;
 }
 
@@ -45,7 +47,7 @@ export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  readonly groups?: ((values: Values) => Groups) | undefined;
+  readonly groups?: Groups | undefined;
   /**
    * For which an index finds only a few rows, which are then sorted. With `groups`, they select the
    * rows that the groups' indexes exclude.
@@ -87,8 +89,12 @@ export function hitsOf(
 ): string {
   const parts: string[] = [];
   if (groups) {
-    const { keys, predicate = 'true' } = groups(values);
-    const columns = [...keys.map(({ column }) => column), 'e.id'];
+    const { predicate = 'true' } = groups;
+    const keys = groups.keys.filter(([, wanted]) => wanted !== undefined);
+    const relations = keys.map(
+      ([, wanted, type], k) => `unnest(${values.add(wanted)}::${type}[]) as v${k}(value)`,
+    );
+    const columns = [...keys.map(([column]) => column), 'e.id'];
     const named = columns.map((column, k) => `${column} as k${k}`);
     const row = (id: string) => `(${[...keys.map((_, k) => `v${k}.value`), id].join(', ')})`;
     const [near, far] =
@@ -99,7 +105,7 @@ export function hitsOf(
     // otherwise, the planner might read all rows by primary key. The far end is checked after the
     // limit: in the inner query, the scan of a short group would continue into the next value of
     // the first column, over any number of entries.
-    parts.push(`select hit.id, hit.occurred_at from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
+    parts.push(`select hit.id, hit.occurred_at from ${relations.join(' cross join ')} cross join lateral (
         select e.id, e.occurred_at, ${named.join(', ')} from ${table} e
         where ${[...bounds.days, predicate].join(' and ')} and (${columns.join(', ')}) ${near}
         order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { matchesApiKey, newApiKey, maskOfApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { Role } from '../config/api-keys.js';
+import { countOf } from '../config/soft-deletes.js';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface InvitationRow {
@@ -55,12 +56,9 @@ export function listInvitations(
   return readRows(knex('invitations').where({ organisation_id: organisationId }), COLUMNS, page);
 }
 
-export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
-  const [found] = await knex('invitations')
-    .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
-    .whereRaw('expires_at > now()')
-    .count<{ count: string }[]>();
-  return Number(found?.count);
+export function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
+  const open = { organisation_id: organisationId, accepted_at: null, revoked_at: null };
+  return countOf(knex('invitations').where(open).whereRaw('expires_at > now()'));
 }
 
 /** Undefined if the invitation was accepted or does not exist. */

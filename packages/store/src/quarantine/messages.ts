@@ -3,7 +3,7 @@ import { findSourceIds } from '../config/sources.js';
 import { bytesText } from '../events/kept-messages.js';
 import { DATED_BY_ARRIVAL, NOT_DATED_BY_ARRIVAL } from '../events/message-arrivals.js';
 import { FENCED, NOT_FENCED } from '../events/project-fences.js';
-import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
+import { readLog, type Groups, type LogQuery, type Span } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import { clean, timeAt } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
@@ -145,16 +145,13 @@ export async function listQuarantinedMessages(
   const isAll = status === undefined && sourceId === undefined && code === undefined;
   const sources =
     sourceId === undefined && !isAll ? await findSourceIds(control, projectId) : [sourceId];
-  const groups = (values: Values) => ({
+  const groups: Groups = {
     keys: [
-      ...(code === undefined ? [] : [{ column: 'e.code', values: values.each([code], 'text') }]),
-      { column: 'e.source_id', values: values.each(sources, 'uuid') },
-      {
-        column: 'e.status',
-        values: values.each(status ? [status] : STATUSES, 'quarantine_status'),
-      },
+      ['e.code', code === undefined ? undefined : [code], 'text'],
+      ['e.source_id', sources, 'uuid'],
+      ['e.status', status ? [status] : STATUSES, 'quarantine_status'],
     ],
-  });
+  };
   const log = {
     table: 'quarantined_messages',
     projectId,

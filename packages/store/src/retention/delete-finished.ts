@@ -131,94 +131,101 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
  * repeats the bounds, or a plan could read more.
  * $1 project, $2 id before the batch, $3 upper bound of ids, $4 rows written since then remain.
  */
-function batchOf(table: string, within: string): string {
-  return `batch as materialized (
-      select id as last
-        from (select id from ${table} t where project_id = $1 and id > $2 and id < $3 ${within} order by id limit ${BATCH}) b
-       order by id desc limit 1)`;
+function deleting(
+  table: string,
+  { within }: Pick<Partitions, 'within'>,
+  gone: string,
+  counted = 'gone',
+): string {
+  return `
+  with batch as materialized (
+    select id as last
+      from (select id from ${table} t where project_id = $1 and id > $2 and id < $3 ${within('t')} order by id limit ${BATCH}) b
+     order by id desc limit 1),
+  ${gone}
+  select (select count(*)::int from ${counted}) as deleted, (select last from batch) as last`;
 }
 
+/** A row of the batch, by its id. */
+const ofBatch = (row: string, id = 'id') =>
+  `${row}.project_id = $1 and ${row}.${id} > $2 and ${row}.${id} <= (select last from batch)`;
+
 /** With their attempts. Locks the deleted rows, skipping deliveries that are being queued again. */
-export function deliveriesStatement({ suffix, within }: Partitions): string {
+export function deliveriesStatement(partitions: Partitions): string {
+  const { suffix, within } = partitions;
   const table = `event_deliveries${suffix}`;
-  return `
-  with ${batchOf(table, within('t'))},
-  old as materialized (
-    select id, occurred_at from ${table} t
-     where project_id = $1 and id > $2 and id <= (select last from batch) ${within('t')}
+  return deleting(
+    table,
+    partitions,
+    `old as materialized (
+    select id, occurred_at from ${table} t where ${ofBatch('t')} ${within('t')}
        and created_at < $4 and status in ('success', 'failure', 'discarded') for update skip locked),
   gone as (
-    delete from ${table} d using old
-     where d.project_id = $1 and d.id > $2 and d.id <= (select last from batch) ${within('d')} and d.id = old.id and d.occurred_at = old.occurred_at),
+    delete from ${table} d using old where ${ofBatch('d')} ${within('d')} and d.id = old.id and d.occurred_at = old.occurred_at),
   attempts as (
-    delete from delivery_attempts${suffix} a using old
-     where a.project_id = $1 and a.event_delivery_id > $2 and a.event_delivery_id <= (select last from batch) ${within('a')}
-       and a.event_delivery_id = old.id and a.occurred_at = old.occurred_at)
-  select (select count(*)::int from old) as deleted, (select last from batch) as last`;
+    delete from delivery_attempts${suffix} a using old where ${ofBatch('a', 'event_delivery_id')} ${within('a')}
+       and a.event_delivery_id = old.id and a.occurred_at = old.occurred_at)`,
+    'old',
+  );
 }
 
 /**
  * Without deliveries, which may be in a newer partition than the event. Locks the deleted rows.
  * Each event is probed separately, because a join could read all deliveries.
  */
-export function eventsStatement({ suffix, within }: Partitions): string {
+export function eventsStatement(partitions: Partitions): string {
+  const { suffix, within } = partitions;
   const table = `events${suffix}`;
-  return `
-  with ${batchOf(table, within('t'))},
-  gone as (
-    delete from ${table} e
-     where e.project_id = $1 and e.id > $2 and e.id <= (select last from batch) ${within('e')} and e.accepted_at < $4 and e.status <> 'pending'
+  return deleting(
+    table,
+    partitions,
+    `gone as (
+    delete from ${table} e where ${ofBatch('e')} ${within('e')} and e.accepted_at < $4 and e.status <> 'pending'
        and (select 1 from event_deliveries d
              where d.project_id = $1 and ${sharesTime('d.id', 'e.id')} ${within('d')} and d.occurred_at = e.occurred_at
                and d.event_id = e.id
              order by d.id limit 1) is null
-    returning 1)
-  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+    returning 1)`,
+  );
 }
 
 /** Without an event of the same time. Locks the deleted rows. */
-export function messagesStatement({ suffix, within }: Partitions): string {
+export function messagesStatement(partitions: Partitions): string {
+  const { suffix, within } = partitions;
   const table = `event_messages${suffix}`;
-  return `
-  with ${batchOf(table, within('t'))},
-  gone as (
-    delete from ${table} m
-     where m.project_id = $1 and m.id > $2 and m.id <= (select last from batch) ${within('m')}
+  return deleting(
+    table,
+    partitions,
+    `gone as (
+    delete from ${table} m where ${ofBatch('m')} ${within('m')}
        and (m.occurred_at < $4 or m.occurred_at > now() + interval '1 day')
        and (select 1 from events${suffix} e
              where e.project_id = $1 and ${sharesTime('e.id', 'm.id')} ${within('e')} and e.occurred_at = m.occurred_at
              order by e.id limit 1) is null
-    returning 1)
-  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+    returning 1)`,
+  );
 }
 
 function quarantinedStatement(isOfDeletedProject: boolean): string {
-  return `
-  with ${batchOf('quarantined_messages', '')},
-  gone as (
-    delete from quarantined_messages
-     where project_id = $1 and id > $2 and id <= (select last from batch) and updated_at < $4 ${isOfDeletedProject ? '' : `and status in ('replayed', 'discarded')`}
-    returning 1)
-  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+  const isOver = isOfDeletedProject ? '' : `and status in ('replayed', 'discarded')`;
+  return deleting(
+    'quarantined_messages',
+    DEFAULT,
+    `gone as (delete from quarantined_messages q where ${ofBatch('q')} and updated_at < $4 ${isOver} returning 1)`,
+  );
 }
 
 async function inBatches(
   client: pg.PoolClient,
   statement: string,
-  [project, after, until, before]: readonly [
-    project: string,
-    after: string,
-    until: string,
-    before: Date,
-  ],
+  [project, after, until, before]: readonly [string, string, string, Date],
   signal: AbortSignal | undefined,
 ): Promise<number> {
   let total = 0;
   for (let from: string | null = after; from !== null && !signal?.aborted;) {
-    const values: unknown[] = [project, from, until, before];
     const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(
       statement,
-      values,
+      [project, from, until, before],
     );
     total += rows[0]!.deleted;
     from = rows[0]!.last;

@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import { deleteEndedKeys } from '../config/api-keys.js';
-import { deleteOldActivity } from '../counts/activity.js';
-import { deleteOldBacklog } from '../counts/backlog.js';
+import { KEPT_DAYS } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldIssues } from '../counts/issues.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
@@ -17,17 +16,14 @@ const EXPIRED_KEYS = `
   with old as materialized (select project_id, key from idempotency_keys where expires_at <= now() limit $1 for update skip locked)
   delete from idempotency_keys k using old where k.project_id = old.project_id and k.key = old.key`;
 
-/** `missing` are upcoming days (`2026-01-31`) whose rows go to the default partition. */
-export interface Maintained {
-  readonly partitionsCreated: boolean;
-  readonly keysDeleted: number;
-  readonly missing: readonly string[];
-}
-
-/** In one process at a time. */
-export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<Maintained> {
+/**
+ * In one process at a time. Returns upcoming days (`2026-01-31`) that could get no partition, whose
+ * rows go to the default one.
+ */
+export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promise<string[]> {
   const { data } = planes;
-  const done = await withAdvisoryLock(data, 'gateway.upkeep', async (client) => {
+  const missing = await withAdvisoryLock(data, 'gateway.upkeep', async (client) => {
+    await deleteInBatches(client, EXPIRED_KEYS);
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
       // A locked table, as during a backup, is not a failure: rows in the default partition are
@@ -36,18 +32,13 @@ export async function runMaintenance(planes: ShardPlanes, daysAhead = 7): Promis
         client.query('select ensure_day($1::date)', [day]),
       );
     }
-    const missing = days.length > 0 ? await missingDays(client, daysAhead) : [];
-    return {
-      partitionsCreated: missing.length < days.length,
-      keysDeleted: await deleteInBatches(client, EXPIRED_KEYS),
-      missing,
-    };
+    return days.length > 0 ? missingDays(client, daysAhead) : [];
   });
-  if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
+  if (!missing) return [];
   await deleteOldCounts(planes);
-  await deleteOldActivity(data);
-  await deleteOldBacklog(data);
-  return done;
+  for (const table of ['activity', 'backlog_samples'])
+    await data.query(`delete from ${table} where at < now() - interval '${KEPT_DAYS} days'`);
+  return missing;
 }
 
 /** In one process at a time. */

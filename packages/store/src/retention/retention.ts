@@ -10,8 +10,8 @@ import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 export interface DroppedDay {
   readonly day: string;
   readonly events: number | null;
-  readonly eventDeliveries: number | null;
-  readonly deliveryAttempts: number | null;
+  readonly event_deliveries: number | null;
+  readonly delivery_attempts: number | null;
 }
 
 export interface Retention {
@@ -262,8 +262,8 @@ async function drop(client: pg.PoolClient, { day, tables }: OldDay): Promise<Dro
   return {
     day,
     events: of('events'),
-    eventDeliveries: of('event_deliveries'),
-    deliveryAttempts: of('delivery_attempts'),
+    event_deliveries: of('event_deliveries'),
+    delivery_attempts: of('delivery_attempts'),
   };
 }
 
