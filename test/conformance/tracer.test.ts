@@ -10,20 +10,18 @@ const judge = suite('conformance/tracer');
 const quick = { withinMs: 300, quietMs: 120 };
 const leaks: NodeJS.Timeout[] = [];
 
-const broken: Readonly<
-  Record<string, { readonly parts: Partial<Parts>; readonly also?: Record<string, string> }>
-> = {
+const broken: Readonly<Record<string, Readonly<Record<string, Partial<Parts>>>>> = {
   'sends-spans': {
-    parts: { sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }) },
-  },
-  'flushes-at-close': {
-    parts: {
+    'changes trace ids': {
+      sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }),
+    },
+    'loses spans at close': {
       sends: (span, place) => void (/^last 2\d\d$/.test(span.name) ? undefined : place.push(span)),
     },
   },
-  'refuses-a-second-tracer': { parts: { admit: () => {} } },
+  'refuses-a-second-tracer': { 'admits a second one': { admit: () => {} } },
   'closes-what-it-opened': {
-    parts: { started: () => void leaks.push(setInterval(() => {}, 1_000)) },
+    'leaves a timer': { started: () => void leaks.push(setInterval(() => {}, 1_000)) },
   },
 };
 
@@ -41,7 +39,7 @@ namesWhatIsBroken(
   judge,
   tracerRules,
   broken,
-  ({ parts }) => tracerConformance(toyTracer(parts), toyTracerRig, quick),
+  (parts) => tracerConformance(toyTracer(parts), toyTracerRig, quick),
   () => true,
 );
 

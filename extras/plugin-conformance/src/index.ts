@@ -24,13 +24,10 @@ import {
 } from './run/run-rules.js';
 import { acknowledgingRules } from './source/acknowledging.js';
 import { SourceBench } from './source/bench.js';
-import { endingRules } from './source/ending.js';
 import { failingRules } from './source/failing.js';
-import { lagRules } from './source/lag.js';
 import { processRules } from './source/process.js';
 import { readingRules } from './source/reading.js';
 import type { SourceRig } from './source/rig.js';
-import { windowRules } from './source/window.js';
 import { TracerBench, tracerRules as tracer, type TracerRig } from './tracer.js';
 
 export type { MetricsRig, Sample } from './metrics.js';
@@ -41,11 +38,8 @@ export type { ReceivedSpan, Receiver, TracerRig } from './tracer.js';
 
 const source = {
   ...readingRules,
-  ...windowRules,
   ...acknowledgingRules,
-  ...endingRules,
   ...failingRules,
-  ...lagRules,
   ...processRules,
 };
 

@@ -69,18 +69,22 @@ export async function always(problem: FindProblem, forMs: number): Promise<void>
   }
 }
 
-/** @param otherwise the observation if `work` resolves */
+/**
+ * Resolves with the error.
+ * @param otherwise the observation if `work` resolves, as the predicate of `what`
+ */
 export async function mustReject(
   work: Promise<unknown>,
   what: string,
   otherwise: string,
-): Promise<void> {
+): Promise<unknown> {
   const rejected = await work.then(
     () => undefined,
     (error: unknown) => ({ error }),
   );
-  must(rejected !== undefined, otherwise);
+  must(rejected !== undefined, `${what} ${otherwise}`);
   mustHaveFix(rejected.error, what);
+  return rejected.error;
 }
 
 /** Does not check the class, which may be from another copy of `@gateway/plugin`. */

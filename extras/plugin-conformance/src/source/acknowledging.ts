@@ -1,5 +1,6 @@
 import type { Outcome } from '@gateway/plugin';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { always, eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
@@ -9,86 +10,95 @@ const TAKES_OVER = 6;
 const LEASES = 2.5;
 
 export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
-  'acknowledges-only-after-the-outcome': {
-    sentence: 'A message is not acknowledged before it has settled.',
-    test: async (bench) => {
-      const { place, run } = await bench.hold();
-      await run.stays(
-        async () =>
-          (await place.unacknowledged()) !== 1 && 'a message that has not settled was acknowledged',
-      );
-    },
-  },
-  'acknowledges-what-has-settled': {
+  'ends-when-everything-has-settled': {
     sentence:
-      'A message that settles as `accepted`, `duplicate`, `dropped` or `quarantined` is acknowledged, while the source goes on.',
-    needs: ['acknowledges-only-after-the-outcome'],
+      'After its signal has aborted, `run` hands over nothing more, waits until every message has settled, and resolves within ten seconds of that; the next run hands over what was not acknowledged, and nothing that was.',
+    needs: ['keeps-the-window'],
     test: async (bench) => {
-      const place = await bench.open({
-        messages: texts(['accepted', 'duplicate', 'dropped', 'quarantined'] satisfies Outcome[]),
-      });
-      bench.run(place.connection, { answer: (body) => body as Outcome });
-      await bench.untilUnacknowledged(place, 0);
-    },
-  },
-  'does-not-acknowledge-what-was-refused': {
-    sentence: 'A message that settles as `later` is not acknowledged.',
-    needs: ['acknowledges-only-after-the-outcome'],
-    test: async (bench) => {
-      const { place, run } = await bench.hold();
-      run.abort();
-      run.settle('later');
-      await run.stays(
-        async () =>
-          (await place.unacknowledged()) !== 1 &&
-          'a message that settled as `later` was acknowledged',
+      const { run: idle } = await bench.start({ workers: 2 });
+      const { place, run: first } = await bench.hold(numbers(20), 2, { window: 4 });
+      await idle.until(() => idle.states.length === 0 && 'it reports nothing');
+      first.abort();
+      // One message settles right after the abort, the others while the plugin waits for them.
+      const [oldest] = first.held();
+      first.settle('accepted', (it) => it === oldest);
+      const late = () => first.handed.filter((handed) => handed.late).length;
+      await first.stays(
+        () =>
+          (first.end && '`run` ended with a message unsettled') ||
+          (late() > 0 && `${late()} messages were handed over after the signal had aborted`),
       );
-    },
-  },
-  'gives-a-refused-message-again': {
-    sentence: 'A message that was not acknowledged is handed over again by the next run.',
-    needs: ['does-not-acknowledge-what-was-refused', 'ends-when-everything-has-settled'],
-    test: async (bench) => {
-      const { connection } = await bench.open({ messages: texts(numbers(3)) });
-      const first = bench.run(connection, { answer: () => 'later' });
-      await first.untilHanded();
-      await first.stop();
-      await bench.run(connection).untilRead(3, 'none was acknowledged, then ');
+      await Promise.all([first.stop('accepted'), idle.stop()]);
+      const accepted = first.bodies();
+      await bench.untilUnacknowledged(place, 20 - first.distinct());
+      const second = bench.run(place.connection);
+      const lost = () =>
+        numbers(20).filter((body) => !accepted.includes(body) && !second.bodies().includes(body))
+          .length;
+      await second.until(
+        () =>
+          lost() > 0 &&
+          `the first run ended, and ${lost()} of the ${20 - first.distinct()} messages that it had not acknowledged are lost`,
+      );
+      const again = () => accepted.filter((body) => second.bodies().includes(body)).length;
+      await second.stays(
+        () =>
+          again() > 0 &&
+          `the first run ended, and ${again()} messages that it had acknowledged came again`,
+      );
     },
   },
   'acknowledges-what-settled-and-nothing-else': {
     sentence:
-      'Only settled messages are acknowledged, in whichever order they settle; in a topic, only those up to the first unsettled one.',
-    needs: [
-      'hands-over-without-waiting',
-      'acknowledges-what-has-settled',
-      'gives-a-refused-message-again',
-    ],
+      'A message is acknowledged once it has settled as `accepted`, `duplicate`, `dropped` or `quarantined`, in whichever order; in a topic, once those before it have too. Every other one comes again in the next run, the same in coordinates and timestamp.',
+    needs: ['ends-when-everything-has-settled'],
     test: async (bench) => {
-      const { place, run: first } = await bench.hold(numbers(4), 2, { window: 10 });
-      // Settle only the newest unsettled message.
-      const settled = first.held().at(-1)!.body;
-      first.settle('accepted', ({ body }) => body === settled);
-      await bench.untilUnacknowledged(place, bench.isTopic ? 4 : 3);
+      const outcomes = [
+        'later',
+        'accepted',
+        'duplicate',
+        'dropped',
+        'quarantined',
+      ] satisfies Outcome[];
+      const { place, run: first } = await bench.hold(outcomes);
+      const isUntouched = (otherwise: string) =>
+        first.stays(async () => (await place.unacknowledged()) < outcomes.length && otherwise);
+      await isUntouched('a message that has not settled was acknowledged');
+      first.settle('later', ({ body }) => body === 'later');
+      await isUntouched('a message that settled as `later` was acknowledged');
+      // The newest one.
+      first.settle('quarantined', ({ body }) => body === 'quarantined');
+      await bench.untilUnacknowledged(place, bench.isTopic ? 5 : 4);
       await first.stop('later');
-      const second = bench.run(place.connection);
-      const missing = () =>
-        numbers(4).filter((body) => body !== settled && !second.bodies().includes(body));
+      const second = bench.run(place.connection, {
+        answer: (body) => (body === 'later' ? 'accepted' : (body as Outcome)),
+      });
+      const due = outcomes.filter((body) => bench.isTopic || body !== 'quarantined');
+      const missing = () => due.filter((body) => !second.bodies().includes(body)).join(', ');
       await second.until(
         () =>
-          missing().length > 0 &&
-          `of the messages that had not settled, ${missing().join(', ')} did not come again`,
+          missing() !== '' &&
+          `of the messages that were not acknowledged, those to settle as ${missing()} did not come again`,
       );
-      must(
-        bench.isTopic || !second.bodies().includes(settled),
-        `message ${settled} had settled and came again`,
-      );
+      await bench.untilUnacknowledged(place, 0);
+      for (const { body, message } of second.handed) {
+        must(
+          due.some((it) => it === body),
+          `a message had settled as ${body} and came again`,
+        );
+        const before = first.handed.find((it) => it.body === body)!.message;
+        for (const field of ['coordinates', 'timestamp'] as const)
+          must(
+            before[field] === message[field],
+            `a message was redelivered, and its ${field} changed from ${before[field]} to ${message[field]}`,
+          );
+      }
     },
   },
   'takes-over-from-a-dead-reader': {
     sentence:
       'When a reader is killed, another one of the same source is handed every message that was not acknowledged.',
-    needs: ['gives-a-refused-message-again'],
+    needs: ['acknowledges-what-settled-and-nothing-else'],
     skip: ({ reader }) => (reader === undefined ? 'the rig has no `reader`' : undefined),
     test: async (bench) => {
       const { connection } = await bench.open({ messages: texts(numbers(5)) });
@@ -100,35 +110,13 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       }, bench.withinMs * TAKES_OVER);
       await first.kill();
       const second = bench.run(connection, { sourceId });
-      const problem = () =>
-        second.distinct() < 5 &&
-        `a reader was killed, and ${second.distinct()} of 5 messages were handed to the next one`;
-      await second.until(problem, bench.withinMs * TAKES_OVER);
-    },
-  },
-  'keeps-coordinates-on-redelivery': {
-    sentence: 'A redelivered message has the same coordinates, timestamp and body.',
-    needs: ['gives-a-refused-message-again'],
-    test: async (bench) => {
-      const { place, run: first } = await bench.hold();
-      await first.stop('later');
-      const second = bench.run(place.connection);
-      await second.untilHanded();
-      const [before, after] = [first.handed[0]!, second.handed[0]!];
-      for (const field of ['coordinates', 'timestamp'] as const) {
-        const [was, is] = [before.message[field], after.message[field]];
-        must(
-          was === is,
-          `the message was redelivered, and its ${field} changed from ${was} to ${is}`,
-        );
-      }
-      must(before.body === after.body, 'the message was redelivered with another body');
+      await second.untilRead(5, 'a reader was killed; ', bench.withinMs * TAKES_OVER);
     },
   },
   'keeps-a-message-that-takes-long': {
     sentence:
       'A message that takes longer to settle than the lease of the broker is not handed over a second time meanwhile.',
-    needs: ['acknowledges-what-has-settled'],
+    needs: ['acknowledges-what-settled-and-nothing-else'],
     skip: ({ leaseMs }) => (leaseMs === undefined ? 'the rig has no `leaseMs`' : undefined),
     test: async (bench) => {
       const { leaseMs = 0 } = bench.rig;
@@ -139,6 +127,68 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       );
       run.settle('accepted');
       await bench.untilUnacknowledged(place, 0);
+    },
+  },
+  'keeps-two-sources-apart': {
+    sentence:
+      'Two sources run at once: each gets its own messages, and the end of one does not end the other.',
+    needs: ['ends-when-everything-has-settled'],
+    test: async (bench) => {
+      const [one, two] = [await bench.open(), await bench.open()];
+      const [first, second] = [bench.run(one.connection), bench.run(two.connection)];
+      await one.send(texts(['for one']));
+      await two.send(texts(['for two']));
+      await first.untilHanded();
+      await second.untilHanded();
+      await first.stop();
+      await two.send(texts(['for two again']));
+      await second.until(
+        () =>
+          second.handed.length < 2 && 'one of two sources was ended, and the other no longer reads',
+      );
+      const strays = [
+        ...first.bodies().filter((body) => body !== 'for one'),
+        ...second.bodies().filter((body) => body === 'for one'),
+      ];
+      must(strays.length === 0, `a source got a message of the other: ${strays.join(', ')}`);
+    },
+  },
+  'tells-lag-as-a-number-of-messages': {
+    sentence:
+      'If lag is reported, it is a whole number of messages for each partition, and null before `run` ends; `watch` reports it while nothing is read, and resolves when its signal aborts.',
+    needs: ['ends-when-everything-has-settled'],
+    test: async (bench) => {
+      const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
+      await bench.watch(connection, (lags) => {
+        const sum = [...lags.values()].reduce<number>((total, it) => total + (it ?? 0), 0);
+        return (
+          sum !== 40 &&
+          `40 messages wait and nothing reads; \`watch\` reported ${JSON.stringify([...lags])}`
+        );
+      });
+      let going = false;
+      const run = bench.run(connection, { window: 6, answer: () => (going ? 'accepted' : 'hold') });
+      await run.untilHeld();
+      // A plugin need not report: the contract asks for a report about every second.
+      const deadline = performance.now() + 2.5 * bench.quietMs;
+      const { length } = run.lags;
+      while (performance.now() < deadline && run.lags.length === length) await sleep(20);
+      run.abort();
+      going = true;
+      await run.stop('accepted');
+      const last = new Map<string, number | null>();
+      for (const { partition, messages } of run.lags) {
+        must(
+          messages === null || (Number.isSafeInteger(messages) && messages >= 0),
+          `the lag of partition "${partition}" was reported as ${String(messages)}`,
+        );
+        last.set(partition, messages);
+      }
+      const kept = [...last].find(([, messages]) => messages !== null);
+      must(
+        kept === undefined,
+        `\`run\` has ended, and the lag of partition "${kept?.[0]}" was not reported as null`,
+      );
     },
   },
 };

@@ -1,5 +1,6 @@
-import { settles, type Message, type SourcePlugin } from '@gateway/plugin';
-import { eventually, must, type Rule } from '../run/rule.js';
+import { settles, type SourcePlugin } from '@gateway/plugin';
+import { randomUUID } from 'node:crypto';
+import { eventually, must, type FindProblem, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
 import { PluginRun, type PluginRunOptions } from './plugin-run.js';
 import { readerProcess, type KillableReader } from './reader-process.js';
@@ -82,16 +83,40 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return opened;
   }
 
-  async readOne(headers: SentMessage['headers'] = {}): Promise<Message> {
-    const { run } = await this.start({ messages: [{ ...texts(['one'])[0]!, headers }] });
-    await run.untilHanded();
-    return run.handed[0]!.message;
+  /** Runs `watch`, if the plugin has it, until there is no problem with the lags that it reports. */
+  async watch(
+    connection: Connection,
+    problem: (lags: ReadonlyMap<string, number | null>) => Awaited<ReturnType<FindProblem>>,
+  ): Promise<void> {
+    const { plugin, settings, withinMs } = this;
+    if (!plugin.watch) return;
+    const abort = new AbortController();
+    const lags = new Map<string, number | null>();
+    const none = () => {};
+    const watched = plugin.watch(connection, {
+      settings,
+      sourceId: randomUUID(),
+      signal: abort.signal,
+      clientId: `conformance-${randomUUID().slice(0, 8)}`,
+      log: { debug: none, info: none, warn: none, error: none },
+      lag: (partition, messages) => void lags.set(partition, messages),
+      advise: none,
+    });
+    watched.catch(none);
+    try {
+      await eventually(() => problem(lags), withinMs);
+    } finally {
+      abort.abort();
+      must(
+        await settles(watched, withinMs),
+        `\`watch\` has not resolved ${withinMs / 1000} s after its signal aborted`,
+      );
+    }
+    await watched;
   }
 
-  async check(
-    connection: Connection,
-    signal: AbortSignal = new AbortController().signal,
-  ): Promise<void> {
+  async check(connection: Connection): Promise<void> {
+    const { signal } = new AbortController();
     const checked = Promise.resolve().then(() =>
       this.plugin.check(connection, { settings: this.settings, signal }),
     );

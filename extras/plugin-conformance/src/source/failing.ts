@@ -1,4 +1,5 @@
 import { settles } from '@gateway/plugin';
+import { randomUUID } from 'node:crypto';
 import {
   eventually,
   everythingIn,
@@ -8,7 +9,7 @@ import {
   mustReject,
   reasonOf,
 } from '../run/rule.js';
-import { numbers, texts, type SourceBench, type SourceRule } from './bench.js';
+import { numbers, texts, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
 
@@ -16,45 +17,19 @@ import type { SourceRig } from './rig.js';
 const REJECTS = 2;
 const NOTICES = 6;
 
-const failures = {
-  wrongCredentials: 'wrong credentials',
-  missing: 'a queue or topic that does not exist',
-  silent: 'a broker that never answers',
-} as const;
-type FailingPlace = keyof typeof failures;
-
-const without = (ability: FailingPlace | 'openBreakable') => (rig: SourceRig) =>
-  rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
-
-const checkRejects = (failing: FailingPlace): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
-  needs: ['check-accepts-what-can-be-read'],
-  skip: without(failing),
-  test: async (bench) => {
-    await mustReject(
-      bench.check(bench.rig[failing]!.connection),
-      '`check`',
-      `\`check\` accepted ${failures[failing]}`,
-    );
-  },
-});
+const without =
+  (ability: 'wrongCredentials' | 'missing' | 'silent' | 'openBreakable') => (rig: SourceRig) =>
+    rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
 
 export const failingRules: Readonly<Record<string, SourceRule>> = {
   'check-accepts-what-can-be-read': {
-    sentence: '`check` resolves for a connection that can be read.',
-    needs: [],
-    test: async (bench) => {
-      const { connection } = await bench.open();
-      await bench.check(connection).catch((error: unknown) => {
-        must(false, `\`check\` rejected a connection that can be read: ${reasonOf(error)}`);
-      });
-    },
-  },
-  'check-takes-no-message': {
-    sentence: '`check` leaves every message for `run`.',
-    needs: ['check-accepts-what-can-be-read', 'reads-every-message'],
+    sentence:
+      '`check` resolves for a connection that can be read, and leaves every message for `run`.',
     test: async (bench) => {
       const place = await bench.open({ messages: texts(numbers(5)) });
-      await bench.check(place.connection);
+      await bench.check(place.connection).catch((error: unknown) => {
+        must(false, `\`check\` rejected a connection that can be read: ${reasonOf(error)}`);
+      });
       must((await place.unacknowledged()) === 5, '`check` has acknowledged a message');
       await bench.run(place.connection).untilRead(5, 'after a `check`, ');
     },
@@ -62,19 +37,24 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
   'check-tells-of-a-missing-place': {
     sentence:
       '`check` rejects within ten seconds with a `PluginError` when the queue or topic does not exist.',
-    ...checkRejects('missing'),
+    needs: ['check-accepts-what-can-be-read'],
+    skip: without('missing'),
+    test: async (bench) => {
+      const checked = bench.check(bench.rig.missing!.connection);
+      await mustReject(checked, '`check`', 'accepted a queue or topic that does not exist');
+    },
   },
-  'check-refuses-wrong-credentials': {
+  'refuses-wrong-credentials': {
     sentence:
-      '`check` rejects within ten seconds with a `PluginError` when the credentials are wrong.',
-    ...checkRejects('wrongCredentials'),
-  },
-  'run-refuses-wrong-credentials': {
-    sentence:
-      '`run` rejects with a `PluginError` when the credentials are wrong; it neither hangs nor reads.',
+      'With wrong credentials `check` and `run` reject with a `PluginError`, and no secret is in an error, its causes and their properties, a report to health or the log.',
+    needs: ['check-accepts-what-can-be-read'],
     skip: without('wrongCredentials'),
     test: async (bench) => {
-      const run = bench.run(bench.rig.wrongCredentials!.connection);
+      const { connection, secrets } = bench.rig.wrongCredentials!;
+      const checked = bench.check(connection);
+      const error = await mustReject(checked, '`check`', 'accepted wrong credentials');
+      mustNotTell(secrets, everythingIn(error), 'the error of `check`');
+      const run = bench.run(connection);
       const withinMs = bench.withinMs * REJECTS;
       must(
         await settles(run.over, withinMs),
@@ -82,40 +62,22 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       );
       must('error' in run.end!, 'with wrong credentials, `run` resolved');
       mustHaveFix(run.end.error, '`run`');
-    },
-  },
-  'keeps-secrets-to-itself': {
-    sentence:
-      'No secret of the connection is in an error, its causes and their properties, a report to health or the log.',
-    skip: without('wrongCredentials'),
-    test: async (bench) => {
-      const { connection, secrets } = bench.rig.wrongCredentials!;
-      await bench
-        .check(connection)
-        .catch((error: unknown) =>
-          mustNotTell(secrets, everythingIn(error), 'the error of `check`'),
-        );
-      const run = bench.run(connection);
-      await settles(run.over, bench.withinMs * REJECTS);
-      mustNotTell(secrets, everythingIn(run.end?.error), 'the error of `run`');
-      mustNotTell(
-        secrets,
-        run.states.map(({ reason }) => reason ?? '').join(' '),
-        'a report to health',
-      );
+      mustNotTell(secrets, everythingIn(run.end.error), 'the error of `run`');
+      const reasons = run.states.map(({ reason }) => reason ?? '').join(' ');
+      mustNotTell(secrets, reasons, 'a report to health');
       mustNotTell(secrets, run.logged.join('\n'), 'the log');
     },
   },
-  'check-gives-up-in-time': {
-    sentence: '`check` rejects within ten seconds with a `PluginError` when nothing answers.',
-    ...checkRejects('silent'),
-  },
-  'ends-while-it-connects': {
+  'gives-up-when-nothing-answers': {
     sentence:
-      '`run` ends within ten seconds when its signal aborts before the broker has answered.',
+      'When nothing answers, `check` rejects within ten seconds with a `PluginError`, and `run` ends within ten seconds after its signal aborted.',
+    needs: ['check-accepts-what-can-be-read'],
     skip: without('silent'),
     test: async (bench) => {
-      const run = bench.run(bench.rig.silent!.connection);
+      const { connection } = bench.rig.silent!;
+      const checked = bench.check(connection);
+      await mustReject(checked, '`check`', 'accepted a broker that never answers');
+      const run = bench.run(connection);
       await settles(run.over, 200);
       run.abort();
       must(
@@ -124,68 +86,50 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       );
     },
   },
-  'tells-when-the-broker-is-away': {
+  'survives-an-outage': {
     sentence:
-      'When the broker goes away, `run` rejects with a `PluginError` within a minute, or reports `failing` and why; what settles afterwards does no harm.',
-    needs: ['reports-reading', 'hands-over-without-waiting'],
+      'When the broker goes away, `run` rejects with a `PluginError` within a minute, or reports `failing` and why; when it is back, the same run or the next one hands over what was not acknowledged, and what is new.',
+    needs: ['acknowledges-what-settled-and-nothing-else'],
     skip: without('openBreakable'),
     test: async (bench) => {
-      const place = await bench.openBreakable(texts(['held']));
-      const run = bench.run(place.connection, { answer: () => 'hold' });
-      await run.untilHeld();
+      const place = await bench.openBreakable(texts(['accepted', 'refused']));
+      const sourceId = randomUUID();
+      const first = bench.run(place.connection, { sourceId, answer: () => 'hold' });
+      await first.untilHeld(2);
       await place.cut();
-      await untilFailing(bench, run);
-      run.settle('accepted');
-      if (run.end) {
-        must(
-          'error' in run.end,
-          'the broker went away, and `run` resolved as if its signal had aborted',
-        );
-        mustHaveFix(run.end.error, '`run`');
-      } else
-        must(Boolean(run.states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
-    },
-  },
-  'reads-again-when-the-broker-is-back': {
-    sentence:
-      'When the broker is back, the same run or the next one hands over what was not acknowledged, and what is new.',
-    needs: ['tells-when-the-broker-is-away', 'gives-a-refused-message-again'],
-    skip: without('openBreakable'),
-    test: async (bench) => {
-      const place = await bench.openBreakable(texts(['before']));
-      const sourceId = 'source-1';
-      let last = bench.run(place.connection, { sourceId, answer: () => 'hold' });
-      const runs = [last];
-      await last.untilHeld();
-      await place.cut();
-      await untilFailing(bench, last);
-      last.settle('later');
+      const withinMs = bench.withinMs * NOTICES;
+      await first.until(
+        () =>
+          !first.end &&
+          first.states.at(-1)?.state !== 'failing' &&
+          'the broker went away, and `run` neither rejected nor reported `failing`',
+        withinMs,
+      );
+      mustTellWhy(first);
+      first.settle('accepted', ({ body }) => body === 'accepted');
+      first.settle('later');
       await place.heal();
-      await place.send(texts(['after']));
+      await place.send(texts(['new']));
+      const runs = [first];
       const missing = () =>
-        ['before', 'after'].filter(
-          (body) =>
-            !runs.some(({ handed }) =>
-              handed.some((it) => it.body === body && it.outcome === 'accepted'),
-            ),
-        );
+        ['refused', 'new'].filter((body) => !runs.some((run) => run.hasAccepted(body)));
       await eventually(() => {
+        const last = runs.at(-1)!;
         // Like an agent, restart a run that ended.
-        if (last.end) runs.push((last = bench.run(place.connection, { sourceId })));
+        if (last.end) runs.push(bench.run(place.connection, { sourceId }));
         else last.settle('accepted');
         return (
           missing().length > 0 &&
-          `the broker was back, and ${missing().join(' and ')} did not come${last.ended()}`
+          `the broker was back, and the ${missing().join(' and the ')} message did not come${last.ended()}`
         );
-      }, bench.withinMs * NOTICES);
+      }, withinMs);
     },
   },
 };
 
-function untilFailing({ withinMs }: SourceBench, run: PluginRun): Promise<void> {
-  const isFailing = () => run.end !== undefined || run.states.at(-1)?.state === 'failing';
-  return run.until(
-    () => !isFailing() && 'the broker went away, and `run` neither rejected nor reported `failing`',
-    withinMs * NOTICES,
-  );
+function mustTellWhy({ end, states }: PluginRun): void {
+  if (!end)
+    return must(Boolean(states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
+  must('error' in end, 'the broker went away, and `run` resolved as if its signal had aborted');
+  mustHaveFix(end.error, '`run`');
 }

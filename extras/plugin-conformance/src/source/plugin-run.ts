@@ -10,10 +10,10 @@ import { always, eventually, must, type FindProblem } from '../run/rule.js';
 import type { Bench } from '../run/run-rules.js';
 import type { SourceRig } from './rig.js';
 
-export interface Handed {
+interface Handed {
   readonly message: Message;
   readonly body: string;
-  /** Whether the message was handed over after the abort. */
+  /** It was handed over after the abort. */
   readonly late: boolean;
   outcome: Outcome | undefined;
   readonly settle: (outcome: Outcome) => void;
@@ -23,12 +23,8 @@ export interface PluginRunOptions {
   readonly sourceId?: string;
   readonly window?: number;
   readonly workers?: number;
-  /**
-   * Returns the outcome of a message, or `hold` if the rule settles it later. Default: `accepted`.
-   * @param before the number of messages handed over earlier
-   */
-  readonly answer?: (body: string, before: number) => Outcome | 'hold';
-  readonly settings?: Readonly<Record<string, unknown>>;
+  /** The outcome of a message, or `hold` if the rule settles it later. Default: `accepted`. */
+  readonly answer?: (body: string) => Outcome | 'hold';
 }
 
 /** A call of the plugin's `run`, as made by an agent, with a record of what the plugin did. */
@@ -41,17 +37,14 @@ export class PluginRun {
   end: { readonly error?: unknown } | undefined;
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
-  readonly #answer: NonNullable<PluginRunOptions['answer']>;
-  readonly #bench: Bench<SourcePlugin, SourceRig>;
-  #released = false;
+  #answer: NonNullable<PluginRunOptions['answer']>;
 
   constructor(
-    bench: Bench<SourcePlugin, SourceRig>,
+    private readonly bench: Bench<SourcePlugin, SourceRig>,
     connection: Record<string, unknown>,
     { answer = () => 'accepted', ...options }: PluginRunOptions,
   ) {
     this.#answer = answer;
-    this.#bench = bench;
     const log = (fields: object, sentence: string) =>
       void this.logged.push(`${JSON.stringify(fields)} ${sentence}`);
     const context: SourceContext = {
@@ -96,26 +89,26 @@ export class PluginRun {
     this.abort();
     if (outcome) this.settle(outcome);
     must(
-      await settles(this.over, this.#bench.withinMs),
-      `\`run\` has not resolved ${this.#bench.withinMs / 1000} s after its signal aborted and every message settled`,
+      await settles(this.over, this.bench.withinMs),
+      `\`run\` has not resolved ${this.bench.withinMs / 1000} s after its signal aborted and every message settled`,
     );
     if (this.end && 'error' in this.end)
       must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
   }
 
   release(): void {
-    this.#released = true;
+    this.#answer = () => 'later';
     this.abort();
     this.settle('later');
   }
 
   /** A broken rule is told with how the run ended. */
-  until(problem: FindProblem, withinMs = this.#bench.withinMs): Promise<void> {
+  until(problem: FindProblem, withinMs = this.bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
 
   stays(problem: FindProblem): Promise<void> {
-    return always(async () => this.#explain(await problem()), this.#bench.quietMs);
+    return always(async () => this.#explain(await problem()), this.bench.quietMs);
   }
 
   untilReading(): Promise<void> {
@@ -143,12 +136,17 @@ export class PluginRun {
     );
   }
 
-  untilRead(count: number, after = ''): Promise<void> {
+  untilRead(count: number, after = '', withinMs = this.bench.withinMs): Promise<void> {
     return this.until(
       () =>
         this.distinct() !== count &&
         `${after}${this.distinct()} of ${count} messages were handed over`,
+      withinMs,
     );
+  }
+
+  hasAccepted(body: string): boolean {
+    return this.handed.some((it) => it.body === body && it.outcome === 'accepted');
   }
 
   distinct(): number {
@@ -179,9 +177,8 @@ export class PluginRun {
           resolve(outcome);
         },
       };
-      const outcome = this.#released
-        ? 'later'
-        : this.#answer(handed.body, this.handed.push(handed) - 1);
+      this.handed.push(handed);
+      const outcome = this.#answer(handed.body);
       // Settle in a later turn of the event loop, as after a commit.
       if (outcome !== 'hold') setImmediate(handed.settle, outcome);
     });

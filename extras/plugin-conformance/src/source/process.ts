@@ -14,8 +14,8 @@ export const processRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'A source without messages uses next to no processor time.',
     alone: true,
     test: async (bench) => {
-      const { connection } = await bench.open();
-      await bench.run(connection).untilReading();
+      const { run } = await bench.start();
+      await run.untilReading();
       const before = performance.eventLoopUtilization();
       await sleep(bench.quietMs);
       const { utilization } = performance.eventLoopUtilization(before);
@@ -26,26 +26,17 @@ export const processRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'closes-what-it-opened': {
-    sentence: 'When `run` has resolved, nothing that it opened keeps the process alive.',
-    needs: ['ends-when-everything-has-settled'],
+    sentence:
+      'When `check` has settled or `run` has resolved, nothing that it opened keeps the process alive.',
+    needs: ['ends-when-everything-has-settled', 'check-accepts-what-can-be-read'],
     alone: true,
     test: async (bench) => {
-      await leavesNothingOpen(async () => {
-        const { run } = await bench.start({ messages: texts(['one']) });
-        await run.untilHanded();
-        await run.stop();
-      }, bench.withinMs);
-    },
-  },
-  'check-closes-what-it-opened': {
-    sentence: 'When `check` has settled, nothing that it opened keeps the process alive.',
-    needs: ['check-accepts-what-can-be-read'],
-    alone: true,
-    test: async (bench) => {
-      const { connection } = await bench.open();
       const failing = bench.rig.wrongCredentials?.connection ?? bench.rig.missing?.connection;
       await leavesNothingOpen(async () => {
-        await bench.check(connection);
+        const { place, run } = await bench.start({ messages: texts(['one']) });
+        await run.untilHanded();
+        await run.stop();
+        await bench.check(place.connection);
         if (failing) await bench.check(failing).catch(() => undefined);
       }, bench.withinMs);
     },

@@ -90,7 +90,7 @@ create(
       text.replace(careful, `await rm(join(folder, name));\n      ${careful}`),
     );
     await compile(written);
-    const rule = 'acknowledges-only-after-the-outcome';
+    const rule = 'acknowledges-what-settled-and-nothing-else';
     const { code, stdout } = await runGateway(
       ['plugins', 'test', 'hasty', '--rule', rule, '--json'],
       { folder, withinMs: 120_000 },
@@ -107,7 +107,7 @@ create(
       [['hasty', rule, 'failed']],
     );
     const unknown = await runGateway(
-      ['plugins', 'test', 'hasty', '--rule', 'acknowledges-only-after-the-outcom'],
+      ['plugins', 'test', 'hasty', '--rule', 'acknowledges-what-settled-and-nothing-els'],
       { folder },
     );
     assert.is(unknown.code, 2);

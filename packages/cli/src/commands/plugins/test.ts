@@ -8,7 +8,7 @@ export default class PluginsTest extends GatewayCommand {
   static override examples = [
     'gateway plugins test .',
     'gateway plugins test gateway-source-nats',
-    'gateway plugins test . --rule acknowledges-only-after-the-outcome',
+    'gateway plugins test . --rule reads-each-message-once',
   ];
   static override flags = {
     rule: Flags.string({
