@@ -6,7 +6,7 @@ import { failureOf } from '#agent/destinations/http/failure';
 import { GatewayError } from '#core/errors/errors';
 import { LookupError } from '#core/http/names';
 import { ProxyError } from '#core/http/proxy';
-import { RefusedAddressError } from '#core/http/ssrf-guard';
+import { RefusedAddressError } from '#core/http/connect-any';
 import { acceptedWords } from '#dashboard/pages/endpoints/state';
 import { VERIFY } from '#dashboard/pages/endpoints/verify';
 import { failureLabel, failureWords, type FailedAttempt } from '#dashboard/portal/attempts';

@@ -8,15 +8,9 @@ import { asProcess } from '@gateway/plugin';
 import type { buildConnector } from 'undici';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { connectToAny } from '#core/http/connect-any';
+import { connectToAny, guardedConnector, RefusedAddressError } from '#core/http/connect-any';
 import { LookupError, LookupsBusyError } from '#core/http/names';
-import {
-  addressGuard,
-  checkHost,
-  guardedConnector,
-  RefusedAddressError,
-  sourceGuard,
-} from '#core/http/ssrf-guard';
+import { addressGuard, checkHost, sourceGuard } from '#core/http/ssrf-guard';
 import { endpoint } from '../../support/endpoint.js';
 import { askingServers, nameServer } from '../../support/name-server.js';
 

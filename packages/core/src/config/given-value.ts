@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileReason } from '../errors/connection-errors.js';
 import type { SettingProblem } from '../errors/error-row.js';
 import { nearest } from '../errors/suggest.js';
-import { envOf, flagsOf, type Setting, type SettingsTable } from './settings.js';
+import { envOf, flagsOf, wholeEnvOf, type Setting, type SettingsTable } from './settings.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -108,7 +108,7 @@ export function unknownVariables(rows: SettingsTable, env: Environment): Setting
   for (const [key, row] of Object.entries(rows))
     for (const name of [envOf(key, row), fileVariable(key, row, rows)])
       if (name) known.set(name, key);
-  const byKey = new Map(Array.from(known, ([name, key]) => [envOf(key, EMPTY), name]));
+  const byKey = new Map(Array.from(known, ([name, key]) => [wholeEnvOf(key), name]));
   return Object.entries(env).flatMap(([name, value = '']) => {
     const short = name.replace(PREFIX, '');
     if (short === name || known.has(name) || NO_SETTINGS.includes(short)) return [];
@@ -123,8 +123,6 @@ export function unknownVariables(rows: SettingsTable, env: Environment): Setting
     return { key: name, origin: name, sentence };
   });
 }
-
-const EMPTY = { type: 'string', summary: '' } as const;
 
 /**
  * Kubernetes sets one for every service in the namespace, and its name may collide with a setting's

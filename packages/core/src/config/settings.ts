@@ -2,7 +2,10 @@
 export interface Setting {
   readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
   readonly default?: number | boolean | string | readonly string[];
-  /** Default: GATEWAY_ and the upper-case key, with underscores for dots and dashes. */
+  /**
+   * Default: GATEWAY_ and the upper-case key, with underscores for dots and dashes, DB for
+   * `database`, and without `server` and `server.http`.
+   */
   readonly env?: string;
   readonly flag?: string;
   /** Alternative keys in the configuration file. */
@@ -113,7 +116,13 @@ export function settingAt(config: object, key: string): unknown {
 }
 
 export function envOf(key: string, setting: Setting): string {
-  return setting.env ?? `GATEWAY_${key.toUpperCase().replaceAll(/[.-]/g, '_')}`;
+  const short = key.replace(/^database\./, 'db.').replace(/^server\.(http\.)?/, '');
+  return setting.env ?? wholeEnvOf(short);
+}
+
+/** Without abbreviations, as a user may guess. */
+export function wholeEnvOf(key: string): string {
+  return `GATEWAY_${key.toUpperCase().replaceAll(/[.-]/g, '_')}`;
 }
 
 export function keysOf(key: string, { also = [] }: Setting): string[] {
@@ -141,6 +150,16 @@ const API_COMMANDS = [
   ...['discard', 'edit', 'list', 'replay', 'show'].map((it) => `utils:quarantine:${it}`),
   ...['list', 'resume'].map((it) => `utils:sources:${it}`),
 ];
+
+const limitOf = (things: string, most: number) =>
+  ({
+    type: 'integer',
+    default: most,
+    min: 1,
+    summary: `${things} that a project may have; the management API refuses to create more.`,
+  }) as const;
+
+const MAIL_COMMANDS = ['agent', 'utils:doctor'];
 
 /** By path in the configuration file. `discovery.ts` adds plugin settings. */
 // Two lines per row keep the table readable.
@@ -176,17 +195,15 @@ export const settings = {
     summary: 'Seconds between reads of the configuration. Every agent refreshes its in-memory copy from the database this often.' },
   'agent.mode': { type: 'string', default: 'default', options: ['events', 'retry', 'default'], flag: 'mode', on: ['agent'],
     summary: 'Attempts the agent makes. events: first attempts; retry: later attempts; default: both.' },
-  'agent.shards': { type: 'list', default: [], env: 'GATEWAY_AGENT_SHARDS', flag: 'shards', on: ['agent'],
+  'agent.shards': { type: 'list', default: [], flag: 'shards', on: ['agent'],
     summary: 'Shards that the agent works on. Default: all.' },
   'agent.drain_timeout_seconds': { type: 'integer', default: 25, min: 0, max: 86_400,
     summary: 'Seconds that a stopping process may take to finish its work in progress.' },
 
-  'limits.api_keys_per_project': { type: 'integer', default: 100, min: 1,
-    summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
+  'limits.api_keys_per_project': limitOf('Valid API keys', 100),
   'limits.idempotency_keys_per_credential': { type: 'integer', default: 1000, min: 1,
     summary: 'Responses to requests with an Idempotency-Key that are kept per credential, for 24 hours; beyond that, the oldest are dropped.' },
-  'limits.portal_links_per_project': { type: 'integer', default: 10_000, min: 1,
-    summary: 'Valid portal links that a project may have; the management API refuses to create more.' },
+  'limits.portal_links_per_project': limitOf('Valid portal links', 10_000),
   'limits.endpoints_per_owner': { type: 'integer', default: 20, min: 1,
     summary: 'Endpoints above which an owner cannot create more over a portal link.' },
   'limits.subscriptions_per_owner': { type: 'integer', default: 100, min: 1,
@@ -197,16 +214,12 @@ export const settings = {
     summary: 'Open invitations that an organisation may have at a time.' },
   'limits.event_types_per_project': { type: 'integer', default: 2_000, min: 1,
     summary: 'Event types that a project may have; the management API refuses to create more, `gateway openapi` does not count them.' },
-  'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
-    summary: 'Endpoints that a project may have; the management API refuses to create more.' },
+  'limits.endpoints_per_project': limitOf('Endpoints', 10_000),
   'limits.client_certificates_per_project': { type: 'integer', default: 200, min: 1,
     summary: 'Endpoints of a project that may have a client certificate; the management API refuses more.' },
-  'limits.subscriptions_per_project': { type: 'integer', default: 1000, min: 1,
-    summary: 'Subscriptions that a project may have; the management API refuses to create more.' },
-  'limits.sources_per_project': { type: 'integer', default: 100, min: 1,
-    summary: 'Sources that a project may have; the management API refuses to create more.' },
-  'limits.notification_channels_per_project': { type: 'integer', default: 20, min: 1,
-    summary: 'Notification channels that a project may have; the management API refuses to create more.' },
+  'limits.subscriptions_per_project': limitOf('Subscriptions', 1000),
+  'limits.sources_per_project': limitOf('Sources', 100),
+  'limits.notification_channels_per_project': limitOf('Notification channels', 20),
   'limits.workers_per_project': { type: 'integer', default: 200, min: 1,
     summary: 'Workers that the enabled sources of a project may have in total; the management API refuses more, and agents run one reader for each source beyond the limit.' },
   'limits.failure_threshold': { type: 'integer', default: 90, min: 1, max: 100,
@@ -277,37 +290,37 @@ export const settings = {
   'circuit_breaker.max_error_timeout': { type: 'integer', default: 600, min: 1, max: 86_400,
     summary: 'Maximum seconds between two probes of an endpoint with an open circuit breaker.' },
 
-  'database.type': { type: 'string', default: 'postgres', options: ['postgres'], env: 'GATEWAY_DB_TYPE', flag: 'db-type',
+  'database.type': { type: 'string', default: 'postgres', options: ['postgres'], flag: 'db-type',
     summary: 'Kind of database.' },
-  'database.scheme': { type: 'string', default: 'postgres', options: ['postgres', 'postgresql'], env: 'GATEWAY_DB_SCHEME', flag: 'db-scheme',
+  'database.scheme': { type: 'string', default: 'postgres', options: ['postgres', 'postgresql'], flag: 'db-scheme',
     summary: 'Scheme of the database URL.' },
-  'database.host': { type: 'string', format: 'host', default: 'localhost', env: 'GATEWAY_DB_HOST', flag: 'db-host', oneHost: ONE_POSTGRES, summary: 'Host of the database.' },
-  'database.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_PORT', flag: 'db-port',
+  'database.host': { type: 'string', format: 'host', default: 'localhost', flag: 'db-host', oneHost: ONE_POSTGRES, summary: 'Host of the database.' },
+  'database.port': { type: 'integer', default: 5432, min: 1, max: 65_535, flag: 'db-port',
     summary: 'Port of the database.' },
-  'database.username': { type: 'string', default: 'postgres', env: 'GATEWAY_DB_USERNAME', flag: 'db-username', summary: 'User of the database.' },
-  'database.password': { type: 'string', env: 'GATEWAY_DB_PASSWORD', flag: 'db-password', secret: true, summary: 'Password of the database.' },
-  'database.password_file': { type: 'string', env: 'GATEWAY_DB_PASSWORD_FILE',
+  'database.username': { type: 'string', default: 'postgres', flag: 'db-username', summary: 'User of the database.' },
+  'database.password': { type: 'string', flag: 'db-password', secret: true, summary: 'Password of the database.' },
+  'database.password_file': { type: 'string',
     summary: 'File with the password of the database, read for each new connection; instead of database.password.' },
-  'database.password_command': { type: 'string', env: 'GATEWAY_DB_PASSWORD_COMMAND',
+  'database.password_command': { type: 'string',
     summary: 'Shell command that prints the password of the database, run for each new connection; instead of database.password. For tokens, such as those of RDS IAM.' },
-  'database.database': { type: 'string', default: 'gateway', env: 'GATEWAY_DB_DATABASE', flag: 'db-database', summary: 'Name of the database.' },
-  'database.options': { type: 'string', default: '', env: 'GATEWAY_DB_OPTIONS', flag: 'db-options',
+  'database.database': { type: 'string', default: 'gateway', flag: 'db-database', summary: 'Name of the database.' },
+  'database.options': { type: 'string', default: '', flag: 'db-options',
     summary: 'Query string of the database URL, for example sslmode=verify-full&sslrootcert=/etc/ca.pem.' },
-  'database.direct.host': { type: 'string', format: 'host', env: 'GATEWAY_DB_DIRECT_HOST', oneHost: ONE_POSTGRES,
+  'database.direct.host': { type: 'string', format: 'host', oneHost: ONE_POSTGRES,
     summary: 'Host of Postgres itself, for long-lived sessions, if database.host is a connection pooler in transaction mode.' },
-  'database.direct.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_DIRECT_PORT',
+  'database.direct.port': { type: 'integer', default: 5432, min: 1, max: 65_535,
     summary: 'Port of Postgres itself, with database.direct.host.' },
-  'database.pooled': { type: 'boolean', default: false, env: 'GATEWAY_DB_POOLED',
+  'database.pooled': { type: 'boolean', default: false,
     summary: 'The database is reachable only through a connection pooler in transaction mode: poll for changes, and hold locks in transactions.' },
-  'database.replicas': { type: 'list', default: [], format: 'address', env: 'GATEWAY_DB_REPLICAS',
+  'database.replicas': { type: 'list', default: [], format: 'address',
     summary: 'Streaming replicas of the database, as <host>:<port>, for lists, searches and metrics. User, password, database and options are the same.' },
-  'database.max_replica_lag_seconds': { type: 'integer', default: 5, min: 2, max: 300, env: 'GATEWAY_DB_MAX_REPLICA_LAG_SECONDS',
+  'database.max_replica_lag_seconds': { type: 'integer', default: 5, min: 2, max: 300,
     summary: 'Seconds by which the data of a replica may be behind; reads go to the primary while it is further behind.' },
-  'database.max_open_connections': { type: 'integer', default: 10, min: 2, env: 'GATEWAY_DB_MAX_OPEN_CONNECTIONS',
+  'database.max_open_connections': { type: 'integer', default: 10, min: 2,
     summary: 'Maximum database connections per process for prepared statements.' },
-  'database.max_builder_connections': { type: 'integer', default: 10, min: 1, env: 'GATEWAY_DB_MAX_BUILDER_CONNECTIONS',
+  'database.max_builder_connections': { type: 'integer', default: 10, min: 1,
     summary: 'Maximum database connections per process for other queries, such as those of the management API.' },
-  'database.idle_timeout_seconds': { type: 'integer', default: 60, min: 1, max: 86_400, env: 'GATEWAY_DB_IDLE_TIMEOUT_SECONDS',
+  'database.idle_timeout_seconds': { type: 'integer', default: 60, min: 1, max: 86_400,
     summary: 'Seconds after which an unused connection to the database is closed.' },
 
   'kv.type': { type: 'string', default: 'redis', options: ['redis', 'in-memory'], flag: 'kv-type',
@@ -345,30 +358,30 @@ export const settings = {
   'server.http.agent_port': { type: 'integer', default: 5008, min: 0, max: 65_535, env: 'AGENT_PORT', flag: 'port', on: ['agent'], flagUnset: 'zero',
     summary: 'HTTP port. Serves /ingest, health and metrics of the data plane.' },
   'server.http.bind': { type: 'string', format: 'host', default: '::', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on. Default: all, IPv6 and IPv4.' },
-  'server.http.body_timeout_seconds': { type: 'integer', default: 10, min: 1, max: 3600, env: 'GATEWAY_BODY_TIMEOUT_SECONDS',
+  'server.http.body_timeout_seconds': { type: 'integer', default: 10, min: 1, max: 3600,
     summary: 'Seconds to receive the body of a request, plus one per 64 KB; slower requests get 408. While the bodies of one sender hold 16 MB, each has one second.' },
-  'server.http.drain_delay_seconds': { type: 'integer', default: 0, min: 0, max: 300, env: 'GATEWAY_DRAIN_DELAY_SECONDS',
+  'server.http.drain_delay_seconds': { type: 'integer', default: 0, min: 0, max: 300,
     summary: 'Seconds after SIGTERM during which a process still answers requests while `/healthz?ready` returns 503. Set it to two health check intervals of your load balancer.' },
-  'server.http.ssl': { type: 'boolean', default: false, env: 'GATEWAY_SSL', flag: 'ssl', on: ['server'], summary: 'Serve the control plane over TLS.' },
-  'server.http.ssl_cert_file': { type: 'string', env: 'GATEWAY_SSL_CERT_FILE', flag: 'ssl-cert-file', on: ['server'],
+  'server.http.ssl': { type: 'boolean', default: false, flag: 'ssl', on: ['server'], summary: 'Serve the control plane over TLS.' },
+  'server.http.ssl_cert_file': { type: 'string', flag: 'ssl-cert-file', on: ['server'],
     summary: 'PEM file with the certificate chain.' },
-  'server.http.ssl_key_file': { type: 'string', env: 'GATEWAY_SSL_KEY_FILE', flag: 'ssl-key-file', on: ['server'],
+  'server.http.ssl_key_file': { type: 'string', flag: 'ssl-key-file', on: ['server'],
     summary: 'PEM file with the private key.' },
-  'server.pulladdr': { type: 'string', format: 'address', env: 'GATEWAY_PULLADDR', flag: 'pulladdr', on: ['server'],
+  'server.pulladdr': { type: 'string', format: 'address', flag: 'pulladdr', on: ['server'],
     summary: 'Extra address that serves only /metrics. Written <host>:<port>; applies to the server.' },
   'agent.pulladdr': { type: 'string', format: 'address', flag: 'pulladdr', on: ['agent'],
     summary: 'Extra address that serves only /metrics. Written <host>:<port>; applies to the agent.' },
-  'server.cache': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_CACHE', flag: 'cache', on: ['server'],
+  'server.cache': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], flag: 'cache', on: ['server'],
     summary: 'Cache of lookups. kv shares it among all servers; in-memory keeps one per server.' },
-  'server.limiter': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_LIMITER', flag: 'limiter', on: ['server'],
+  'server.limiter': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], flag: 'limiter', on: ['server'],
     summary: 'Store of rate-limit counters. Counts requests towards api_rate_limit and failed logins: kv for all servers together, in-memory per server.' },
-  'server.trusted_proxies': { type: 'list', default: [], format: 'cidr', env: 'GATEWAY_TRUSTED_PROXIES',
+  'server.trusted_proxies': { type: 'list', default: [], format: 'cidr',
     summary: 'Proxies and load balancers in front of the control plane, as CIDRs. The client address is the last one in X-Forwarded-For that is not among them.' },
-  'server.connection_tests': { type: 'integer', default: 1, min: 0, env: 'GATEWAY_CONNECTION_TESTS',
+  'server.connection_tests': { type: 'integer', default: 1, min: 0,
     summary: 'Connection tests of sources per second and project, across all servers, after a burst of 20; 0 is unlimited.' },
-  'server.function_tests': { type: 'integer', default: 1, min: 0, env: 'GATEWAY_FUNCTION_TESTS',
+  'server.function_tests': { type: 'integer', default: 1, min: 0,
     summary: 'Tests of transform functions per second and project, across all servers, after a burst of 20; 0 is unlimited.' },
-  'server.project_concurrency': { type: 'integer', default: 8, min: 1, max: 10_000, env: 'GATEWAY_PROJECT_CONCURRENCY',
+  'server.project_concurrency': { type: 'integer', default: 8, min: 1, max: 10_000,
     summary: 'Concurrent requests per project and server, a quarter of them with bodies over 64 KB, and 32 times as many for small events. Further requests wait; beyond a hundred times the limit they are refused. Each HTTP source, and all portal links of a project together, have a limit of the same size.' },
   'server.auth.api_keys': { type: 'list', default: [], env: 'GATEWAY_API_AUTH', flag: 'api-auth', on: ['server'], secret: true,
     summary: 'API keys with access to every organisation. At least 16 characters each, without commas; valid for this process only.' },
@@ -376,10 +389,10 @@ export const settings = {
     summary: 'Basic-auth logins for every organisation. Written <username>:<password>, without commas; valid for this process only.' },
   'server.auth.native': { type: 'boolean', default: true, env: 'GATEWAY_NATIVE_AUTH', flag: 'native', on: ['server'],
     summary: 'Accept API keys from the database.' },
-  'server.auth.max_failures': { type: 'integer', default: 10, min: 0, max: 100_000, env: 'GATEWAY_AUTH_MAX_FAILURES',
+  'server.auth.max_failures': { type: 'integer', default: 10, min: 0, max: 100_000,
     summary: 'Failed logins that lock out an address until it regains one attempt, a minute later. Ten times as many failures delay the logins of an account. 0: no limit.' },
 
-  'server.auth.passwords': { type: 'boolean', default: true, env: 'GATEWAY_AUTH_PASSWORDS',
+  'server.auth.passwords': { type: 'boolean', default: true,
     summary: 'Accept logins with email address and password; false leaves oidc.issuer as the only way to sign in.' },
 
   'oidc.issuer': { type: 'string', format: 'url',
@@ -408,21 +421,21 @@ export const settings = {
   'portal.requests_per_second': { type: 'integer', default: 20, min: 0,
     summary: 'Requests to the management API per second and portal link, across all servers, after a burst of 5 seconds; 0 is unlimited.' },
 
-  'smtp.provider': { type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
+  'smtp.provider': { type: 'string', flag: 'smtp-provider', on: MAIL_COMMANDS,
     summary: 'Name of the SMTP provider. For example SendGrid; sets the URL, the port and TLS.' },
-  'smtp.url': { type: 'string', format: 'login', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
+  'smtp.url': { type: 'string', format: 'login', flag: 'smtp-url', on: MAIL_COMMANDS,
     summary: 'SMTP server. A host, smtp://<host>:<port> or smtps://<host>:<port>. Notifications are sent once smtp.url and smtp.from are set.' },
-  'smtp.port': { type: 'integer', min: 1, max: 65_535, flag: 'smtp-port', on: ['agent', 'utils:doctor'], flagUnset: 'zero',
+  'smtp.port': { type: 'integer', min: 1, max: 65_535, flag: 'smtp-port', on: MAIL_COMMANDS, flagUnset: 'zero',
     summary: 'Port of the SMTP server. Default: 587, or 465 with smtp.ssl.' },
-  'smtp.ssl': { type: 'boolean', default: false, flag: 'smtp-ssl', on: ['agent', 'utils:doctor'],
+  'smtp.ssl': { type: 'boolean', default: false, flag: 'smtp-ssl', on: MAIL_COMMANDS,
     summary: 'Connect to the SMTP server over TLS. Otherwise the connection is upgraded with STARTTLS if the server offers it.' },
-  'smtp.username': { type: 'string', flag: 'smtp-username', on: ['agent', 'utils:doctor'], summary: 'User of the SMTP server.' },
-  'smtp.password': { type: 'string', flag: 'smtp-password', on: ['agent', 'utils:doctor'], secret: true, summary: 'Password of the SMTP server.' },
+  'smtp.username': { type: 'string', flag: 'smtp-username', on: MAIL_COMMANDS, summary: 'User of the SMTP server.' },
+  'smtp.password': { type: 'string', flag: 'smtp-password', on: MAIL_COMMANDS, secret: true, summary: 'Password of the SMTP server.' },
   'smtp.password_file': { type: 'string', summary: 'File with the password of the SMTP server, read for each email; instead of smtp.password.' },
   'smtp.password_command': { type: 'string',
     summary: 'Shell command that prints the password of the SMTP server, run for each email; instead of smtp.password.' },
-  'smtp.from': { type: 'string', format: 'email', flag: 'smtp-from', on: ['agent', 'utils:doctor'], summary: 'Sender of notification emails.' },
-  'smtp.reply_to': { type: 'string', format: 'email', flag: 'smtp-reply-to', on: ['agent', 'utils:doctor'], summary: 'Reply-to address of notification emails.' },
+  'smtp.from': { type: 'string', format: 'email', flag: 'smtp-from', on: MAIL_COMMANDS, summary: 'Sender of notification emails.' },
+  'smtp.reply_to': { type: 'string', format: 'email', flag: 'smtp-reply-to', on: MAIL_COMMANDS, summary: 'Reply-to address of notification emails.' },
   'smtp.starttls': { type: 'string', options: ['required', 'opportunistic', 'off'],
     summary: 'STARTTLS with the SMTP server: required; opportunistic, which goes on unencrypted and without a login if the server refuses it; or off. Default: if the server offers it, and then required.' },
   'smtp.ca_file': { type: 'string', summary: 'PEM file with the certificate of the SMTP server, or with its certificate authority.' },

@@ -8,29 +8,17 @@ const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
  * Messages must not set these. RFC 9110, section 7.6.1, and RFC 9112, section 6, define the headers
  * that belong to the connection.
  */
+const OF_CONNECTION = [
+  ...['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization'],
+  ...['transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'content-length'],
+];
+const OF_GATEWAY = [
+  ...['content-encoding', 'accept-encoding', 'webhook-id', 'webhook-timestamp'],
+  ...['webhook-signature', PLAIN_SIGNATURE_HEADER],
+];
 const OWNERS: ReadonlyMap<string, 'the connection' | 'the gateway'> = new Map([
-  ...[
-    ...[
-      'host',
-      'connection',
-      'keep-alive',
-      'proxy-connection',
-      'proxy-authorization',
-      'transfer-encoding',
-      'te',
-      'trailer',
-      'upgrade',
-    ],
-    ...['expect', 'content-length'],
-  ].map((name) => [name, 'the connection'] as const),
-  ...[
-    'content-encoding',
-    'accept-encoding',
-    'webhook-id',
-    'webhook-timestamp',
-    'webhook-signature',
-    PLAIN_SIGNATURE_HEADER,
-  ].map((name) => [name, 'the gateway'] as const),
+  ...OF_CONNECTION.map((name) => [name, 'the connection'] as const),
+  ...OF_GATEWAY.map((name) => [name, 'the gateway'] as const),
 ]);
 
 const DEFAULTED = ['content-type', 'user-agent'];

@@ -1,4 +1,6 @@
-import { lookup, type LookupAddress } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import { watchedConnector } from './connection-use.js';
@@ -74,24 +76,84 @@ function interleaved(addresses: readonly LookupAddress[]): string[] {
     .flatMap((it) => it?.address ?? []);
 }
 
+export type NetworksSetting =
+  'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
+
+export class RefusedAddressError extends Error {
+  constructor(
+    host: string,
+    addresses: readonly string[],
+    setting: NetworksSetting = 'delivery.allowed_networks',
+  ) {
+    super(
+      `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with ${setting}.`,
+    );
+    this.name = 'RefusedAddressError';
+  }
+}
+
+/** At least one address, as `Names` returns. */
+export type FindAddresses = (name: string) => Promise<LookupAddress[]>;
+
+interface ConnectorOptions {
+  /** Default: that of undici. */
+  readonly connectTimeoutMs?: number;
+  readonly secureContext?: SecureContext | undefined;
+  readonly setting?: NetworksSetting;
+  readonly ageMaxMs?: number | undefined;
+}
+
+/** Connects to exactly the checked address, to prevent DNS rebinding. */
+export function guardedConnector(
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  { connectTimeoutMs, secureContext, setting, ageMaxMs }: ConnectorOptions,
+): buildConnector.connector {
+  const connect = watchedConnector(
+    buildConnector({
+      ...(connectTimeoutMs !== undefined && { timeout: connectTimeoutMs }),
+      ...(secureContext && { secureContext }),
+    }),
+    ageMaxMs,
+  );
+  return (options, callback) => {
+    // Inside of a proxy's tunnel, there is nothing to resolve.
+    if (options.httpSocket) return connect(options, callback);
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0) {
+      if (mayReach(host)) connect(options, callback);
+      else callback(new RefusedAddressError(host, [host], setting), null);
+      return;
+    }
+    findReachable(host, mayReach, find, setting).then(
+      (addresses) => connectToAny(connect, options, addresses, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+/** @throws RefusedAddressError if no address may be reached */
+export async function findReachable(
+  name: string,
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  setting?: NetworksSetting,
+): Promise<LookupAddress[]> {
+  const addresses = await find(name);
+  const reachable = addresses.filter(({ address }) => mayReach(address));
+  if (reachable.length > 0) return reachable;
+  throw new RefusedAddressError(
+    name,
+    addresses.map(({ address }) => address),
+    setting,
+  );
+}
+
 /** Resolves names as the machine does, and connects to any address. */
 export function plainConnector(
   connectTimeoutMs: number,
   secureContext?: SecureContext,
 ): buildConnector.connector {
-  const connect = watchedConnector(
-    buildConnector({
-      timeout: connectTimeoutMs,
-      keepAlive: true,
-      ...(secureContext ? { secureContext } : {}),
-    }),
-  );
-  return (options, callback) => {
-    // Inside of a proxy's tunnel, there is nothing to resolve.
-    if (options.httpSocket) return connect(options, callback);
-    lookup(options.hostname.replace(/^\[|\]$/g, ''), { all: true }, (error, addresses) => {
-      if (error) callback(error, null);
-      else connectToAny(connect, options, addresses, callback);
-    });
-  };
+  const find: FindAddresses = (name) => lookup(name, { all: true });
+  return guardedConnector(() => true, find, { connectTimeoutMs, secureContext });
 }

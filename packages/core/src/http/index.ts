@@ -11,6 +11,7 @@ export {
 } from './pem.js';
 export { proxyExceptions } from './proxy-exceptions.js';
 export { proxyProcess } from './process-proxy.js';
-export { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './ssrf-guard.js';
+export { guardedConnector, RefusedAddressError } from './connect-any.js';
+export { addressGuard, checkHost } from './ssrf-guard.js';
 export { shortageOf } from './shortage.js';
 export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

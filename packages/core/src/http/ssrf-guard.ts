@@ -2,11 +2,20 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import { subscribe } from 'node:diagnostics_channel';
 import http, { type IncomingMessage } from 'node:http';
 import net, { BlockList, isIP, Socket, type LookupFunction } from 'node:net';
-import type { SecureContext } from 'node:tls';
 import { guardedWork } from '@gateway/plugin';
-import { buildConnector, getGlobalDispatcher, setGlobalDispatcher, type Dispatcher } from 'undici';
-import { connectToAny } from './connect-any.js';
-import { watchedConnector } from './connection-use.js';
+import {
+  getGlobalDispatcher,
+  setGlobalDispatcher,
+  type buildConnector,
+  type Dispatcher,
+} from 'undici';
+import {
+  findReachable,
+  guardedConnector,
+  RefusedAddressError,
+  type FindAddresses,
+  type NetworksSetting,
+} from './connect-any.js';
 import { LookupsBusyError, Names } from './names.js';
 import { openAgent } from './proxy.js';
 
@@ -49,22 +58,6 @@ const REFUSED_NETWORKS = [
   'ff00::/8',
 ];
 
-type NetworksSetting =
-  'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
-
-export class RefusedAddressError extends Error {
-  constructor(
-    host: string,
-    addresses: readonly string[],
-    setting: NetworksSetting = 'delivery.allowed_networks',
-  ) {
-    super(
-      `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with ${setting}.`,
-    );
-    this.name = 'RefusedAddressError';
-  }
-}
-
 /**
  * `allowedNetworks` take precedence over `REFUSED_NETWORKS`.
  * @throws Error for an invalid CIDR block
@@ -105,73 +98,6 @@ function embeddedIpv4(address: string): string | undefined {
   if (!match) return undefined;
   const value = (parseInt(match[1] as string, 16) << 16) | parseInt(match[2] as string, 16);
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
-}
-
-/** At least one address, as `Names` returns. */
-type FindAddresses = (name: string) => Promise<LookupAddress[]>;
-
-/** Connects to exactly the checked address, to prevent DNS rebinding. */
-export function guardedConnector(
-  mayReach: (address: string) => boolean,
-  find: FindAddresses,
-  {
-    connectTimeoutMs,
-    secureContext,
-    setting,
-    ageMaxMs,
-  }: {
-    connectTimeoutMs: number;
-    secureContext?: SecureContext | undefined;
-    setting?: NetworksSetting;
-    ageMaxMs?: number | undefined;
-  },
-): buildConnector.connector {
-  const connect = watchedConnector(
-    buildConnector({
-      timeout: connectTimeoutMs,
-      keepAlive: true,
-      ...(secureContext ? { secureContext } : {}),
-    }),
-    ageMaxMs,
-  );
-  return reachableConnector(connect, mayReach, find, setting);
-}
-
-function reachableConnector(
-  connect: buildConnector.connector,
-  mayReach: (address: string) => boolean,
-  find: FindAddresses,
-  setting?: NetworksSetting,
-): buildConnector.connector {
-  return (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/g, '');
-    if (isIP(host) !== 0) {
-      if (mayReach(host)) connect(options, callback);
-      else callback(new RefusedAddressError(host, [host], setting), null);
-      return;
-    }
-    findReachable(host, mayReach, find, setting).then(
-      (addresses) => connectToAny(connect, options, addresses, callback),
-      (error: Error) => callback(error, null),
-    );
-  };
-}
-
-/** @throws RefusedAddressError if no address may be reached */
-async function findReachable(
-  name: string,
-  mayReach: (address: string) => boolean,
-  find: FindAddresses,
-  setting?: NetworksSetting,
-): Promise<LookupAddress[]> {
-  const addresses = await find(name);
-  const reachable = addresses.filter(({ address }) => mayReach(address));
-  if (reachable.length > 0) return reachable;
-  throw new RefusedAddressError(
-    name,
-    addresses.map(({ address }) => address),
-    setting,
-  );
 }
 
 type Looked = Parameters<LookupFunction>[2];
@@ -266,12 +192,7 @@ export function sourceGuard(
   const guards = new Map<number, Guard>();
   const guardOf = (maxAnswerBytes: number) => {
     const own = lookups();
-    const connect = reachableConnector(
-      watchedConnector(buildConnector({})),
-      mayReach,
-      own.find,
-      'source.allowed_networks',
-    );
+    const connect = guardedConnector(mayReach, own.find, { setting: 'source.allowed_networks' });
     // Guard the connection even if other work opens it.
     const guarded: buildConnector.connector = (...given) =>
       guardedWork.run(presentGuard() ?? guard, () => connect(...given));

@@ -37,9 +37,6 @@ export function isUnbounded({ labels }: Series): boolean {
 
 /** Shows the first label sets of a series unchanged and folds the others into `other` sets. */
 export class LabelCardinality {
-  readonly #row: Series;
-  readonly #max: number;
-  readonly #tell: (hidden: number) => void;
   readonly #within: readonly string[];
   readonly #names: readonly string[];
   /**
@@ -55,10 +52,11 @@ export class LabelCardinality {
    * @param max the number of label sets shown unchanged
    * @param tell receives the number of folded label sets
    */
-  constructor(row: Series, max: number, tell: (hidden: number) => void) {
-    this.#row = row;
-    this.#max = max;
-    this.#tell = tell;
+  constructor(
+    private readonly row: Series,
+    private readonly max: number,
+    private readonly tell: (hidden: number) => void,
+  ) {
     this.#within = row.labels.filter((name) => WITHIN_PROJECT.has(name));
     this.#names = row.labels.filter((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
   }
@@ -71,7 +69,7 @@ export class LabelCardinality {
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
     if (shown.value === undefined) return { labels: shown.labels, value };
-    shown.value = this.#row.fold === 'max' ? Math.max(shown.value, value) : shown.value + value;
+    shown.value = this.row.fold === 'max' ? Math.max(shown.value, value) : shown.value + value;
     return { labels: shown.labels, value: shown.value };
   }
 
@@ -86,23 +84,23 @@ export class LabelCardinality {
     this.#others = new Map();
     this.#restarts += 1;
     this.#count = { places: isWorthKeeping ? places : 0, used: 0, shown: 0, others: 0, hidden };
-    this.#tell(hidden);
+    this.tell(hidden);
   }
 
   #shownFor(labels: Labels): ShownSet {
-    const known = find(this.#tree, this.#row.labels, labels);
+    const known = find(this.#tree, this.row.labels, labels);
     if (known?.since === this.#restarts) return known;
     // The caller has already folded it.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER))
       return this.#otherFor(labels);
-    if (this.#count.shown < this.#max) {
+    if (this.#count.shown < this.max) {
       this.#count.shown += 1;
       const wasAlone = known !== undefined && known.value === undefined;
       return this.#assign(labels, wasAlone ? known : { labels, since: this.#restarts }, known);
     }
     const other = this.#otherFor(labels);
-    if (this.#count.hidden >= HIDDEN_PER_SHOWN * this.#max) return other;
-    this.#tell((this.#count.hidden += 1));
+    if (this.#count.hidden >= HIDDEN_PER_SHOWN * this.max) return other;
+    this.tell((this.#count.hidden += 1));
     return this.#assign(labels, other, known);
   }
 
@@ -110,23 +108,23 @@ export class LabelCardinality {
     this.#count.used += 1;
     if (before === undefined) this.#count.places += 1;
     shown.since = this.#restarts;
-    return shown === before ? shown : plant(this.#tree, this.#row.labels, labels, shown);
+    return shown === before ? shown : plant(this.#tree, this.row.labels, labels, shown);
   }
 
   #otherFor(labels: Labels): ShownSet {
     const ofProject = folded(labels, this.#within);
-    const known = find(this.#others, this.#row.labels, ofProject);
+    const known = find(this.#others, this.row.labels, ofProject);
     if (known) return known;
-    if (this.#count.others < this.#max / SHOWN_PER_PROJECT) return this.#newOther(ofProject);
+    if (this.#count.others < this.max / SHOWN_PER_PROJECT) return this.#newOther(ofProject);
     const ofAll = folded(labels, this.#names);
-    return find(this.#others, this.#row.labels, ofAll) ?? this.#newOther(ofAll);
+    return find(this.#others, this.row.labels, ofAll) ?? this.#newOther(ofAll);
   }
 
   #newOther(labels: Labels): ShownSet {
     this.#count.others += 1;
-    return plant(this.#others, this.#row.labels, labels, {
+    return plant(this.#others, this.row.labels, labels, {
       labels,
-      value: this.#row.fold === 'max' ? -Infinity : 0,
+      value: this.row.fold === 'max' ? -Infinity : 0,
       since: this.#restarts,
     });
   }

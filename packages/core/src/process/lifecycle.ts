@@ -2,13 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../logging/log.js';
 
 export class Lifecycle {
-  readonly #log: Log;
   readonly #parts: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
   #closing: Promise<void> | undefined;
 
-  constructor(log: Log) {
-    this.#log = log;
-  }
+  constructor(private readonly log: Log) {}
 
   add(name: string, close: () => Promise<void> | void): void {
     this.#parts.push({ name, close });
@@ -33,7 +30,7 @@ export class Lifecycle {
       if (late) continue;
       if ((await Promise.race([closed, deadline])) !== 'late') continue;
       late = true;
-      this.#log.warn(
+      this.log.warn(
         { part: name, deadline_ms: deadlineMs },
         'Shutdown timed out; closing the rest without waiting.',
       );
@@ -44,9 +41,9 @@ export class Lifecycle {
   async #close(name: string, close: () => Promise<void> | void): Promise<void> {
     try {
       await close();
-      this.#log.debug({ part: name }, 'Closed.');
+      this.log.debug({ part: name }, 'Closed.');
     } catch (error) {
-      this.#log.warn({ part: name, error }, 'Closing failed.');
+      this.log.warn({ part: name, error }, 'Closing failed.');
     }
   }
 }
