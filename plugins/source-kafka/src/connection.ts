@@ -73,19 +73,36 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
  * @throws PluginError
  */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
-  if (!tls) {
+  if (!tls)
     throw new PluginError(
       'auth.ca is given, but auth.tls is off, so the certificate authority would not be used.',
       { fix: 'Set auth.tls to true, or omit auth.ca.' },
     );
-  }
+  certificateIn(ca, 'auth.ca');
+}
+
+function certificateIn(text: string, field: string): X509Certificate {
   try {
-    new X509Certificate(ca);
+    return new X509Certificate(text);
   } catch (cause) {
-    throw new PluginError('auth.ca is not a PEM certificate.', {
+    throw new PluginError(`${field} is not a PEM certificate.`, {
       fix: 'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.',
       cause,
     });
+  }
+}
+
+function privateKeyIn(text: string): KeyObject {
+  try {
+    return createPrivateKey(text);
+  } catch {
+    throw text.includes('ENCRYPTED')
+      ? new PluginError('auth.client_key is locked with a passphrase.', {
+          fix: 'Give it without one: openssl pkey -in client.key',
+        })
+      : new PluginError('auth.client_key is not a PEM private key.', {
+          fix: 'Paste the whole file, from BEGIN PRIVATE KEY to END PRIVATE KEY.',
+        });
   }
 }
 
@@ -94,10 +111,7 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
  * field.
  * @throws PluginError
  */
-function checkIdentity(
-  { client_cert: cert = '', client_key: key = '', tls }: Auth,
-  now = new Date(),
-): void {
+function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Auth): void {
   const refuse = (message: string, fix: string, cause?: unknown) =>
     new PluginError(message, { fix, cause });
   if (!tls)
@@ -105,38 +119,14 @@ function checkIdentity(
       'auth.client_cert is given, but auth.tls is off, so it would not be shown.',
       'Set auth.tls to true.',
     );
-  let own: X509Certificate;
-  let privateKey: KeyObject;
-  try {
-    own = new X509Certificate(cert);
-  } catch (cause) {
-    throw refuse(
-      'auth.client_cert is not a PEM certificate.',
-      'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.',
-      cause,
-    );
-  }
-  try {
-    privateKey = createPrivateKey(key);
-  } catch {
-    const isLocked = key.includes('ENCRYPTED');
-    throw refuse(
-      `auth.client_key ${isLocked ? 'is locked with a passphrase' : 'is not a PEM private key'}.`,
-      isLocked
-        ? 'Give it without one: openssl pkey -in client.key'
-        : 'Paste the whole file, from BEGIN PRIVATE KEY to END PRIVATE KEY.',
-    );
-  }
-  if (!own.checkPrivateKey(privateKey)) {
-    const fix =
-      'Give the key that the certificate was requested with, and the own certificate first in auth.client_cert.';
+  const own = certificateIn(cert, 'auth.client_cert');
+  if (!own.checkPrivateKey(privateKeyIn(key)))
     throw refuse(
       'auth.client_key is not the key of the first certificate in auth.client_cert.',
-      fix,
+      'Give the key that the certificate was requested with, and the own certificate first in auth.client_cert.',
     );
-  }
   const expiresAt = new Date(own.validTo);
-  if (expiresAt <= now)
+  if (expiresAt <= new Date())
     throw refuse(
       `auth.client_cert expired at ${expiresAt.toISOString()}.`,
       'Give a new certificate, and its key, in auth.client_key.',
@@ -189,15 +179,9 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
-    const { token_endpoint, client_id, client_secret, client_auth, scope, extensions } = auth;
+    const { token_endpoint, client_id, client_secret, extensions } = auth;
     if (token_endpoint && client_id && client_secret) {
-      const client = {
-        token_endpoint,
-        client_id,
-        client_secret,
-        ...(client_auth !== undefined && { client_auth }),
-        ...(scope !== undefined && { scope }),
-      };
+      const client = { ...auth, token_endpoint, client_id, client_secret };
       return oauthBearer(clientCredentials(client), extensions);
     }
     throw new PluginError(

@@ -69,8 +69,11 @@ const STALE = [
 /** Shared by the members of a run. */
 export interface SharedByMembers {
   readonly memory: SourceMemory;
+  /** The offsets that the members have committed, by partition. */
   readonly committed: Map<number, bigint>;
+  /** The offsets committed before the run, by partition. */
   readonly startsAt: ReadonlyMap<number, bigint>;
+  /** The topic's id before the run, if known. */
   readonly topicId: string | undefined;
 }
 
@@ -84,17 +87,10 @@ export class GroupMember implements ReaderContext {
   #fail: (error: unknown) => void = () => {};
   readonly topic: string;
   readonly window: number;
-  readonly handle: Handle;
   readonly #group: string;
-  readonly #context: SourceContext;
   readonly #client: KafkaClient;
   readonly #consumer: Consumer;
   readonly #ticks: NodeJS.Timeout;
-  readonly #memory: SourceMemory;
-  readonly #committed: Map<number, bigint>;
-  readonly #startsAt: ReadonlyMap<number, bigint>;
-  readonly #metadata: string | undefined;
-  readonly #connection: Connection;
   readonly #fetches = new Map<number, FetchMemory>();
 
   /** From the latest assignment, by partition. */
@@ -117,31 +113,19 @@ export class GroupMember implements ReaderContext {
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
-  /**
-   * @param shared.committed records the offsets that the members commit, by partition
-   * @param shared.startsAt the offsets committed before the run, by partition
-   * @param shared.topicId the topic's id before the run, if known
-   */
   constructor(
-    connection: Connection,
-    handle: Handle,
-    context: SourceContext,
+    private readonly connection: Connection,
+    readonly handle: Handle,
+    private readonly context: SourceContext,
     clientId: string,
-    { memory, committed, startsAt, topicId }: SharedByMembers,
+    private readonly shared: SharedByMembers,
   ) {
-    this.#connection = connection;
-    this.#startsAt = startsAt;
-    this.#metadata = idToCommit(topicId);
-    this.#memory = memory;
-    this.#committed = committed;
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
     this.failed.catch(() => {});
     this.topic = connection.topic_name;
     this.window = context.window;
     this.#inFlight = new InFlight(Math.max(IN_FLIGHT_MAX, context.window));
-    this.handle = handle;
     this.#group = groupOf(connection, context.sourceId);
-    this.#context = context;
     this.#client = openClient(connection, {
       clientId,
       retries: RETRIES,
@@ -217,7 +201,7 @@ export class GroupMember implements ReaderContext {
       !(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) &&
       this.#isConnected
     )
-      this.#context.log.warn(
+      this.context.log.warn(
         { group: this.#group },
         'the consumer did not leave the group in time; closing its connections',
       );
@@ -274,7 +258,7 @@ export class GroupMember implements ReaderContext {
       // Release the memory of the previous fetch: its batches have been read, and messages in
       // flight are copies.
       this.#fetches.get(nodeId)?.release();
-      const fetch = new FetchMemory(this.#memory);
+      const fetch = new FetchMemory(this.shared.memory);
       this.#fetches.set(nodeId, fetch);
       // kafkajs emits this event within the fetch, so the response is decoded in the same async
       // context.
@@ -306,21 +290,23 @@ export class GroupMember implements ReaderContext {
    */
   #lookForLost(reader: PartitionReader, next: bigint): void {
     const { partition } = reader;
-    const known = [this.#startsAt, this.#committed].map((offsets) => offsets.get(partition) ?? -1n);
+    const known = [this.shared.startsAt, this.shared.committed].map(
+      (offsets) => offsets.get(partition) ?? -1n,
+    );
     const due = reader.next ?? known.reduce((one, other) => (one > other ? one : other));
-    if (due < 0n || next <= due || !this.#context.lost) return;
-    oldestOffset(this.#connection, this.#context, partition).then(
+    if (due < 0n || next <= due || !this.context.lost) return;
+    oldestOffset(this.connection, this.context, partition).then(
       (oldest = 0n) => {
         const end = oldest < next ? oldest : next;
-        if (end > due) this.#context.lost?.(String(partition), Number(end - due));
+        if (end > due) this.context.lost?.(String(partition), Number(end - due));
       },
       (error: unknown) => {
-        if (this.#context.signal.aborted) return;
-        this.#context.log.warn(
+        if (this.context.signal.aborted) return;
+        this.context.log.warn(
           { error, partition },
           'could not read the oldest offset of a partition: all skipped records count as deleted',
         );
-        this.#context.lost?.(String(partition), Number(next - due));
+        this.context.lost?.(String(partition), Number(next - due));
       },
     );
   }
@@ -331,8 +317,8 @@ export class GroupMember implements ReaderContext {
     this.#readers = new Map(
       partitions.map((partition) => [partition, new PartitionReader(partition, this)]),
     );
-    for (const partition of partitions) this.#context.lost?.(String(partition), 0);
-    this.#context.log.info(
+    for (const partition of partitions) this.context.lost?.(String(partition), 0);
+    this.context.log.info(
       { group: this.#group, member: memberId, partitions },
       'partitions assigned',
     );
@@ -373,7 +359,7 @@ export class GroupMember implements ReaderContext {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
     try {
-      const metadata = this.#metadata ?? null;
+      const metadata = idToCommit(this.shared.topicId) ?? null;
       const partitions = due.map(({ reader: { partition }, through }) => ({
         partition,
         offset: String(BigInt(through) + 1n),
@@ -382,11 +368,11 @@ export class GroupMember implements ReaderContext {
       await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
       for (const { reader, through } of due) {
         reader.committed(through);
-        this.#committed.set(reader.partition, BigInt(through) + 1n);
+        this.shared.committed.set(reader.partition, BigInt(through) + 1n);
       }
     } catch (error) {
       if (this.#isClosed) return;
-      const { log } = this.#context;
+      const { log } = this.context;
       const fields = {
         topic: this.topic,
         group: this.#group,
