@@ -86,10 +86,15 @@ function explained(error: unknown, url = ''): unknown {
   return reason ? new GatewayError('server_unreachable', { url, reason }, { cause: error }) : error;
 }
 
+/** The flags of a command that selects projects. */
+interface OfProject {
+  readonly 'project-id'?: string | undefined;
+}
+
 /** Without an id, all that the key reaches. */
 export async function projectsOf(
   api: GatewayClient,
-  id: string | undefined,
+  { 'project-id': id }: OfProject,
 ): Promise<readonly Project[]> {
   if (id !== undefined) return [await api.projects.get(id)];
   const all: Project[] = [];
@@ -125,11 +130,11 @@ export async function inEach(
  */
 export async function findIn<Found>(
   api: GatewayClient,
-  projectId: string | undefined,
+  flags: OfProject,
   find: (api: GatewayClient) => Promise<Found>,
 ): Promise<{ readonly api: GatewayClient; readonly project: Project; readonly found: Found }> {
   let missing: unknown = new GatewayError('not_found', { thing: 'project' });
-  const projects = await projectsOf(api, projectId);
+  const projects = await projectsOf(api, flags);
   const results: { api: GatewayClient; project: Project; found: Found }[] = [];
   const search = async (of: GatewayClient, project: Project) => {
     if (results.length > 0) return;
@@ -151,7 +156,7 @@ export async function findIn<Found>(
 /** Fields have the names of commands. Shows rows also if a project failed. */
 export async function showNewest<Row extends { readonly uid: string }>(
   api: GatewayClient,
-  { projectId, limit }: { readonly projectId: string | undefined; readonly limit: number },
+  { limit, ...flags }: OfProject & { readonly limit: number },
   list: (api: GatewayClient, perPage: number) => Pages<Row>,
   show: (
     rows: readonly (Omit<Row, 'uid'> & { readonly id: string; readonly project_name: string })[],
@@ -166,7 +171,7 @@ export async function showNewest<Row extends { readonly uid: string }>(
       if (left-- === 0) return;
     }
   };
-  const projects = await projectsOf(api, projectId);
+  const projects = await projectsOf(api, flags);
   const failure: unknown = await inEach(api, projects, read, READS).catch(
     (error: unknown) => error,
   );

@@ -1,14 +1,12 @@
-import { GatewayCommand } from '../app/gateway-command.js';
+import { command } from '../app/gateway-command.js';
 
-export default class Agent extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Reads the sources, takes events over HTTP, and delivers them. Run `migrate up` first. SIGTERM, SIGINT and SIGHUP drain the ' +
-    'agent: work in flight is settled first. A second signal exits at once.';
-  static override examples = ['gateway agent', 'gateway agent --mode retry --consumers 100'];
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(Agent);
-    const resolved = this.resolve(flags);
+    'agent: work in flight is settled first. A second signal exits at once.',
+  examples: ['gateway agent', 'gateway agent --mode retry --consumers 100'],
+  async run({ resolve }) {
+    const resolved = resolve();
     const [{ runProcess }, { startAgent }, { openIntake }] = await Promise.all([
       import('../app/process.js'),
       import('@gateway/agent'),
@@ -18,5 +16,5 @@ export default class Agent extends GatewayCommand {
       name: 'gateway-agent',
       start: (parts) => startAgent({ ...parts, intake: openIntake }),
     });
-  }
-}
+  },
+});

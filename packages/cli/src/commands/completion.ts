@@ -2,11 +2,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import * as Args from '@oclif/core/args';
 import type { Command } from '@oclif/core/command';
 import { aliases } from '../app/command-index.js';
-import { oneOf, wrongUse } from '../app/flag-values.js';
-import { GatewayCommand } from '../app/gateway-command.js';
+import { command, oneOf, optionalArgument, wrongUse } from '../app/gateway-command.js';
 
 /** The output files of oclif's generator, in the `autocomplete` folder of its cache folder. */
 const files = {
@@ -16,11 +14,11 @@ const files = {
 } as const;
 const shells = Object.keys(files) as (keyof typeof files)[];
 
-export default class Completion extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Prints a script that completes commands and flags, including the flags of installed plugins. Generate it again after ' +
-    'an upgrade and after installing a plugin.';
-  static override examples = [
+    'an upgrade and after installing a plugin.',
+  examples: [
     {
       description: 'bash, for this shell:',
       command: 'source <(gateway completion bash)',
@@ -28,41 +26,32 @@ export default class Completion extends GatewayCommand {
     'bash, for all new shells:\ngateway completion bash > ~/.local/share/bash-completion/completions/gateway',
     `zsh:\ngateway completion zsh > "\${fpath[1]}/_gateway"`,
     'PowerShell:\ngateway completion powershell >> $PROFILE',
-  ];
-  static override args = {
-    shell: Args.string({ ignoreStdin: true, description: 'bash, zsh or powershell.' }),
-  };
-
-  async run(): Promise<void> {
-    const { args } = await this.parse(Completion);
+  ],
+  args: { shell: optionalArgument('bash, zsh or powershell.') },
+  async run({ args, log, oclif }) {
     const shell = oneOf('the shell', args.shell, shells);
     if (!shell)
       throw wrongUse('gateway completion needs a shell', `give one of ${shells.join(', ')}`);
-    const folder = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
+    const cacheDir = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
     try {
-      await this.generate(folder);
-      this.log((await readFile(join(folder, 'autocomplete', files[shell]), 'utf8')).trimEnd());
+      const { Plugin } = await import('@oclif/core/config');
+      const plugin = new Plugin({
+        name: '@oclif/plugin-autocomplete',
+        root: dirname(fileURLToPath(import.meta.url)),
+        type: 'core',
+      });
+      await plugin.load();
+      const Create = await plugin.findCommand('autocomplete:create', { must: true });
+      const commands = oclif.commands.filter(({ id }) => !Object.hasOwn(aliases, id));
+      const config: unknown = Object.create(oclif, {
+        cacheDir: { value: cacheDir },
+        getPluginsList: { value: () => [{ commands }] },
+      });
+      // The class is declared as abstract, so `new` cannot be used.
+      await (Reflect.construct(Create, [[], config]) as Command).run();
+      log((await readFile(join(cacheDir, 'autocomplete', files[shell]), 'utf8')).trimEnd());
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(cacheDir, { recursive: true, force: true });
     }
-  }
-
-  /** Runs oclif's generator, which writes the scripts of all shells to its cache folder. */
-  private async generate(cacheDir: string): Promise<void> {
-    const { Plugin } = await import('@oclif/core/config');
-    const plugin = new Plugin({
-      name: '@oclif/plugin-autocomplete',
-      root: dirname(fileURLToPath(import.meta.url)),
-      type: 'core',
-    });
-    await plugin.load();
-    const Create = await plugin.findCommand('autocomplete:create', { must: true });
-    const commands = this.config.commands.filter(({ id }) => !Object.hasOwn(aliases, id));
-    const config: unknown = Object.create(this.config, {
-      cacheDir: { value: cacheDir },
-      getPluginsList: { value: () => [{ commands }] },
-    });
-    // The class is declared as abstract, so `new` cannot be used.
-    await (Reflect.construct(Create, [[], config]) as Command).run();
-  }
-}
+  },
+});

@@ -1,61 +1,60 @@
-import type { GatewayClient, Project } from '@gateway/client';
+import type { Project } from '@gateway/client';
 import { addRetries, breakerLines, noRetries, retrySteps, type RetrySums } from '../app/retries.js';
 import {
+  command,
   findIn,
-  Flags,
-  GatewayCommand,
-  idOf,
+  idFlag,
   inEach,
   jsonFlag,
-  oneOf,
   parseDuration,
   projectFlag,
-  projectIdOf,
   projectsOf,
+  switchFlag,
   valueFlag,
+  wordFlag,
   wrongUse,
 } from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
-import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
 const STATUSES = ['failure', 'discarded', 'retry', 'scheduled', 'processing', 'success'] as const;
 const TABLE_ROWS = 20;
-const NAME_CHARS = 40;
 
-export default class Retry extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Recovers deliveries after an outage; it does not replace the retry policy of an endpoint. --time refers to the time of the messages, ' +
     'so choose a longer range if messages waited in a topic or queue. Each delivery gets one attempt at once; if its retries are ' +
     'used up and the attempt fails, the delivery fails again. Deliveries to paused endpoints wait until the endpoint is active; ' +
-    'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. With --endpoint-id, one delivery tries an endpoint whose circuit breaker is open; the others wait until it closes. The command can be interrupted and repeated at any time.';
-  static override examples = [
+    'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. With --endpoint-id, one delivery tries an endpoint whose circuit breaker is open; the others wait until it closes. The command can be interrupted and repeated at any time.',
+  examples: [
     'gateway retry --status failure --time 2h --dry-run',
     'gateway retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
     'gateway retry --status success --time 10m --event-id 019ab3c4-5d6e-8f70-9123-456789abcdef --force',
-  ];
-  static override flags = {
-    status: valueFlag(
+  ],
+  flags: {
+    status: wordFlag(
       '<status>',
       `Status of the event deliveries to re-queue: ${STATUSES.join(', ')}.`,
+      STATUSES,
     ),
     time: valueFlag(
       '<duration>',
       'How far back to look: integers with the units d, h, m, s and ms, as in 1h30m.',
     ),
     ...projectFlag,
-    'event-id': valueFlag('<id>', 'Only event deliveries of this event.'),
-    'endpoint-id': valueFlag('<id>', 'Only event deliveries to this endpoint.'),
-    force: Flags.boolean({ summary: 'Required with --status success: deliver again.' }),
-    'dry-run': Flags.boolean({ summary: 'Count by project, without changing anything.' }),
+    'event-id': idFlag('Only event deliveries of this event.'),
+    'endpoint-id': idFlag('Only event deliveries to this endpoint.'),
+    force: switchFlag('Required with --status success: deliver again.'),
+    'dry-run': switchFlag('Count by project, without changing anything.'),
     ...jsonFlag,
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(Retry);
-    const { json, 'dry-run': dryRun } = flags;
-    const { projectId, ...request } = requestOf(flags);
-    const query = { ...request, dry_run: dryRun };
+  },
+  async run({ flags, api, exit, json, log, note, table }) {
+    const { 'dry-run': dryRun, 'event-id': eventId, 'endpoint-id': endpointId } = flags;
+    const { status, time } = requestOf(flags);
+    const startDate = new Date(
+      Math.max(0, Date.now() - parseDuration('--time', time)),
+    ).toISOString();
+    const query = { status, startDate, eventId, endpointId, dry_run: dryRun };
     const sums = new Map<Project, RetrySums>();
     const total = () => {
       const all = noRetries();
@@ -63,13 +62,23 @@ export default class Retry extends GatewayCommand {
       return all;
     };
     const showProgress = (text: string) => {
-      if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
+      if (process.stderr.isTTY && !flags.json) process.stderr.write(`\r\x1b[2K${text}`);
     };
     const interruption = noteInterruption();
-    const failure: unknown = await this.api(flags, async (api) => {
-      const projects = await reached(api, projectId, request);
+    const failure: unknown = await api(async (all) => {
+      // Only that of the event or endpoint, if one is named.
+      const projects =
+        eventId === undefined && endpointId === undefined
+          ? await projectsOf(all, flags)
+          : [
+              (
+                await findIn<unknown>(all, flags, ({ events, endpoints }) =>
+                  eventId === undefined ? endpoints.get(endpointId!) : events.get(eventId),
+                )
+              ).project,
+            ];
       const done = new Map<Project, number>();
-      await inEach(api, projects, async ({ eventDeliveries }, project) => {
+      await inEach(all, projects, async ({ eventDeliveries }, project) => {
         if (interruption.status !== 0) return;
         const own = noRetries();
         sums.set(project, own);
@@ -91,7 +100,7 @@ export default class Retry extends GatewayCommand {
         (error: unknown) => error,
       );
     if (failure && !dryRun && sums.size > 0)
-      this.logToStderr(
+      note(
         `re-queued ${requeuedText(total())} or more before the failure; run the command again to continue with the rest`,
       );
     const stopped = interruption.status !== 0;
@@ -99,30 +108,32 @@ export default class Retry extends GatewayCommand {
     const found = [...sums].filter(([, it]) => it.due + it.held + it.left > 0);
     // Other projects may have been retried, so their counts are shown.
     if (failure && found.length === 0) throw failure as Error;
-    if (json) {
-      const { status, startDate: from } = request;
+    if (flags.json) {
       const projects = found.map(([{ uid, name }, { behind: _, ...counts }]) => ({
         ...{ project_id: uid, project_name: name },
         ...counts,
       }));
       const record = { requeued: due + held, held, skipped: left, behind_breakers: behind };
-      this.log(
-        JSON.stringify({ status, from, dry_run: dryRun, stopped, ...record, projects }, null, 2),
-      );
+      json({ status, from: startDate, dry_run: dryRun, stopped, ...record, projects });
     } else if (found.length === 0) {
-      this.log(
-        `nothing to re-queue: no event delivery of the last ${flags.time} has status ${request.status}`,
-      );
+      log(`nothing to re-queue: no event delivery of the last ${time} has status ${status}`);
     } else {
-      if (dryRun && found.length > 1) this.logProjects(found);
+      if (dryRun && found.length > 1) {
+        table(found.slice(0, TABLE_ROWS), [
+          ['PROJECT', ([{ name }]) => name, 40],
+          ['RE-QUEUED', ([, it]) => (it.due + it.held).toLocaleString('en-US')],
+          ['SKIPPED', ([, it]) => it.left.toLocaleString('en-US')],
+        ]);
+        const more = found.length - TABLE_ROWS;
+        log(more > 0 ? `… and ${more} more lines; --json shows all\n` : '');
+      }
       const text = requeuedText({ due, held });
-      this.log(dryRun ? `${text} would be re-queued` : `re-queued ${text}`);
+      log(dryRun ? `${text} would be re-queued` : `re-queued ${text}`);
     }
-    if (!json) for (const line of breakerLines(behind)) this.logToStderr(line);
-    if (held > 0)
-      this.logToStderr(`${deliveriesText(held)} held until the endpoint is no longer paused`);
+    if (!flags.json) for (const line of breakerLines(behind)) note(line);
+    if (held > 0) note(`${deliveriesText(held)} held until the endpoint is no longer paused`);
     if (left > 0)
-      this.logToStderr(
+      note(
         `${deliveriesText(left)} skipped: the endpoint is inactive or deleted, an agent is sending them, or they are already due or held`,
       );
     if (failure) throw failure as Error;
@@ -130,20 +141,10 @@ export default class Retry extends GatewayCommand {
     const kept = dryRun
       ? 'nothing was changed'
       : 're-queued deliveries stay re-queued; run the command again to continue with the rest';
-    this.logToStderr(`stopped before the end; ${kept}`);
-    this.exit(interruption.status);
-  }
-
-  private logProjects(found: readonly (readonly [Project, RetrySums])[]): void {
-    this.logTable(found.slice(0, TABLE_ROWS), { json: false }, [
-      ['PROJECT', ([{ name }]) => escapeLine(name, NAME_CHARS)],
-      ['RE-QUEUED', ([, { due, held }]) => (due + held).toLocaleString('en-US')],
-      ['SKIPPED', ([, { left }]) => left.toLocaleString('en-US')],
-    ]);
-    const more = found.length - TABLE_ROWS;
-    this.log(more > 0 ? `… and ${more} more lines; --json shows all\n` : '');
-  }
-}
+    note(`stopped before the end; ${kept}`);
+    exit(interruption.status);
+  },
+});
 
 function deliveriesText(count: number): string {
   return counted(count, 'event delivery', 'event deliveries');
@@ -153,15 +154,16 @@ function requeuedText({ due, held }: Pick<RetrySums, 'due' | 'held'>): string {
   return deliveriesText(due + held);
 }
 
-function requestOf(
-  flags: Readonly<
-    Record<'status' | 'time' | 'project-id' | 'event-id' | 'endpoint-id', string | undefined>
-  > &
-    Readonly<Record<'force' | 'dry-run', boolean>>,
-) {
-  const { status, time } = flags;
-  if (status === undefined || time === undefined) {
-    const missing = Object.entries({ '--status': status, '--time': time }).flatMap(
+/** Throws `wrong_use`. */
+function requestOf<Status>(flags: {
+  readonly status: Status | undefined;
+  readonly time: string | undefined;
+  readonly force: boolean;
+  readonly 'dry-run': boolean;
+}): { readonly status: Status; readonly time: string } {
+  const { status: wanted, time } = flags;
+  if (wanted === undefined || time === undefined) {
+    const missing = Object.entries({ '--status': wanted, '--time': time }).flatMap(
       ([name, value]) => (value === undefined ? [name] : []),
     );
     throw wrongUse(
@@ -169,35 +171,10 @@ function requestOf(
       `set both, as in \`gateway retry --status failure --time 2h\`; statuses are ${STATUSES.join(', ')}`,
     );
   }
-  const wanted = oneOf('--status', status, STATUSES)!;
   if (wanted === 'success' && !flags.force && !flags['dry-run'])
     throw wrongUse(
       'event deliveries with status success were delivered already; if re-queued, their endpoints receive them again',
       'add --force to deliver them again; --dry-run counts them first',
     );
-  const from = new Date(Math.max(0, Date.now() - parseDuration('--time', time)));
-  return {
-    status: wanted,
-    startDate: from.toISOString(),
-    projectId: projectIdOf(flags),
-    eventId: idOf('--event-id', flags['event-id']),
-    endpointId: idOf('--endpoint-id', flags['endpoint-id']),
-  };
-}
-
-/**
- * Only that of the event or endpoint, if one is named.
- *
- * @throws an error with the code `not_found` if an id is unknown
- */
-async function reached(
-  api: GatewayClient,
-  projectId: string | undefined,
-  { eventId, endpointId }: Readonly<Record<'eventId' | 'endpointId', string | undefined>>,
-): Promise<readonly Project[]> {
-  if (eventId === undefined && endpointId === undefined) return projectsOf(api, projectId);
-  const { project } = await findIn<unknown>(api, projectId, ({ events, endpoints }) =>
-    eventId === undefined ? endpoints.get(endpointId!) : events.get(eventId),
-  );
-  return [project];
+  return { status: wanted, time };
 }

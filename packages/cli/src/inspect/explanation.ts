@@ -1,9 +1,9 @@
 import type { EventExplanation, EventMessage } from '@gateway/client';
 import { GatewayError } from '@gateway/core/errors';
+import { maskUrls } from '@gateway/core/logging';
 import { formatDuration } from '../app/flag-values.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
-import { endpointText } from './route-text.js';
 
 const NAMED_MAX = 50;
 /** An agent with capacity routes an event within this time. */
@@ -95,9 +95,8 @@ function deliveryLines({
   const lines = ['', `${counted(total, 'delivery', 'deliveries')}: ${statuses.join(', ')}`];
   const api = `/api/v1/projects/${event.project_id}`;
   for (const it of deliveries) {
-    const { endpoint_name: name, endpoint_url: url, endpoint_status: status } = it;
     lines.push(
-      `  ${endpointText({ name, url, status })}`,
+      `  ${endpointText(it)}`,
       `    ${it.uid}  ${it.status}${attemptsText(it)}`,
       ...nextLines(it, api, agents > 0).map((line) => `    ${line}`),
     );
@@ -107,6 +106,14 @@ function deliveryLines({
       `  ${total - deliveries.length} more: GET ${api}/eventdeliveries?eventId=${event.uid}`,
     );
   return lines;
+}
+
+/** `name (url, status)`. Credentials are masked; the status `active` is omitted. */
+function endpointText({ endpoint_name, endpoint_url, endpoint_status }: DeliveryOfEvent): string {
+  const name = escapeLine(endpoint_name ?? 'an endpoint that is gone', 100);
+  const url = escapeLine(maskUrls(endpoint_url ?? 'no URL'), 200);
+  const isPlain = !endpoint_status || endpoint_status === 'active';
+  return `${name} (${url}${isPlain ? '' : `, ${endpoint_status}`})`;
 }
 
 function totalOf(counts: EventExplanation['delivery_counts']): number {

@@ -2,11 +2,12 @@ import type { FunctionTestResult } from '@gateway/client';
 import type { Config } from '@gateway/core/config';
 import { clip } from '@gateway/core/json';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
-import { mismatchLines, targetsText } from './route-text.js';
+import { counted } from '../output/table.js';
 
 /** Characters per result in the text output. `--json` prints everything. */
 const RESULT_CHARS = 4_000;
 const INDENT = '  ';
+const NAMED_MAX = 50;
 
 export interface FunctionPreview extends FunctionTestResult {
   /** The file name, or `the function of` followed by its source's name. */
@@ -112,4 +113,36 @@ function acceptedLine({ results, result_count: count }: FunctionPreview): string
   const types = results.map(({ payload }) => (payload as { event_type?: unknown }).event_type);
   const named = [...new Set(types)].slice(0, 10).join(', ');
   return `It would be accepted as ${count === 1 ? 'one event' : `${count} events`}: ${escapeLine(named, 400)}.`;
+}
+
+type TestedRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
+
+/** One line, such as `would go to 2 endpoints: shop, archive`. */
+function targetsText({
+  endpoint_count: count,
+  endpoints,
+  sentence,
+  subscriptions,
+}: TestedRoute): string {
+  if (count === 0) return `would go nowhere. ${sentence}`;
+  const names = new Map(subscriptions.map(({ uid, name }) => [uid, name]));
+  const named = endpoints.slice(0, NAMED_MAX).map(({ name, subscription_id: id }) => {
+    const by = id === null ? '' : ` by the subscription ${escapeLine(names.get(id) ?? id, 100)}`;
+    return escapeLine(name, 100) + by;
+  });
+  const more = count > named.length ? [`${count - named.length} more`] : [];
+  return `would go to ${counted(count, 'endpoint')}: ${[...named, ...more].join(', ')}`;
+}
+
+/**
+ * One line for each of the first 50 subscriptions that do not match, and one line that counts the
+ * rest.
+ */
+function mismatchLines({ subscriptions }: TestedRoute): string[] {
+  const missed = subscriptions.flatMap(({ name, mismatch }) =>
+    mismatch ? [`${escapeLine(name, 100)}: ${escapeLine(mismatch.sentence)}`] : [],
+  );
+  const more =
+    missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
+  return [...missed.slice(0, NAMED_MAX), ...more];
 }

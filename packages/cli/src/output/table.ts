@@ -4,9 +4,19 @@ const GAP = 2;
 
 type Rows = readonly (readonly string[])[];
 
-export type TextColumn<Item> = readonly [head: string, cell: (item: Item) => string];
+type Cell = string | number | null | undefined;
 
-/** JSON, a table or, on a narrow terminal, one block per item. */
+/** The cell is a property, or made from the item. It is clipped to `chars`. */
+export type TextColumn<Item> = readonly [
+  head: string,
+  cell: (keyof Item & string) | ((item: Item) => Cell),
+  chars?: number,
+];
+
+/**
+ * JSON, a table or, on a narrow terminal, one block per item. Cells are safe to print on a
+ * terminal; null is `-`.
+ */
 export function answerTable<Item>(
   items: readonly Item[],
   columns: readonly TextColumn<Item>[],
@@ -14,7 +24,12 @@ export function answerTable<Item>(
 ): string {
   if (json) return JSON.stringify(items, null, 2);
   const heads = columns.map(([head]) => head);
-  const rows = items.map((it) => columns.map(([, cell]) => cell(it)));
+  const rows = items.map((it) =>
+    columns.map(([, cell, chars]) => {
+      const value = typeof cell === 'function' ? cell(it) : (it[cell] as Cell);
+      return escapeLine(String(value ?? '-'), chars);
+    }),
+  );
   const { columns: width = Infinity } = process.stdout;
   const table = textTable([heads, ...rows], width);
   return longest(table.split('\n')) > width ? textBlocks(heads, rows, width) : table;
@@ -49,17 +64,15 @@ function longest(texts: readonly string[]): number {
   return texts.reduce((most, text) => Math.max(most, text.length), 0);
 }
 
-/** A null, undefined or empty value is omitted from the output. */
-export type Field = readonly [name: string, value: string | null | undefined];
+/** A falsy value is omitted from the output. */
+export type Field = readonly [name: string, value: string | false | null | undefined];
 
 /** One line per field, escaped for a terminal and wrapped to its width. */
 export function recordText(
   fields: readonly Field[],
   width: number | undefined = process.stdout.columns,
 ): string {
-  const shown = fields.flatMap(([name, value]) =>
-    value === null || value === undefined || value === '' ? [] : [[name, escapeLine(value)]],
-  );
+  const shown = fields.flatMap(([name, value]) => (value ? [[name, escapeLine(value)]] : []));
   return textTable(shown, width);
 }
 

@@ -5,18 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
-import {
-  discover,
-  importPlugin,
-  isPluginPackage,
-  whyInactive,
-  type Discovery,
-} from '@gateway/core/plugins';
-import { licenceOf } from '../app/installation.js';
+import { discover, importPlugin, isPluginPackage, whyInactive } from '@gateway/core/plugins';
+import { installation, licenceOf, root } from '../app/installation.js';
 
 interface InstallOptions {
-  readonly before: Discovery;
-  readonly root: string;
   /**
    * Mistakes in the settings are ignored, because a plugin's settings can be written before it is
    * installed.
@@ -33,11 +25,11 @@ const PLUGIN_API = '@gateway/plugin';
 
 /**
  * Installs with npm into `plugins.dir`, reads the manifest, and imports the plugins that the
- * settings, feature flags and licence allow. Returns the plugins, with a reason for each inactive
- * one. If a plugin could never become active (because of a missing or broken manifest, a missing
- * module, another plugin's name or setting, or another plugin API), restores the folder and throws.
+ * settings, feature flags and licence allow. Returns a line for each plugin. If one could never
+ * become active (because of a missing or broken manifest, a missing module, another plugin's name or
+ * setting, or another plugin API), restores the folder and throws.
  */
-export function installPlugin(spec: string, options: InstallOptions) {
+export function installPlugin(spec: string, options: InstallOptions): Promise<string[]> {
   const given = located(spec);
   return changed(
     ['install', '--save', '--install-links=false', given],
@@ -51,40 +43,33 @@ export function installPlugin(spec: string, options: InstallOptions) {
   );
 }
 
-/** One line about each plugin of changed packages. */
-export function statesOf(examinedPlugins: Awaited<ReturnType<typeof installPlugin>>): string[] {
-  return examinedPlugins.map(({ plugin, inactive }) => {
-    const { kind, name, version, package: from } = plugin;
-    const ready = kind === 'source' ? `ready for sources of the type ${name}` : 'active';
-    const state = inactive ? `inactive because ${inactive.message}; ${inactive.fix}` : ready;
-    return `the ${kind} plugin ${name} (${from} ${version}): ${state}`;
-  });
-}
-
 /**
  * Updates to the newest version in the range with which the packages were installed: that of the
- * plugin or package with this name, or all. Returns the plugins of those that changed as
- * `installPlugin` does, and throws as it does.
+ * plugin or package with this name, or all. Returns a line for each plugin of those that changed,
+ * and throws as `installPlugin` does.
  */
-export function updatePlugins(name: string | undefined, options: InstallOptions) {
-  const names = name === undefined ? [] : [packageOf(name, options)];
+export function updatePlugins(
+  name: string | undefined,
+  options: InstallOptions,
+): Promise<string[]> {
+  const names = name === undefined ? [] : [packageOf(name, options.settings)];
   return changed(['update', ...names], options, (after, before) =>
     Object.keys(after).filter((it) => before[it]?.version !== after[it]!.version),
   );
 }
 
 /** By the name of the package or of a plugin. Returns the name of the package. */
-export async function uninstallPlugin(name: string, options: InstallOptions): Promise<string> {
-  const from = packageOf(name, options);
-  await npm(pluginsDir(options), ['uninstall', from], options);
+export async function uninstallPlugin(name: string, settings: ConfigOptions): Promise<string> {
+  const from = packageOf(name, settings);
+  await npm(pluginsDir(settings), ['uninstall', from]);
   return from;
 }
 
 /** By its own name or by that of a plugin that it declares. */
-function packageOf(name: string, options: InstallOptions): string {
-  const dir = pluginsDir(options);
+function packageOf(name: string, settings: ConfigOptions): string {
+  const dir = pluginsDir(settings);
   const packages = Object.keys(installedIn(dir));
-  const { plugins, refused } = options.before;
+  const { plugins, refused } = installation();
   const found = [...plugins, ...refused].find((it) => it.from === dir && it.name === name);
   const from = packages.find((it) => it === name) ?? found?.package;
   if (from !== undefined) return from;
@@ -92,7 +77,7 @@ function packageOf(name: string, options: InstallOptions): string {
   throw new GatewayError('plugin_unknown', { name, known, hint: didYouMean(name, packages) });
 }
 
-function pluginsDir({ settings }: InstallOptions): string {
+function pluginsDir(settings: ConfigOptions): string {
   return resolve(readConfig(settings).config.plugins.dir);
 }
 
@@ -106,23 +91,25 @@ async function changed(
   command: readonly string[],
   options: InstallOptions,
   select: (after: Packages, before: Packages) => readonly string[],
-) {
-  const dir = pluginsDir(options);
+): Promise<string[]> {
+  const { settings, allowScripts } = options;
+  const dir = pluginsDir(settings);
+  const scripts = allowScripts ? [] : ['--ignore-scripts'];
   addPluginApi(dir);
   const before = installedIn(dir);
   const files = ['package.json', 'package-lock.json'].map((name) => join(dir, name));
   const texts = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
-  await npm(dir, [...command, '--omit=dev'], options);
+  await npm(dir, [...command, '--omit=dev'], scripts);
   try {
     const after = installedIn(dir);
     const ranges = select(after, before).map((name) => [name, after[name]!.range] as const);
-    return await examined(dir, ranges, options);
+    return await examined(dir, ranges, settings);
   } catch (error) {
     for (const [i, file] of files.entries()) {
       if (texts[i]) writeFileSync(file, texts[i]);
       else rmSync(file, { force: true });
     }
-    await npm(dir, ['install', '--omit=dev'], options);
+    await npm(dir, ['install', '--omit=dev'], scripts);
     throw error;
   }
 }
@@ -139,14 +126,14 @@ function installedIn(dir: string): Packages {
 }
 
 /**
- * With a reason for each inactive plugin. Throws if one can never become active, or prevents
- * another plugin in the folder from becoming active.
+ * A line for each plugin, with a reason if it is inactive. Throws if one can never become active, or
+ * prevents another plugin in the folder from becoming active.
  */
 async function examined(
   dir: string,
   packages: readonly (readonly [name: string, range: string])[],
-  { before, root, settings }: InstallOptions,
-) {
+  settings: ConfigOptions,
+): Promise<string[]> {
   const ranges = new Map(packages);
   for (const name of ranges.keys()) {
     if (isPluginPackage(readJson(join(dir, 'node_modules', name, 'package.json')))) continue;
@@ -155,8 +142,8 @@ async function examined(
       reason: 'its package.json has no `gateway` object',
     });
   }
-  const after = discover({ root, pluginsDir: dir });
-  const known = before.refused.map(({ error }) => error.message);
+  const after = discover({ root: root(), pluginsDir: dir });
+  const known = installation().refused.map(({ error }) => error.message);
   const refused = after.refused.find(
     (it) => it.from === dir && (ranges.has(it.package) || !known.includes(it.error.message)),
   );
@@ -166,22 +153,20 @@ async function examined(
   const licence = licenceOf(resolved.config);
   const plugins = after.plugins.filter((it) => it.from === dir && ranges.has(it.package));
   const examining = plugins.map(async (plugin) => {
-    const { package: name, folder, manifest } = plugin;
+    const { kind, name: its, package: name, version, folder, manifest } = plugin;
     const closed = whyInactive(plugin, resolved, licence);
     if (closed && ['plugin_api', 'plugin_manifest_broken'].includes(closed.code)) throw closed;
     // A linked folder can be built later, so its module may be missing.
     const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
-    if (isLink || existsSync(join(folder, manifest.module))) {
-      const inactive =
-        closed ??
-        (await importPlugin(plugin).then(
-          () => undefined,
-          (error: GatewayError) => error,
-        ));
-      return { plugin, inactive };
+    if (!isLink && !existsSync(join(folder, manifest.module))) {
+      const reason = `it names the module ${manifest.module}, which is not in the package; was it built before packing?`;
+      throw new GatewayError('plugin_manifest_broken', { package: name, reason });
     }
-    const reason = `it names the module ${manifest.module}, which is not in the package; was it built before packing?`;
-    throw new GatewayError('plugin_manifest_broken', { package: name, reason });
+    const failed = (error: GatewayError) => error;
+    const inactive = closed ?? (await importPlugin(plugin).then(() => undefined, failed));
+    const ready = kind === 'source' ? `ready for sources of the type ${its}` : 'active';
+    const state = inactive ? `inactive because ${inactive.message}; ${inactive.fix}` : ready;
+    return `the ${kind} plugin ${its} (${name} ${version}): ${state}`;
   });
   return Promise.all(examining);
 }
@@ -246,18 +231,13 @@ function readJson(path: string): Readonly<Record<string, unknown>> {
   }
 }
 
+/** By default without the install scripts of packages. */
 async function npm(
   folder: string,
   args: readonly string[],
-  { allowScripts }: { allowScripts: boolean },
+  scripts: readonly string[] = ['--ignore-scripts'],
 ): Promise<void> {
-  const quiet = [
-    '--no-audit',
-    '--no-fund',
-    '--no-update-notifier',
-    '--loglevel=error',
-    ...(allowScripts ? [] : ['--ignore-scripts']),
-  ];
+  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', ...scripts];
   try {
     // On Windows, npm is a batch file, which only a shell can run.
     await promisify(execFile)('npm', [...args, ...quiet], {

@@ -1,46 +1,38 @@
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { command, switchFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
+import { counted } from '../../output/table.js';
 
-export default class ConfigCheck extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Reads the settings as `server` and `agent` do, lists every problem with its origin, and exits with 1 if there is one. Prints ' +
-    'warnings to standard error. Opens no connections and loads no plugin code.';
-  static override examples = [
+    'warnings to standard error. Opens no connections and loads no plugin code.',
+  examples: [
     'gateway config check',
     'gateway config check --config ./production.json',
     'gateway config check --json',
-  ];
-  static override flags = {
-    json: Flags.boolean({
-      summary: 'Print the problems as a JSON list of { key, origin, sentence }.',
-    }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(ConfigCheck);
+  ],
+  flags: {
+    json: switchFlag('Print the problems as a JSON list of { key, origin, sentence }.'),
+  },
+  async run({ flags, exit, json, log, note, options }) {
     const [{ checkConfig }, { GatewayError }] = await Promise.all([
       import('../../config/check.js'),
       import('@gateway/core/errors'),
     ]);
-    const { file, given, problems, warnings, plugins } = checkConfig(
-      this.configOptions(flags),
-      installation(),
-    );
-    for (const { sentence } of warnings) this.logToStderr(`warning: ${sentence}`);
-    if (flags['json'] === true) {
-      this.log(JSON.stringify(problems, null, 2));
-      if (problems.length > 0) this.exit(1);
+    const { file, given, problems, warnings, plugins } = checkConfig(options(), installation());
+    for (const { sentence } of warnings) note(`warning: ${sentence}`);
+    if (flags.json) {
+      json(problems);
+      if (problems.length > 0) exit(1);
       return;
     }
     if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
-    this.log(
-      `ok: ${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`,
+    log(
+      `ok: ${counted(given, 'setting')} given, ${file ? `with those of ${file}` : 'no configuration file'}`,
     );
-    for (const { kind, name, state, reason } of plugins) {
-      this.log(
+    for (const { kind, name, state, reason } of plugins)
+      log(
         `ok: the ${kind} plugin ${name} ${state === 'active' ? 'becomes active' : `stays inactive: ${reason}`}`,
       );
-    }
-  }
-}
+  },
+});

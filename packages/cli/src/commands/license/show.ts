@@ -1,26 +1,21 @@
 import { licenceRecord } from '@gateway/core/plugins';
-import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import { command, jsonFlag } from '../../app/gateway-command.js';
 import { installation, licenceOf } from '../../app/installation.js';
 import { recordText } from '../../output/table.js';
 
-export default class LicenseShow extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Reads license_key and license_public_key as server and agent do, and needs no service. Exits with 1 if the token is not ' +
-    'valid: the community licence then applies, and nothing stops.';
-  static override examples = [
-    'gateway license show',
-    'gateway license show --json --license-key <token>',
-  ];
-  static override flags = jsonFlag;
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(LicenseShow);
-    const licence = licenceOf(this.resolve(flags).config);
+    'valid: the community licence then applies, and nothing stops.',
+  examples: ['gateway license show', 'gateway license show --json --license-key <token>'],
+  flags: jsonFlag,
+  run({ config, exit, show }) {
+    const licence = licenceOf(config());
     const record = licenceRecord(licence, installation().plugins);
-    this.log(flags.json ? JSON.stringify(record, null, 2) : licenceText(record));
-    if (licence.problem) this.exit(1);
-  }
-}
+    show(record, () => licenceText(record));
+    if (licence.problem) exit(1);
+  },
+});
 
 function licenceText(record: ReturnType<typeof licenceRecord>): string {
   const { unknown_entitlements: unknown, expires_at: expires, days_left: days } = record;
@@ -32,9 +27,7 @@ function licenceText(record: ReturnType<typeof licenceRecord>): string {
     ['entitlements', known.join(', ') || 'none'],
     [
       'unknown',
-      unknown.length > 0
-        ? `${unknown.join(', ')} (no installed plugin declares it: no effect)`
-        : null,
+      unknown.length > 0 && `${unknown.join(', ')} (no installed plugin declares it: no effect)`,
     ],
     ['issued', record.issued_at],
     ['expires', expires && `${expires}, in ${left}`],

@@ -1,35 +1,31 @@
 import type { Shard, Shards } from '@gateway/store/shards';
 import {
-  Flags,
-  GatewayCommand,
+  command,
   onEachShard,
+  switchFlag,
   valueFlag,
   withShards,
   wrongUse,
 } from '../../app/gateway-command.js';
 
-export default class MigrateDown extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Stop server and agents first: they refuse to start on a database that lacks a migration. Drops what the migration added, ' +
-    'with its contents, on every shard. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.';
-  static override examples = ['gateway migrate down', 'gateway migrate down --max 2'];
-  static override flags = {
+    'with its contents, on every shard. Tables with rows that nothing recreates, such as events, accounts or the audit log, are dropped only with --drop-data.',
+  examples: ['gateway migrate down', 'gateway migrate down --max 2'],
+  flags: {
     max: valueFlag('<integer>', 'Maximum number of migrations to roll back. [default: 1]'),
-    'drop-data': Flags.boolean({
-      summary:
-        'Also roll back migrations that drop tables with rows that nothing recreates. Their data is lost.',
-    }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(MigrateDown);
-    const max = typeof flags['max'] === 'string' ? flags['max'] : '1';
-    if (!/^[1-9]\d{0,5}$/.test(max)) {
+    'drop-data': switchFlag(
+      'Also roll back migrations that drop tables with rows that nothing recreates. Their data is lost.',
+    ),
+  },
+  async run({ flags, config, log, note }) {
+    const { max = '1', 'drop-data': dropData } = flags;
+    if (!/^[1-9]\d{0,5}$/.test(max))
       throw wrongUse(
         `--max must be a positive integer, not "${max}"`,
         'omit it to roll back one migration',
       );
-    }
     const { migrateDown } = await import('@gateway/store/postgres');
     const rollBack = async ({ all }: Shards) => {
       const applied = await appliedOf(all);
@@ -37,19 +33,16 @@ export default class MigrateDown extends GatewayCommand {
       const undone = newest.slice(0, Number(max));
       await onEachShard(all, async ({ name: place, database }, shard, prefix) => {
         const here = applied.get(place)!.filter((name) => undone.includes(name));
-        const names = await migrateDown(database, {
-          max: here.length,
-          shard,
-          dropData: flags['drop-data'] === true,
-          onWait: (why) => this.logToStderr(`${prefix}waiting: ${why}`),
-        });
-        for (const name of names) this.log(`${prefix}rolled back ${name}`);
+        const onWait = (why: string) => note(`${prefix}waiting: ${why}`);
+        const options = { max: here.length, shard, dropData, onWait };
+        for (const name of await migrateDown(database, options))
+          log(`${prefix}rolled back ${name}`);
       });
-      if (undone.length === 0) this.log('nothing to do: no migration is applied');
+      if (undone.length === 0) log('nothing to do: no migration is applied');
     };
-    await withShards(this.resolve(flags).config, rollBack, { migrated: false });
-  }
-}
+    await withShards(config(), rollBack, { migrated: false });
+  },
+});
 
 /**
  * None for a shard that is unavailable. The newest are counted over all shards, so that a run after

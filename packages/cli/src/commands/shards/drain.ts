@@ -1,21 +1,13 @@
-import { Flags, GatewayCommand, argument } from '../../app/gateway-command.js';
+import { argument, command, switchFlag } from '../../app/gateway-command.js';
 
-export default class ShardsDrain extends GatewayCommand {
-  static override description =
-    'Projects that are on the shard stay there and keep working. At least one shard must take new projects.';
-  static override examples = [
-    'gateway shards drain default',
-    'gateway shards drain default --undo',
-  ];
-  static override args = { name: argument('Name of the shard.') };
-  static override flags = {
-    undo: Flags.boolean({ summary: 'Give the shard new projects again.' }),
-  };
-
-  async run(): Promise<void> {
-    const { args, flags } = await this.parse(ShardsDrain);
-    const { name } = args;
-    await this.api(flags, ({ shards }) => shards.update(name, { is_draining: !flags.undo }));
-    this.log(`the shard ${name} gets ${flags.undo ? 'new projects again' : 'no new projects'}`);
-  }
-}
+export default command({
+  description:
+    'Projects that are on the shard stay there and keep working. At least one shard must take new projects.',
+  examples: ['gateway shards drain default', 'gateway shards drain default --undo'],
+  args: { name: argument('Name of the shard.') },
+  flags: { undo: switchFlag('Give the shard new projects again.') },
+  async run({ args: { name }, flags: { undo }, api, log }) {
+    await api(({ shards }) => shards.update(name, { is_draining: !undo }));
+    log(`the shard ${name} gets ${undo ? 'new projects again' : 'no new projects'}`);
+  },
+});

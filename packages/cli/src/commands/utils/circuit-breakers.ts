@@ -1,91 +1,82 @@
 import type { Endpoint, Project } from '@gateway/client';
 import {
+  command,
   findIn,
-  Flags,
-  GatewayCommand,
-  idOf,
+  idFlag,
   inEach,
   jsonFlag,
   projectFlag,
-  projectIdOf,
   projectsOf,
   READS,
-  valueFlag,
+  switchFlag,
   wrongUse,
 } from '../../app/gateway-command.js';
-import { escapeLine } from '../../output/escape-terminal.js';
 
-export default class UtilsCircuitBreakers extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'While a breaker is open, nothing is sent to its endpoint, and deliveries wait without using attempts. At UNTIL, one delivery ' +
     'is tried; if it succeeds, the breaker closes and the others are sent. --reset closes the breaker now, for an endpoint that ' +
-    'was just fixed.';
-  static override examples = [
+    'was just fixed.',
+  examples: [
     'gateway utils circuit-breakers',
     'gateway utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --json',
     'gateway utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --reset',
-  ];
-  static override flags = {
+  ],
+  flags: {
     ...jsonFlag,
     ...projectFlag,
-    'endpoint-id': valueFlag('<id>', 'Show the breaker of this endpoint, even if it is closed.'),
-    reset: Flags.boolean({
-      summary: 'Close the breaker of --endpoint-id and send the waiting deliveries.',
-    }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(UtilsCircuitBreakers);
-    const { reset } = flags;
-    const endpointId = idOf('--endpoint-id', flags['endpoint-id']);
-    const projectId = projectIdOf(flags);
+    'endpoint-id': idFlag('Show the breaker of this endpoint, even if it is closed.'),
+    reset: switchFlag('Close the breaker of --endpoint-id and send the waiting deliveries.'),
+  },
+  async run({ flags, api, config, note, table }) {
+    const { 'endpoint-id': endpointId, reset } = flags;
     if (reset && endpointId === undefined)
       throw wrongUse(
         '--reset needs an endpoint',
         'add --endpoint-id; without --reset, the command lists the breakers that are not closed, with the ids of their endpoints',
       );
-    const { client, kv } = this.resolve(flags).config;
+    const { client, kv } = config();
     if (client.url === undefined && kv.type === 'in-memory')
       throw wrongUse(
         'kv.type is in-memory, so the breakers are only in the memory of the agent',
         'name the server of that process with --url, or set kv.type to redis',
       );
-    const shown = await this.api(flags, async (api) => {
-      const found: ReturnType<typeof recordOf>[] = [];
+    const shown: ReturnType<typeof recordOf>[] = [];
+    await api(async (all) => {
       if (endpointId !== undefined) {
-        const it = await findIn(api, projectId, ({ endpoints }) => endpoints.get(endpointId));
+        const it = await findIn(all, flags, ({ endpoints }) => endpoints.get(endpointId));
         const { endpoints } = it.api;
         const endpoint = reset ? await endpoints.resetCircuitBreaker(endpointId) : it.found;
-        return [recordOf(endpoint, it.project)];
+        shown.push(recordOf(endpoint, it.project));
+        return;
       }
       await inEach(
-        api,
-        await projectsOf(api, projectId),
+        all,
+        await projectsOf(all, flags),
         async ({ endpoints }, project) => {
           const states = ['open', 'half_open'] as const;
           for await (const it of endpoints.list({ circuitBreaker: states, perPage: 200 }))
-            found.push(recordOf(it, project));
+            shown.push(recordOf(it, project));
         },
         READS,
       );
-      return found;
     });
-    this.logTable(shown, flags, [
-      ['PROJECT', ({ project_name: name }) => escapeLine(name)],
-      ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name)],
-      ['ID', ({ endpoint_id: id }) => id],
-      ['STATE', ({ state }) => state],
-      ['SINCE', ({ since }) => since ?? '-'],
-      ['UNTIL', ({ until }) => until ?? '-'],
+    table(shown, [
+      ['PROJECT', 'project_name'],
+      ['ENDPOINT', 'endpoint_name'],
+      ['ID', 'endpoint_id'],
+      ['STATE', 'state'],
+      ['SINCE', 'since'],
+      ['UNTIL', 'until'],
       ['FAILED', ({ failures, requests }) => `${failures} of ${requests}`],
     ]);
     if (reset)
-      this.logToStderr(
+      note(
         'The breaker is closed. Agents notice within two seconds and send the waiting deliveries.',
       );
-    else if (shown.length === 0) this.logToStderr('The breakers of all endpoints are closed.');
-  }
-}
+    else if (shown.length === 0) note('The breakers of all endpoints are closed.');
+  },
+});
 
 function recordOf(
   { uid, name, circuit_breaker }: Pick<Endpoint, 'uid' | 'name' | 'circuit_breaker'>,

@@ -1,27 +1,24 @@
-import type { FlagValues, Resolved } from '@gateway/core/config';
+import type { Resolved } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
-import { wrongUse } from '../../app/flag-values.js';
-import { GatewayCommand, jsonFlag, valueFlag } from '../../app/gateway-command.js';
+import { command, jsonFlag, valueFlag, wrongUse } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 import type { DoctorFinding } from '../../doctor/finding.js';
 
-export default class UtilsDoctor extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Checks settings, encryption key, licence, database, shards, migrations, clock, agents, KV, archive, plugins, the broker of each source, the health of each project, ' +
     'ports, the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
-    'Changes nothing, except that it writes doctor.txt to the archive. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.';
-  static override examples = [
+    'Changes nothing, except that it writes doctor.txt to the archive. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.',
+  examples: [
     'gateway utils doctor',
     'gateway utils doctor --config ./production.json --json',
     'gateway utils doctor --smtp-to ops@example.com',
-  ];
-  static override flags = {
+  ],
+  flags: {
     'smtp-to': valueFlag('<address>', 'Send a test email to this address.'),
     ...jsonFlag,
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(UtilsDoctor);
+  },
+  async run({ flags, exit, json, log, note, options, resolve }) {
     const smtpTo = flags['smtp-to'];
     if (smtpTo !== undefined && !/^[^\s@]+@[^\s@]+$/.test(smtpTo))
       throw wrongUse(
@@ -34,29 +31,25 @@ export default class UtilsDoctor extends GatewayCommand {
       import('../../doctor/finding.js'),
     ]);
     const discovery = installation();
-    const checked = checkConfig(this.configOptions(flags), discovery);
+    const checked = checkConfig(options(), discovery);
     const findings: DoctorFinding[] = [];
-    for await (const finding of examine({
-      checked,
-      resolved: this.resolvedOrNot(flags),
-      discovery,
-      smtpTo,
-    })) {
+    const given = { checked, resolved: validOf(resolve), discovery, smtpTo };
+    for await (const finding of examine(given)) {
       findings.push(finding);
-      if (!flags.json) this.log(findingLines(finding));
+      if (!flags.json) log(findingLines(finding));
     }
-    if (flags.json) this.log(JSON.stringify(findings, null, 2));
-    else this.logToStderr(findingsSummary(findings));
-    if (findings.some(({ state }) => state === 'failed')) this.exit(1);
-  }
+    if (flags.json) json(findings);
+    else note(findingsSummary(findings));
+    if (findings.some(({ state }) => state === 'failed')) exit(1);
+  },
+});
 
-  /** Undefined if the settings are invalid, which a finding reports. */
-  private resolvedOrNot(flags: FlagValues): Resolved | undefined {
-    try {
-      return this.resolve(flags);
-    } catch (error) {
-      if (isGatewayError(error) && !isGatewayError(error, 'wrong_flags')) return undefined;
-      throw error;
-    }
+/** Undefined if the settings are invalid, which a finding reports. */
+function validOf(resolve: () => Resolved): Resolved | undefined {
+  try {
+    return resolve();
+  } catch (error) {
+    if (isGatewayError(error) && !isGatewayError(error, 'wrong_flags')) return undefined;
+    throw error;
   }
 }

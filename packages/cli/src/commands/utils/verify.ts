@@ -1,7 +1,7 @@
 import {
-  Flags,
-  GatewayCommand,
-  parseDuration,
+  command,
+  durationFlag,
+  jsonOrText,
   readInput,
   valueFlag,
   wrongUse,
@@ -11,17 +11,17 @@ import type { Received } from '../../inspect/verify.js';
 const TOLERANCE = '5m';
 const PLAIN_HEADER = 'X-Gateway-Signature';
 
-export default class UtilsVerify extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Verifies the Standard Webhooks signature of a delivery as its receiver does, and the plain HMAC header if given. Says which ' +
     'signature matches, or which mistake explains why none does. Needs no database. Exits with 1 if a receiver would reject the ' +
-    'delivery.';
-  static override examples = [
+    'delivery.',
+  examples: [
     'gateway utils verify --secret-file secret.txt --header-file headers.txt --body body.json',
     "gateway utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
     'gateway utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
-  ];
-  static override flags = {
+  ],
+  flags: {
     secret: valueFlag(
       '<value>',
       'Secret of the endpoint. It stays in the shell history: prefer --secret-file.',
@@ -49,36 +49,43 @@ export default class UtilsVerify extends GatewayCommand {
       '<path>',
       'File with the received body, byte for byte; - for standard input. [default: -]',
     ),
-    tolerance: valueFlag('<duration>', `Maximum age of the timestamp. [default: ${TOLERANCE}]`),
-    json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(UtilsVerify);
-    const toleranceMs = parseDuration('--tolerance', flags.tolerance ?? TOLERANCE);
+    tolerance: durationFlag(`Maximum age of the timestamp. [default: ${TOLERANCE}]`, TOLERANCE),
+    ...jsonOrText,
+  },
+  async run({ flags, exit, json, log }) {
     const { secret, received } = await inputs(flags);
     const { verifyDelivery } = await import('../../inspect/verify.js');
-    const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs });
-    if (flags.json) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
+    const { valid, verdicts, problems } = verifyDelivery(received, secret, {
+      toleranceMs: flags.tolerance!,
+    });
+    if (flags.json) json({ valid, signatures: verdicts, problems });
     else {
-      for (const { scheme, signature, matches, sentence } of verdicts) {
-        this.log(
-          `${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`,
-        );
-      }
-      for (const problem of problems) this.log(`note     ${problem}.`);
-      this.log(
+      for (const { scheme, signature, matches, sentence } of verdicts)
+        log(`${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`);
+      for (const problem of problems) log(`note     ${problem}.`);
+      log(
         valid
           ? 'The delivery is authentic.'
           : 'A receiver with this secret would reject the delivery.',
       );
     }
-    if (!valid) this.exit(1);
-  }
-}
+    if (!valid) exit(1);
+  },
+});
 
 type VerifyFlags = Readonly<
-  Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>
+  Record<
+    | 'secret'
+    | 'secret-file'
+    | 'id'
+    | 'timestamp'
+    | 'signature'
+    | 'plain-signature'
+    | 'plain-header'
+    | 'header-file'
+    | 'body',
+    string | undefined
+  >
 >;
 
 async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: Received }> {

@@ -1,19 +1,19 @@
 import type { Endpoint } from '@gateway/client';
-import type { Config, FlagValues } from '@gateway/core/config';
 import type { Open, Sealer } from '@gateway/core/crypto';
 import { isGatewayError } from '@gateway/core/errors';
 import type { Shards } from '@gateway/store/shards';
 import {
+  command,
   findIn,
-  Flags,
-  GatewayCommand,
-  idOf,
+  idFlag,
   jsonFlag,
   parseDuration,
   readInput,
+  switchFlag,
   valueFlag,
   withShards,
   wrongUse,
+  type Invocation,
 } from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
 
@@ -23,18 +23,18 @@ const OVERLAP = '24h';
 /** As in the management API. */
 const OVERLAP_MAX = '30d';
 
-export default class UtilsSecretsRotate extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'With --endpoint-id, creates a new secret for an endpoint and prints it once; the current secrets keep signing during the overlap. ' +
     'With --encryption-key-file, re-encrypts every stored secret with a new key, all or none; no agent may be running. Both ' +
-    'can be repeated safely.';
-  static override examples = [
+    'can be repeated safely.',
+  examples: [
     'gateway utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
     'gateway utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --overlap 7d',
     'openssl rand -base64 32 > new.key && gateway utils secrets rotate --encryption-key-file new.key --dry-run',
-  ];
-  static override flags = {
-    'endpoint-id': valueFlag('<id>', 'Endpoint that gets a new secret.'),
+  ],
+  flags: {
+    'endpoint-id': idFlag('Endpoint that gets a new secret.'),
     overlap: valueFlag(
       '<duration>',
       `How long the current secrets keep signing; 0 expires them now. [default: ${OVERLAP}]`,
@@ -43,24 +43,14 @@ export default class UtilsSecretsRotate extends GatewayCommand {
       '<path>',
       'File with the new encryption key. The current key is the setting encryption_key.',
     ),
-    'dry-run': Flags.boolean({
-      summary: 'Count the secrets to re-encrypt, without changing anything.',
-    }),
+    'dry-run': switchFlag('Count the secrets to re-encrypt, without changing anything.'),
     ...jsonFlag,
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(UtilsSecretsRotate);
-    const {
-      'endpoint-id': endpointId,
-      'encryption-key-file': keyFile,
-      'dry-run': dryRun,
-      overlap,
-      json,
-    } = flags;
-    if ((endpointId === undefined) === (keyFile === undefined))
+  },
+  async run({ flags, ...it }) {
+    const { 'endpoint-id': id, 'encryption-key-file': keyFile, 'dry-run': dryRun, overlap } = flags;
+    if ((id === undefined) === (keyFile === undefined))
       throw wrongUse(
-        endpointId === undefined
+        id === undefined
           ? 'gateway utils secrets rotate needs something to rotate'
           : '--endpoint-id and --encryption-key-file were both given',
         'set --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that encrypts all secrets',
@@ -68,78 +58,82 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     if (keyFile !== undefined) {
       if (overlap !== undefined)
         throw wrongUse('--overlap has no effect with --encryption-key-file', 'omit it');
-      return this.reseal(keyFile, this.resolve(flags).config, { dryRun, json });
+      return reseal(keyFile, dryRun, it);
     }
     if (dryRun) throw wrongUse('--dry-run has no effect with --endpoint-id', 'omit it');
-    const overlapMs = overlapOf(overlap ?? OVERLAP);
-    const id = idOf('--endpoint-id', endpointId!);
-    await this.rotateSecret(id, overlapMs, flags);
-  }
+    return rotateSecret(id!, overlapOf(overlap ?? OVERLAP), it);
+  },
+});
 
-  private async rotateSecret(id: string, overlapMs: number, flags: FlagValues): Promise<void> {
-    const { name, secrets } = await this.api(flags, async (api) => {
-      const { endpoints } = (await findIn(api, undefined, (it) => it.endpoints.get(id))).api;
-      return endpoints.expireSecret(id, { expiration: overlapMs / 3_600_000 });
-    });
-    const [{ uid, value }, ...live] = secrets as [Secret, ...Secret[]];
-    const others = live.map(({ uid, expires_at }) => ({ uid, expires_at }));
-    this.log(
-      flags['json'] ? JSON.stringify({ endpoint_id: id, uid, value, others }, null, 2) : value,
-    );
-    this.logToStderr(
-      `This is the new secret of the endpoint ${name}. It is not shown again. Deliveries are signed with it from now on.`,
-    );
-    const ends = others[0]?.expires_at;
-    const old =
-      others.length === 1
-        ? 'The old secret stays valid'
-        : `${others.length} old secrets stay valid, the last`;
-    this.logToStderr(
-      ends
-        ? `${old} until ${ends}; update the receiver before then.`
-        : 'No old secret is valid any more.',
-    );
-  }
+async function rotateSecret(
+  id: string,
+  overlapMs: number,
+  { api, note, show }: Pick<Invocation, 'api' | 'note' | 'show'>,
+): Promise<void> {
+  const { name, secrets } = await api(async (all) => {
+    const { endpoints } = (await findIn(all, {}, (it) => it.endpoints.get(id))).api;
+    return endpoints.expireSecret(id, { expiration: overlapMs / 3_600_000 });
+  });
+  const [{ uid, value }, ...live] = secrets as [Secret, ...Secret[]];
+  const others = live.map(({ uid, expires_at }) => ({ uid, expires_at }));
+  show({ endpoint_id: id, uid, value, others }, () => value);
+  note(
+    `This is the new secret of the endpoint ${name}. It is not shown again. Deliveries are signed with it from now on.`,
+  );
+  const ends = others[0]?.expires_at;
+  const old =
+    others.length === 1
+      ? 'The old secret stays valid'
+      : `${others.length} old secrets stay valid, the last`;
+  note(
+    ends
+      ? `${old} until ${ends}; update the receiver before then.`
+      : 'No old secret is valid any more.',
+  );
+}
 
-  private async reseal(
-    keyFile: string,
-    config: Config,
-    { dryRun, json }: { dryRun: boolean; json: boolean },
-  ): Promise<void> {
-    const [{ sealer }, { resealSecrets }] = await Promise.all([
-      import('@gateway/core/crypto'),
-      import('@gateway/store/config'),
-    ]);
-    const from = sealer(config.encryption_key);
-    const to = await newSealer(keyFile, from, sealer);
-    const sources = installation().plugins.filter(({ kind }) => kind === 'source');
-    const connectionSchema = (type: string) =>
-      sources.find(({ name }) => name === type)?.connectionSchema;
-    // A shard has the new key if the command was run before.
-    const open: Open = (sealed, place) => {
-      try {
-        return from.open(sealed, place);
-      } catch {
-        return to.open(sealed, place);
-      }
-    };
-    const reseal = ({ all, control }: Shards) => {
+async function reseal(
+  keyFile: string,
+  dryRun: boolean,
+  { config, note, table }: Pick<Invocation, 'config' | 'note' | 'table'>,
+): Promise<void> {
+  const settings = config();
+  const [{ sealer }, { resealSecrets }] = await Promise.all([
+    import('@gateway/core/crypto'),
+    import('@gateway/store/config'),
+  ]);
+  const from = sealer(settings.encryption_key);
+  const to = await newSealer(keyFile, from, sealer);
+  const sources = installation().plugins.filter(({ kind }) => kind === 'source');
+  const connectionSchema = (type: string) =>
+    sources.find(({ name }) => name === type)?.connectionSchema;
+  // A shard has the new key if the command was run before.
+  const open: Open = (sealed, place) => {
+    try {
+      return from.open(sealed, place);
+    } catch {
+      return to.open(sealed, place);
+    }
+  };
+  const counts = await withShards(
+    settings,
+    ({ all, control }: Shards) => {
       const dataPlanes = all.map(({ database }) => database.pool);
       return resealSecrets(control.knex, { from, to, dryRun, connectionSchema, dataPlanes });
-    };
-    const counts = await withShards(config, reseal, { open });
-    this.logTable(counts, { json }, [
-      ['SECRETS', ({ kind }) => kind],
-      [dryRun ? 'WOULD BE RE-ENCRYPTED' : 'RE-ENCRYPTED', ({ resealed }) => String(resealed)],
-      ['ALREADY DONE', ({ already }) => String(already)],
-    ]);
-    this.logToStderr(
-      dryRun
-        ? 'Nothing was changed. Stop all agents and servers before you run the command without --dry-run.'
-        : 'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that is still running encrypts ' +
-            'with the old key: restart it, and run this command again, still configured with the old key. Keep the old key as long as you keep backups made with it.',
-    );
-  }
+    },
+    { open },
+  );
+  table(counts, [
+    ['SECRETS', 'kind'],
+    [dryRun ? 'WOULD BE RE-ENCRYPTED' : 'RE-ENCRYPTED', 'resealed'],
+    ['ALREADY DONE', 'already'],
+  ]);
+  note(
+    dryRun
+      ? 'Nothing was changed. Stop all agents and servers before you run the command without --dry-run.'
+      : 'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that is still running encrypts ' +
+          'with the old key: restart it, and run this command again, still configured with the old key. Keep the old key as long as you keep backups made with it.',
+  );
 }
 
 /** Throws `wrong_use` if the file cannot be read, has no encryption key, or has the current one. */

@@ -1,8 +1,8 @@
 import { GatewayError } from '@gateway/core/errors';
 import {
-  Flags,
-  GatewayCommand,
+  command,
   readInput,
+  switchFlag,
   valueFlag,
   withDatabase,
   wrongUse,
@@ -12,42 +12,39 @@ import { serverUrl } from '../../../output/account-text.js';
 /** As in the management API. */
 const PASSWORD_MIN = 12;
 
-export default class UtilsUsersResetPassword extends GatewayCommand {
-  static override description =
+export default command({
+  description:
     'Prints a link to set a new password, which works once and expires after an hour. With --password-stdin, reads the new password ' +
-    'from standard input instead. Both end all sessions of the user, and all that was made for an account whose address was unproven, and are recorded in the audit logs of their organisations.';
-  static override examples = [
+    'from standard input instead. Both end all sessions of the user, and all that was made for an account whose address was unproven, and are recorded in the audit logs of their organisations.',
+  examples: [
     'gateway utils users reset-password --email ada@example.com',
     'gateway utils users reset-password --email ada@example.com --password-stdin < password.txt',
-  ];
-  static override flags = {
+  ],
+  flags: {
     email: valueFlag('<value>', 'Email of the user.'),
-    'password-stdin': Flags.boolean({ summary: 'Read the new password from standard input.' }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(UtilsUsersResetPassword);
+    'password-stdin': switchFlag('Read the new password from standard input.'),
+  },
+  async run({ flags, config, log, note }) {
     const email = flags.email?.trim();
     if (!email) throw wrongUse('an email is required', 'set it with --email=<address>');
-    const { config } = this.resolve(flags);
+    const settings = config();
     const password = flags['password-stdin'] ? await newPassword() : undefined;
     const [people, { newId }] = await Promise.all([
       import('@gateway/store/people'),
       import('@gateway/core/events'),
     ]);
-    const passwordHash = password === undefined ? undefined : await people.hashPassword(password);
-    const done = await withDatabase(config, ({ knex }) =>
+    const passwordHash = password && (await people.hashPassword(password));
+    const done = await withDatabase(settings, ({ knex }) =>
       knex.transaction(async (trx) => {
         const user = await people.findUserByEmail(trx, email);
         if (!user) {
           const fix = 'check the address; `gateway bootstrap` creates a user';
           throw new GatewayError('not_found', { thing: 'user', id: email, fix });
         }
-        const done =
-          passwordHash === undefined
-            ? await people.insertPasswordReset(trx, user.id)
-            : (await people.resetPassword(trx, user.id, passwordHash))!;
-        const how = { after: passwordHash === undefined ? 'link' : 'password' };
+        const done = passwordHash
+          ? (await people.resetPassword(trx, user.id, passwordHash))!
+          : await people.insertPasswordReset(trx, user.id);
+        const method = { after: passwordHash ? 'password' : 'link' };
         const entries = (await people.organisationsOfUser(trx, user.id)).map(({ id }) => ({
           organisation_id: id,
           project_id: null,
@@ -56,7 +53,7 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
           key_id: null,
           action: 'users.resetPassword',
           resource_id: user.id,
-          changes: JSON.stringify({ method: how }),
+          changes: JSON.stringify({ method }),
           address: null,
           request_id: newId(),
         }));
@@ -66,12 +63,12 @@ export default class UtilsUsersResetPassword extends GatewayCommand {
     );
     if (!('token' in done)) {
       const keys = done.taken ? ` API keys revoked: ${done.taken.api_keys.length}.` : '';
-      return this.logToStderr(`The password is changed. Sessions ended: ${done.sessions}.${keys}`);
+      return note(`The password is changed. Sessions ended: ${done.sessions}.${keys}`);
     }
-    this.log(`${serverUrl(config)}/#password-reset=${done.token}`);
-    this.logToStderr('Anyone with this link can set the password, once, within an hour.');
-  }
-}
+    log(`${serverUrl(settings)}/#password-reset=${done.token}`);
+    note('Anyone with this link can set the password, once, within an hour.');
+  },
+});
 
 async function newPassword(): Promise<string> {
   const text = (await readInput('--password-stdin', '-')).toString('utf8').replace(/\r?\n$/, '');
