@@ -159,8 +159,10 @@ interface ItemOptions extends Options {
   /** Used in errors and messages. */
   readonly thing: string;
   /** By default the resource and the action, such as `source deleted`. */
-  readonly message?: string;
+  readonly message?: string | ((row: never) => string);
 }
+
+type Ran = ApiAnswer | Promise<ApiAnswer>;
 
 interface ListOptions extends Pick<
   Options,
@@ -177,7 +179,7 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     name: Name,
     summary: string,
     options: It,
-    run: (call: CallOf<Reach, It>) => Promise<ApiAnswer>,
+    run: (call: CallOf<Reach, It>) => Ran,
   ): Route {
     const [method = '', path = ''] = name.split(' ');
     return {
@@ -186,28 +188,27 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
       summary,
       ...options,
       reach,
-      run: run,
+      run: async (call) => run(call),
     };
   }
 
   /**
    * A route for a single resource, whose id is the last parameter of the path. Throws `not_found`
-   * if `work` returns undefined or false.
+   * if `work` returns undefined or false. By default, a route with `data` shows the whole row, and its `id` as
+   * `uid`.
    */
   function item<const It extends ItemOptions, Row>(
     name: Name,
     summary: string,
     { thing, message, ...options }: It,
     work: (call: CallOf<Reach, It>) => Promise<Row | undefined | false>,
-    view: (row: Row, call: CallOf<Reach, It>) => unknown = () => null,
+    view: (row: Row, call: CallOf<Reach, It>) => unknown = options.data ? shown : () => null,
   ): Route {
     const declared: Route = route(name, summary, options as Options, async (given) => {
       const call = given as CallOf<Reach, It>;
       const row = found(await work(call), thing, Object.values(call.params).at(-1)!);
-      return {
-        message: message ?? thing + DONE[declared.method],
-        data: await view(row, call),
-      };
+      const text = typeof message === 'function' ? message(row as never) : message;
+      return { message: text ?? thing + DONE[declared.method], data: await view(row, call) };
     });
     return declared;
   }
@@ -218,7 +219,7 @@ function routesOf<Reach extends keyof Calls>(reach: Reach) {
     summary: string,
     { query, title, data: row, isSearched, ...access }: { query: Query } & ListOptions,
     read: (call: CallOf<Reach, { query: Query }>, page: PageRequest) => Promise<PageResult<Row>>,
-    view: (row: Row, call: CallOf<Reach, { query: Query }>) => unknown,
+    view: (row: Row, call: CallOf<Reach, { query: Query }>) => unknown = shown,
   ): Route {
     const options = { query, ...(row && { data: pageOf(row, isSearched) }), ...access };
     return route(`GET ${path}` as Name, summary, options, async (given) => {
@@ -258,3 +259,8 @@ export function withUid<Row extends { readonly id: string }>({
 }: Row): { uid: string } & Omit<Row, 'id'> {
   return { uid: id, ...row };
 }
+
+const shown = (row: unknown) => {
+  const it = row as { readonly id: string };
+  return it.id === undefined ? it : withUid(it);
+};

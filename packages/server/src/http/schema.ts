@@ -11,12 +11,19 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { clip, CONTROLS, isObject } from '@gateway/core/json';
 
-/** `options` adds keywords such as `description`. */
+const of = (description: string | undefined) => (description === undefined ? {} : { description });
+
+export const string = (description?: string) => Type.String(of(description));
+export const boolean = (description?: string) => Type.Boolean(of(description));
+export const int = (description?: string) => Type.Integer(of(description));
+
+/** `options` is the description, or keywords. */
 export function oneOf<const Words extends readonly string[]>(
   words: Words,
-  options: Record<string, unknown> = {},
+  options: string | Record<string, unknown> = {},
 ): TUnsafe<Words[number]> {
-  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
+  const keywords = typeof options === 'string' ? { description: options } : options;
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...keywords });
 }
 
 /** Null clears the field. Not a union, which would give worse error messages. */
@@ -76,6 +83,13 @@ const ANSWERED = new Set([
 /** For the OpenAPI document and the client. Each name has only one schema. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };
+}
+
+export function namedObject<Fields extends TProperties>(
+  title: string,
+  fields: Fields,
+): TObject<Fields> {
+  return named(title, object(fields));
 }
 
 export const IGNORED = 'x-ignored';

@@ -4,7 +4,7 @@ import { createsOnce, REPLAYED_HEADER } from '../api/idempotency.js';
 import { editableAt } from '../api/preconditions.js';
 import { RESOURCES } from '../api/resources.js';
 import type { Route } from '../api/route.js';
-import { Id, named, object, oneOf } from '../http/schema.js';
+import { Id, namedObject, object, oneOf } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
 /** JSON Schema 2020-12. */
@@ -43,30 +43,27 @@ interface OpenApiOperation {
 /** Always null. Generators do not know `type: null`, nor constants of other types than string. */
 const Nothing = Type.Unsafe<null>({ type: ['string', 'null'], maxLength: 0 });
 
-const ErrorAnswer = named(
-  'Error',
-  object({
-    status: Type.Boolean({ description: 'False.' }),
-    message: Type.String({
-      description:
-        'Human-readable description of the error. Over a portal link, only `invalid_request` is described.',
-    }),
-    data: Nothing,
-    code: Type.String({ description: 'Stable error code, listed in docs/reference/errors.md.' }),
-    fix: Type.String({ description: 'How to fix the error.' }),
-    errors: Type.Optional(
-      Type.Array(object({ field: Type.String(), sentence: Type.String() }), {
-        description: 'Invalid fields, each with its path.',
-      }),
-    ),
-    conflict: Type.Optional(
-      oneOf(CONFLICTS, {
-        description: 'The state that does not allow the request, if it has a code.',
-      }),
-    ),
-    request_id: Type.Optional(Type.String()),
+const ErrorAnswer = namedObject('Error', {
+  status: Type.Boolean({ description: 'False.' }),
+  message: Type.String({
+    description:
+      'Human-readable description of the error. Over a portal link, only `invalid_request` is described.',
   }),
-);
+  data: Nothing,
+  code: Type.String({ description: 'Stable error code, listed in docs/reference/errors.md.' }),
+  fix: Type.String({ description: 'How to fix the error.' }),
+  errors: Type.Optional(
+    Type.Array(object({ field: Type.String(), sentence: Type.String() }), {
+      description: 'Invalid fields, each with its path.',
+    }),
+  ),
+  conflict: Type.Optional(
+    oneOf(CONFLICTS, {
+      description: 'The state that does not allow the request, if it has a code.',
+    }),
+  ),
+  request_id: Type.Optional(Type.String()),
+});
 
 const ERRORS = {
   400: 'The body is empty, not JSON, not UTF-8, or nested too deeply.',

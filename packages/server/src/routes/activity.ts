@@ -1,4 +1,3 @@
-import { Type, type Static, type TObject } from '@sinclair/typebox';
 import {
   readActivity,
   readBacklog,
@@ -10,163 +9,147 @@ import {
 } from '@gateway/store/counts';
 import { GatewayError } from '@gateway/core/errors';
 import { endpointIdsOfOwner } from '@gateway/store/config';
-import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { readHealthReport } from '../explain/report.js';
 import { SEVERITIES } from '../explain/table.js';
-import { timeQuery, timeRange } from '../http/list-query.js';
 import {
   described,
   Id,
+  int,
   invalid,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
+  projectRoute,
+  string,
+  timeQuery,
+  timeRange,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  type ProjectCall,
+  type Route,
+  type Static,
+  type TObject,
+} from '../api/vocabulary.js';
 
 const HOUR_MS = 3_600_000;
 const RANGE_MS = 6 * HOUR_MS;
 const RANGE_MAX_MS = 8 * 24 * HOUR_MS;
 
 const counts = (...statuses: string[]) =>
-  object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()])));
+  object(Object.fromEntries(statuses.map((status) => [status, int()])));
 const Milliseconds = Type.Number({ description: 'Latency in milliseconds.' });
-const Activity = named(
-  'Activity',
-  object({
-    step_seconds: Type.Integer({
-      description: 'Length of a time step: 60, 600 or 3600, depending on the range.',
+const Activity = namedObject('Activity', {
+  step_seconds: int('Length of a time step: 60, 600 or 3600, depending on the range.'),
+  content: Type.Array(
+    object({
+      at: Timestamp,
+      events: counts('processed', 'failed'),
+      deliveries: counts('success', 'failure', 'discarded'),
+      attempts: counts('success', 'failure'),
     }),
-    content: Type.Array(
-      object({
-        at: Timestamp,
-        events: counts('processed', 'failed'),
-        deliveries: counts('success', 'failure', 'discarded'),
-        attempts: counts('success', 'failure'),
-      }),
-      { description: 'Time steps, oldest first. Steps without any result are omitted.' },
-    ),
-    latency_ms: Type.Array(
-      object({ at: Timestamp, p50: Milliseconds, p95: Milliseconds, p99: Milliseconds }),
-      {
-        description:
-          'Latency from the message to the first response, by the time of the message, from a sample of successful deliveries. Empty for an endpoint.',
-      },
-    ),
-    backlog: Type.Array(
-      object({
-        at: Timestamp,
-        pending_events: Type.Integer(),
-        waiting_deliveries: Type.Integer({
-          description: 'Without those held for paused endpoints.',
-        }),
-      }),
-      {
-        description:
-          'The largest backlog of each step. Agents count it once a minute; steps without a count are left out. Empty for an endpoint.',
-      },
-    ),
-  }),
-);
-const Count = Type.Integer({ description: `Count, up to ${SUMMARY_MAX}.` });
-const Summary = named(
-  'Summary',
-  object({
-    pending_events: Count,
-    oldest_pending_seconds: nullable(Type.Number()),
-    waiting_deliveries: Count,
-    held_deliveries: Count,
-    processing_deliveries: Count,
-    quarantined_messages: Count,
-    endpoints: counts('active', 'paused', 'inactive'),
-    sources: counts('running', 'paused', 'disabled'),
-    latency_ms: nullable(
-      object(
-        { p50: Milliseconds, p95: Milliseconds, p99: Milliseconds, deliveries: Type.Integer() },
-        {
-          description:
-            'Latency from the message to the first response, over the last 1,000 successful deliveries; null before the first.',
-        },
-      ),
-    ),
-  }),
-);
-
-const Sentence = Type.String({
-  description: 'Human-readable sentence. Programs should read `code`.',
-});
-const HealthReport = named(
-  'HealthReport',
-  object({
-    state: oneOf([...SEVERITIES, 'idle', 'ok'], {
+    { description: 'Time steps, oldest first. Steps without any result are omitted.' },
+  ),
+  latency_ms: Type.Array(
+    object({ at: Timestamp, p50: Milliseconds, p95: Milliseconds, p99: Milliseconds }),
+    {
       description:
-        'The highest severity of the findings. `idle`: the project has not received anything yet. `ok`: everything is known and works.',
+        'Latency from the message to the first response, by the time of the message, from a sample of successful deliveries. Empty for an endpoint.',
+    },
+  ),
+  backlog: Type.Array(
+    object({
+      at: Timestamp,
+      pending_events: int(),
+      waiting_deliveries: int('Without those held for paused endpoints.'),
     }),
-    sentence: Sentence,
-    at: Timestamp,
-    findings: Type.Array(
-      object({
-        code: Type.String(),
-        severity: oneOf(SEVERITIES),
-        count: Count,
-        since: nullable(Timestamp, 'When it began; null if unknown.'),
-        sentence: Sentence,
-        page: Type.String({
-          description:
-            'Dashboard page to fix it on, relative to the project; `/instance` is relative to the dashboard.',
-        }),
-        action: Type.String({ description: 'Label of the link to the page.' }),
-      }),
-      { description: 'Problems and unknown states, most severe first.' },
+    {
+      description:
+        'The largest backlog of each step. Agents count it once a minute; steps without a count are left out. Empty for an endpoint.',
+    },
+  ),
+});
+const Count = int(`Count, up to ${SUMMARY_MAX}.`);
+const Summary = namedObject('Summary', {
+  pending_events: Count,
+  oldest_pending_seconds: nullable(Type.Number()),
+  waiting_deliveries: Count,
+  held_deliveries: Count,
+  processing_deliveries: Count,
+  quarantined_messages: Count,
+  endpoints: counts('active', 'paused', 'inactive'),
+  sources: counts('running', 'paused', 'disabled'),
+  latency_ms: nullable(
+    object(
+      { p50: Milliseconds, p95: Milliseconds, p99: Milliseconds, deliveries: int() },
+      {
+        description:
+          'Latency from the message to the first response, over the last 1,000 successful deliveries; null before the first.',
+      },
     ),
-    failing_endpoints: Type.Array(
-      object({
-        uid: Id,
-        name: Type.String(),
-        state: oneOf(['open', 'failing', 'partly'], {
-          description:
-            '`open`: the circuit breaker is not closed. `failing`: at least half of the requests failed. `partly`: fewer failed.',
-        }),
-        breaker_until: nullable(
-          Timestamp,
-          'Earliest time of the next request while the breaker is open.',
-        ),
-        requests: counts('success', 'failure'),
-        since: described(Timestamp, 'Start of the period in which requests are counted.'),
-        waiting_deliveries: Type.Integer({
-          description: `Waiting deliveries, counted up to ${WAITING_MAX}.`,
-        }),
-        reason: nullable(Type.String(), 'Why the latest unsuccessful delivery failed or waits.'),
-      }),
-      { description: 'Up to ten endpoints per state, those with the most failed requests first.' },
-    ),
-  }),
-);
+  ),
+});
+
+const Sentence = string('Human-readable sentence. Programs should read `code`.');
+const HealthReport = namedObject('HealthReport', {
+  state: oneOf(
+    [...SEVERITIES, 'idle', 'ok'],
+    'The highest severity of the findings. `idle`: the project has not received anything yet. `ok`: everything is known and works.',
+  ),
+  sentence: Sentence,
+  at: Timestamp,
+  findings: Type.Array(
+    object({
+      code: string(),
+      severity: oneOf(SEVERITIES),
+      count: Count,
+      since: nullable(Timestamp, 'When it began; null if unknown.'),
+      sentence: Sentence,
+      page: string(
+        'Dashboard page to fix it on, relative to the project; `/instance` is relative to the dashboard.',
+      ),
+      action: string('Label of the link to the page.'),
+    }),
+    { description: 'Problems and unknown states, most severe first.' },
+  ),
+  failing_endpoints: Type.Array(
+    object({
+      uid: Id,
+      name: string(),
+      state: oneOf(
+        ['open', 'failing', 'partly'],
+        '`open`: the circuit breaker is not closed. `failing`: at least half of the requests failed. `partly`: fewer failed.',
+      ),
+      breaker_until: nullable(
+        Timestamp,
+        'Earliest time of the next request while the breaker is open.',
+      ),
+      requests: counts('success', 'failure'),
+      since: described(Timestamp, 'Start of the period in which requests are counted.'),
+      waiting_deliveries: int(`Waiting deliveries, counted up to ${WAITING_MAX}.`),
+      reason: nullable(string(), 'Why the latest unsuccessful delivery failed or waits.'),
+    }),
+    { description: 'Up to ten endpoints per state, those with the most failed requests first.' },
+  ),
+});
 
 const ActivityQuery = object({ ...timeQuery, endpointId: Type.Optional(Id) });
 const EndpointsQuery = object({
   ...timeQuery,
   endpointId: Type.Array(Id, { minItems: 1, maxItems: 100 }),
 });
-const EndpointActivity = named(
-  'EndpointActivity',
-  object({
-    content: Type.Array(
-      object({
-        endpoint_id: Id,
-        attempts: counts('success', 'failure'),
-        last_attempt_at: described(
-          Timestamp,
-          'The start of the ten minutes of the newest attempt.',
-        ),
-      }),
-      {
-        description: 'Counts by endpoint. Endpoints without attempts are omitted.',
-      },
-    ),
-  }),
-);
+const EndpointActivity = namedObject('EndpointActivity', {
+  content: Type.Array(
+    object({
+      endpoint_id: Id,
+      attempts: counts('success', 'failure'),
+      last_attempt_at: described(Timestamp, 'The start of the ten minutes of the newest attempt.'),
+    }),
+    {
+      description: 'Counts by endpoint. Endpoints without attempts are omitted.',
+    },
+  ),
+});
 
 export const activityRoutes: readonly Route[] = [
   projectRoute(

@@ -1,5 +1,4 @@
 import { clip } from '@gateway/core/json';
-import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';
 import { extractEventTypes } from '@gateway/core/openapi';
@@ -10,19 +9,30 @@ import {
   listEventTypes,
   updateEventType,
 } from '@gateway/store/config';
-import { found, listRoute, projectItem, projectRoute, withUid, type Route } from '../api/route.js';
-import { pageQuery, searchQuery } from '../http/list-query.js';
 import {
   assertValid,
+  boolean,
+  found,
   Id,
+  int,
+  listRoute,
   named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  searchQuery,
+  string,
   Timestamp,
+  Type,
+  withUid,
   Word,
-} from '../http/schema.js';
+  type Route,
+} from '../api/vocabulary.js';
 
 const schemas = new Ajv2020();
 
@@ -38,24 +48,21 @@ const fields = optional({
   description: Type.String({ maxLength: 2000 }),
   json_schema: JsonSchema,
   example: Example,
-  deprecated: Type.Boolean(),
+  deprecated: boolean(),
 });
-const NewEventType = named('CreateEventType', object({ name: Word, ...fields }));
-const ChangedEventType = named('ChangedEventType', object(fields));
-const EventType = named(
-  'EventType',
-  object({
-    uid: Id,
-    project_id: Id,
-    name: Type.String(),
-    description: Type.String(),
-    json_schema: JsonSchema,
-    example: Example,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    deprecated_at: nullable(Timestamp),
-  }),
-);
+const NewEventType = namedObject('CreateEventType', { name: Word, ...fields });
+const ChangedEventType = namedObject('ChangedEventType', fields);
+const EventType = namedObject('EventType', {
+  uid: Id,
+  project_id: Id,
+  name: string(),
+  description: string(),
+  json_schema: JsonSchema,
+  example: Example,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  deprecated_at: nullable(Timestamp),
+});
 const shown = { thing: 'event type', data: EventType } as const;
 
 const OpenApiDocument = named(
@@ -69,17 +76,14 @@ const OpenApiDocument = named(
     { additionalProperties: true, description: 'OpenAPI 3.0 or 3.1 document in JSON.' },
   ),
 );
-const Imported = named(
-  'ImportedEventTypes',
-  object({
-    created: Type.Integer(),
-    updated: Type.Integer(),
-    unchanged: Type.Integer(),
-    content: Type.Array(
-      object({ name: Type.String(), result: oneOf(['created', 'updated', 'unchanged']) }),
-    ),
-  }),
-);
+const Imported = namedObject('ImportedEventTypes', {
+  created: int(),
+  updated: int(),
+  unchanged: int(),
+  content: Type.Array(
+    object({ name: string(), result: oneOf(['created', 'updated', 'unchanged']) }),
+  ),
+});
 const DOCUMENT = 'the document';
 /** In characters, each schema with copies of those it refers to. */
 const SCHEMAS_MAX = 2_000_000;
@@ -166,14 +170,12 @@ export const eventTypeRoutes: readonly Route[] = [
     },
     ({ database, project, query: { name, q: search } }, page) =>
       listEventTypes(database.knex, project.id, { name, search }, page),
-    withUid,
   ),
   projectItem(
     'GET /event-types/:id',
     'Shows an event type with its schema.',
     { ...shown, portal: 'any' },
     ({ database, project, id }) => findEventType(database.knex, project.id, id),
-    withUid,
   ),
   projectItem(
     'PUT /event-types/:id',
@@ -183,7 +185,6 @@ export const eventTypeRoutes: readonly Route[] = [
       assertSchema(body.json_schema);
       return updateEventType(database.knex, project.id, id, body);
     },
-    withUid,
   ),
   projectItem(
     'POST /event-types/:id/deprecate',
@@ -191,6 +192,5 @@ export const eventTypeRoutes: readonly Route[] = [
     { ...shown, message: 'event type deprecated' },
     ({ database, project, id }) =>
       updateEventType(database.knex, project.id, id, { deprecated: true }),
-    withUid,
   ),
 ];

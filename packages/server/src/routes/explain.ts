@@ -1,30 +1,34 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import type { OtherRecord } from '@gateway/store/deliveries';
-import { projectRoute, type Route } from '../api/route.js';
 import { explainEvent } from '../explain/explain-event.js';
 import {
+  boolean,
   described,
   Id,
-  named,
+  int,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  projectRoute,
+  string,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  type Route,
+} from '../api/vocabulary.js';
 
 const SUBSCRIPTIONS_MAX = 100;
 
-const Text = nullable(Type.String());
+const Text = nullable(string());
 export const Mismatch = object({
-  part: oneOf(['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
-    description:
-      'The part that does not match. `endpoint`: the endpoint was deleted, or has an owner and gets no operational events. `filter`: the filter is invalid.',
-  }),
+  part: oneOf(
+    ['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'],
+    'The part that does not match. `endpoint`: the endpoint was deleted, or has an owner and gets no operational events. `filter`: the filter is invalid.',
+  ),
   ...optional({
-    path: Type.String({ description: 'Path in the headers or the body, separated by dots.' }),
-    operator: Type.String(),
+    path: string('Path in the headers or the body, separated by dots.'),
+    operator: string(),
     wanted: Type.Unknown({
       description: 'Value required by the filter or the event types. Long values are truncated.',
     }),
@@ -32,7 +36,7 @@ export const Mismatch = object({
       description: 'Value in the event; omitted if there is none. Long values are truncated.',
     }),
   }),
-  sentence: Type.String({ description: 'Why it does not match, as a clause.' }),
+  sentence: string('Why it does not match, as a clause.'),
 });
 const Delivery = object({
   uid: Id,
@@ -42,113 +46,96 @@ const Delivery = object({
   endpoint_status: Text,
   endpoint_status_reason: Text,
   subscription_id: Text,
-  status: Type.String(),
-  attempts: Type.Integer(),
-  recovered: Type.Integer(),
+  status: string(),
+  attempts: int(),
+  recovered: int(),
   next_attempt_at: nullable(Timestamp),
-  held: Type.Boolean({
-    description: 'Whether the delivery is held because its endpoint is paused.',
-  }),
+  held: boolean('Whether the delivery is held because its endpoint is paused.'),
   reason: Text,
   updated_at: Timestamp,
   attempted_at: nullable(Timestamp),
-  http_status: nullable(Type.Integer()),
+  http_status: nullable(int()),
   error_class: Text,
   error: Text,
 });
-const EventExplanation = named(
-  'EventExplanation',
-  object({
-    event: object({
-      uid: Id,
-      project_id: Id,
-      project_name: Type.String(),
-      source_id: Text,
-      source_name: Text,
-      coordinates: Type.String(),
-      occurred_at: Timestamp,
-      accepted_at: Timestamp,
-      event_type: Type.String(),
-      message_type: oneOf(['single', 'fanout', 'broadcast']),
-      endpoint_id: Text,
-      owner_id: Text,
-      idempotency_key: Text,
-      idempotency_key_held_until: nullable(Timestamp),
-      status: oneOf(['pending', 'processed', 'failed']),
-      outcome: Text,
-      sentence: nullable(
-        Type.String({ description: 'The outcome as a sentence; null while the event is pending.' }),
-      ),
-      notes: Type.Array(Type.String()),
-      quarantine_status: nullable(
-        Type.String({
-          description: 'Quarantine status of its message, if it was quarantined first.',
-        }),
-      ),
-      message_bytes: nullable(
-        Type.Integer({
-          description:
-            'Size of the stored message, which `GET /events/:id/message` returns; null if none is stored.',
-        }),
-      ),
-    }),
-    rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'], {
-      description: 'The rule that decides where the event goes.',
-    }),
-    rule_sentence: Type.String(),
-    meant: nullable(
-      Type.String({
-        description:
-          'An endpoint or owner of the project with a similar name, if the event names an unknown one.',
-      }),
+const EventExplanation = namedObject('EventExplanation', {
+  event: object({
+    uid: Id,
+    project_id: Id,
+    project_name: string(),
+    source_id: Text,
+    source_name: Text,
+    coordinates: string(),
+    occurred_at: Timestamp,
+    accepted_at: Timestamp,
+    event_type: string(),
+    message_type: oneOf(['single', 'fanout', 'broadcast']),
+    endpoint_id: Text,
+    owner_id: Text,
+    idempotency_key: Text,
+    idempotency_key_held_until: nullable(Timestamp),
+    status: oneOf(['pending', 'processed', 'failed']),
+    outcome: Text,
+    sentence: nullable(string('The outcome as a sentence; null while the event is pending.')),
+    notes: Type.Array(string()),
+    quarantine_status: nullable(
+      string('Quarantine status of its message, if it was quarantined first.'),
     ),
-    agents: Type.Integer({ description: 'Number of running agents.' }),
-    pending_before: nullable(
-      Type.Integer({
-        description: 'Pending events accepted before this one, counted up to 1,000.',
-      }),
-    ),
-    delivery_counts: Type.Record(Type.String(), Type.Integer(), {
-      description: 'Number of deliveries by status.',
-    }),
-    deliveries: Type.Array(Delivery, {
-      description: 'Up to 100 deliveries, successful ones last.',
-    }),
-    subscriptions: Type.Array(
-      object({
-        uid: Id,
-        name: Type.String(),
-        endpoint_id: Id,
-        matches: Type.Boolean(),
-        mismatch: nullable(Mismatch, 'Why the subscription does not match; null if it matches.'),
-        changed_since: Type.Boolean({
-          description:
-            'Whether the subscription was changed or deleted after the event was accepted.',
-        }),
-      }),
-      {
-        description: `Current subscriptions, if the rule uses them: up to ${SUBSCRIPTIONS_MAX}, matching ones first.`,
-      },
-    ),
-    subscription_count: Type.Integer({
-      description: 'Number of all subscriptions, including those not in `subscriptions`.',
-    }),
-    now: nullable(
-      object(
-        {
-          outcome: Type.String(),
-          sentence: Type.String(),
-          endpoint_ids: Type.Array(Id, { description: 'Up to 1,000 endpoints.' }),
-          endpoint_count: Type.Integer(),
-        },
-        {
-          description:
-            'Current routing of the event: with the current configuration, or with the subscriptions of `endpointId` if given. Null if more than 1,000 subscriptions may match and `endpointId` is not given.',
-        },
+    message_bytes: nullable(
+      int(
+        'Size of the stored message, which `GET /events/:id/message` returns; null if none is stored.',
       ),
     ),
   }),
-);
+  rule: oneOf(
+    ['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'],
+    'The rule that decides where the event goes.',
+  ),
+  rule_sentence: string(),
+  meant: nullable(
+    string(
+      'An endpoint or owner of the project with a similar name, if the event names an unknown one.',
+    ),
+  ),
+  agents: int('Number of running agents.'),
+  pending_before: nullable(int('Pending events accepted before this one, counted up to 1,000.')),
+  delivery_counts: Type.Record(string(), int(), {
+    description: 'Number of deliveries by status.',
+  }),
+  deliveries: Type.Array(Delivery, {
+    description: 'Up to 100 deliveries, successful ones last.',
+  }),
+  subscriptions: Type.Array(
+    object({
+      uid: Id,
+      name: string(),
+      endpoint_id: Id,
+      matches: boolean(),
+      mismatch: nullable(Mismatch, 'Why the subscription does not match; null if it matches.'),
+      changed_since: boolean(
+        'Whether the subscription was changed or deleted after the event was accepted.',
+      ),
+    }),
+    {
+      description: `Current subscriptions, if the rule uses them: up to ${SUBSCRIPTIONS_MAX}, matching ones first.`,
+    },
+  ),
+  subscription_count: int('Number of all subscriptions, including those not in `subscriptions`.'),
+  now: nullable(
+    object(
+      {
+        outcome: string(),
+        sentence: string(),
+        endpoint_ids: Type.Array(Id, { description: 'Up to 1,000 endpoints.' }),
+        endpoint_count: int(),
+      },
+      {
+        description:
+          'Current routing of the event: with the current configuration, or with the subscriptions of `endpointId` if given. Null if more than 1,000 subscriptions may match and `endpointId` is not given.',
+      },
+    ),
+  ),
+});
 const ExplainQuery = object({
   endpointId: Type.Optional(described(Id, 'Explains only the subscriptions of this endpoint.')),
 });

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { presentOrigins } from '@gateway/core/config';
 import { isId } from '@gateway/core/events';
 import { flagStates, licenceRecord } from '@gateway/core/plugins';
@@ -7,129 +6,116 @@ import { listAgents } from '@gateway/store/deliveries';
 import { findOrganisation } from '@gateway/store/people';
 import { migratedAs, type Shard } from '@gateway/store/shards';
 import { listUsage } from '@gateway/store/counts';
-import { accountRoute, found, type Route } from '../api/route.js';
 import {
+  accountRoute,
+  boolean,
   described,
+  found,
   Id,
+  int,
   integer,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  string,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  type Route,
+} from '../api/vocabulary.js';
 
 const AGENTS_MAX = 1_000;
 /** A slower shard counts as unavailable. */
 const ANSWER_MS = 1_000;
 
-const Plugin = named(
-  'InstancePlugin',
-  object({
-    name: Type.String(),
-    kind: oneOf(['source', 'tracer', 'metrics', 'unknown']),
-    version: Type.String(),
-    from: Type.String({ description: '`the installation`, or the plugin folder.' }),
-    state: oneOf(['active', 'inactive']),
-    ...optional({
-      code: Type.String(),
-      reason: Type.String({ description: 'Why the plugin is inactive.' }),
-      fix: Type.String(),
-    }),
+const Plugin = namedObject('InstancePlugin', {
+  name: string(),
+  kind: oneOf(['source', 'tracer', 'metrics', 'unknown']),
+  version: string(),
+  from: string('`the installation`, or the plugin folder.'),
+  state: oneOf(['active', 'inactive']),
+  ...optional({
+    code: string(),
+    reason: string('Why the plugin is inactive.'),
+    fix: string(),
   }),
-);
-const FeatureFlag = named(
-  'InstanceFeatureFlag',
-  object({
-    name: Type.String(),
-    enabled: Type.Boolean(),
-    origin: Type.String({
-      description: 'The flag, variable or file that set the value, or `default`.',
-    }),
-    stability: oneOf(['experimental', 'beta', 'stable']),
-    declared_by: Type.String({ description: 'Package of the plugin that declares the flag.' }),
-    summary: Type.String(),
+});
+const FeatureFlag = namedObject('InstanceFeatureFlag', {
+  name: string(),
+  enabled: boolean(),
+  origin: string('The flag, variable or file that set the value, or `default`.'),
+  stability: oneOf(['experimental', 'beta', 'stable']),
+  declared_by: string('Package of the plugin that declares the flag.'),
+  summary: string(),
+});
+const Licence = namedObject('InstanceLicense', {
+  kind: oneOf(['community', 'licensed']),
+  organisation: nullable(string()),
+  entitlements: Type.Array(string()),
+  unknown_entitlements: Type.Array(string(), {
+    description: 'Entitlements that no installed plugin declares. They have no effect.',
   }),
-);
-const Licence = named(
-  'InstanceLicense',
-  object({
-    kind: oneOf(['community', 'licensed']),
-    organisation: nullable(Type.String()),
-    entitlements: Type.Array(Type.String()),
-    unknown_entitlements: Type.Array(Type.String(), {
-      description: 'Entitlements that no installed plugin declares. They have no effect.',
-    }),
-    issued_at: nullable(Timestamp),
-    expires_at: nullable(Timestamp),
-    days_left: nullable(Type.Integer()),
-    problem: nullable(
-      object(
-        { code: Type.String(), sentence: Type.String(), fix: Type.String() },
-        {
-          description:
-            'Why the configured licence is not valid. The community licence applies instead.',
-        },
-      ),
-    ),
-  }),
-);
-const Setting = named(
-  'InstanceSetting',
-  object({
-    key: Type.String(),
-    value: Type.Unknown({ description: 'The value; masked for secrets, null if not set.' }),
-    default: Type.Unknown({ description: 'The default; null if there is none.' }),
-    origin: Type.String({
-      description: 'The flag, variable or file that set the value, or `default`.',
-    }),
-    summary: Type.String(),
-  }),
-);
-const Health = named(
-  'InstanceHealth',
-  object({
-    server: object({
-      version: Type.String(),
-      state: oneOf(['ok', 'degraded', 'down']),
-      components: Type.Array(
-        object({
-          name: Type.String(),
-          state: oneOf(['ok', 'degraded', 'down']),
-          reason: Type.Optional(Type.String()),
-          since: Timestamp,
-        }),
-      ),
-    }),
-    agents: Type.Array(
-      object({
-        id: Type.Integer(),
-        name: Type.String(),
-        shard: Type.String({ description: 'The shard whose projects it works on.' }),
-        state: oneOf(['alive', 'dead'], {
-          description:
-            '`dead`: heartbeats have stopped, and other agents take over the deliveries.',
-        }),
-        reads_sources: Type.Boolean(),
-        started_at: Timestamp,
-        expires_at: described(
-          Timestamp,
-          'When the lease expires unless the agent sends a heartbeat.',
-        ),
-      }),
+  issued_at: nullable(Timestamp),
+  expires_at: nullable(Timestamp),
+  days_left: nullable(int()),
+  problem: nullable(
+    object(
+      { code: string(), sentence: string(), fix: string() },
       {
-        description: `Agents of each shard, oldest first, up to ${AGENTS_MAX} of a shard. An agent is listed once for each of its shards, except for those that are away. \`/healthz\` of each agent has more details.`,
+        description:
+          'Why the configured licence is not valid. The community licence applies instead.',
       },
     ),
+  ),
+});
+const Setting = namedObject('InstanceSetting', {
+  key: string(),
+  value: Type.Unknown({ description: 'The value; masked for secrets, null if not set.' }),
+  default: Type.Unknown({ description: 'The default; null if there is none.' }),
+  origin: string('The flag, variable or file that set the value, or `default`.'),
+  summary: string(),
+});
+const Health = namedObject('InstanceHealth', {
+  server: object({
+    version: string(),
+    state: oneOf(['ok', 'degraded', 'down']),
+    components: Type.Array(
+      object({
+        name: string(),
+        state: oneOf(['ok', 'degraded', 'down']),
+        reason: Type.Optional(string()),
+        since: Timestamp,
+      }),
+    ),
   }),
-);
+  agents: Type.Array(
+    object({
+      id: int(),
+      name: string(),
+      shard: string('The shard whose projects it works on.'),
+      state: oneOf(
+        ['alive', 'dead'],
+        '`dead`: heartbeats have stopped, and other agents take over the deliveries.',
+      ),
+      reads_sources: boolean(),
+      started_at: Timestamp,
+      expires_at: described(
+        Timestamp,
+        'When the lease expires unless the agent sends a heartbeat.',
+      ),
+    }),
+    {
+      description: `Agents of each shard, oldest first, up to ${AGENTS_MAX} of a shard. An agent is listed once for each of its shards, except for those that are away. \`/healthz\` of each agent has more details.`,
+    },
+  ),
+});
 
 const USAGE_ROWS = 1_000;
 const UsageQuery = object(
   optional({
     days: integer(1, 99_999, 'Days, including today; 30 by default.'),
-    organisationId: Type.String({ description: 'Only this organisation.' }),
+    organisationId: string('Only this organisation.'),
     after: Type.String({
       pattern: '^[0-9a-f~-]{47}$',
       'x-sentence': 'must be the `next` of an answer',
@@ -137,21 +123,18 @@ const UsageQuery = object(
     }),
   }),
 );
-const UsageRecord = named(
-  'UsageRecord',
-  object({
-    day: Type.String({ description: 'A day in UTC.' }),
-    organisation_id: Id,
-    organisation: Type.String(),
-    events: Type.Integer({ description: 'Accepted events.' }),
-    deliveries: Type.Integer({ description: 'Successful deliveries.' }),
-    bytes: Type.Integer({ description: 'Size of the data of the events.' }),
-    posted_at: nullable(Timestamp, 'When the record was posted to `billing.url`.'),
-  }),
-);
+const UsageRecord = namedObject('UsageRecord', {
+  day: string('A day in UTC.'),
+  organisation_id: Id,
+  organisation: string(),
+  events: int('Accepted events.'),
+  deliveries: int('Successful deliveries.'),
+  bytes: int('Size of the data of the events.'),
+  posted_at: nullable(Timestamp, 'When the record was posted to `billing.url`.'),
+});
 const Usage = object({
   content: Type.Array(UsageRecord, { description: `Up to ${USAGE_ROWS} records, newest first.` }),
-  next: nullable(Type.String(), 'Where the next records begin; null at the end.'),
+  next: nullable(string(), 'Where the next records begin; null at the end.'),
 });
 
 /** Empty if a shard other than the default does not answer in time. */
@@ -164,47 +147,45 @@ async function agentsOf(shard: Shard) {
   return agents.map((agent) => ({ ...agent, shard: name }));
 }
 
-const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) =>
-  object({ content: Type.Array(row) });
+const listed = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) =>
+  ({ role: 'instance', data: object({ content: Type.Array(row) }) }) as const;
 
 export const instanceRoutes: readonly Route[] = [
   accountRoute(
     'GET /instance/plugins',
     'Lists the installed plugins, with the reason for each inactive one.',
-    { role: 'instance', data: content(Plugin), name: 'listPlugins' },
-    ({ plugins }) => Promise.resolve({ message: 'plugins', data: { content: plugins.table } }),
+    { ...listed(Plugin), name: 'listPlugins' },
+    ({ plugins }) => ({ message: 'plugins', data: { content: plugins.table } }),
   ),
   accountRoute(
     'GET /instance/feature-flags',
     'Lists the feature flags that plugins declare.',
-    { role: 'instance', data: content(FeatureFlag), name: 'listFeatureFlags' },
-    ({ plugins }) =>
-      Promise.resolve({ message: 'feature flags', data: { content: flagStates(plugins.gates) } }),
+    { ...listed(FeatureFlag), name: 'listFeatureFlags' },
+    ({ plugins }) => ({ message: 'feature flags', data: { content: flagStates(plugins.gates) } }),
   ),
   accountRoute(
     'GET /instance/license',
     'Shows the licence in force.',
     { role: 'instance', data: Licence, name: 'getLicense' },
-    ({ plugins: { gates } }) =>
-      Promise.resolve({
-        message: 'license',
-        data: licenceRecord(gates.licence, gates.discovery.plugins),
-      }),
+    ({ plugins: { gates } }) => ({
+      message: 'license',
+      data: licenceRecord(gates.licence, gates.discovery.plugins),
+    }),
   ),
   accountRoute(
     'GET /instance/settings',
     'Lists the settings of the server with their origins; secrets are masked.',
-    { role: 'instance', data: content(Setting), name: 'listSettings' },
+    { ...listed(Setting), name: 'listSettings' },
     ({ plugins: { gates } }) => {
       const { rows } = gates.resolved;
       const shown = Object.entries(presentOrigins(gates.resolved)).filter(
         ([key]) => rows[key]!.withdrawn === undefined,
       );
-      const settings = shown.map(([key, { value, origin }]) => {
+      const content = shown.map(([key, { value, origin }]) => {
         const { default: usual = null, summary } = rows[key]!;
         return { key, value, default: usual, origin, summary };
       });
-      return Promise.resolve({ message: 'settings', data: { content: settings } });
+      return { message: 'settings', data: { content } };
     },
   ),
   accountRoute(

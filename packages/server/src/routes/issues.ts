@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import {
   findIssue,
   ISSUE_SORTS,
@@ -10,54 +9,50 @@ import {
   type IssueRow,
 } from '@gateway/store/counts';
 import {
-  found,
-  listRoute,
-  projectItem,
-  projectRoute,
-  withUid,
-  type ProjectCall,
-  type Route,
-} from '../api/route.js';
-import { stepQuery } from '../http/batch.js';
-import { pageQuery, sortQuery } from '../http/list-query.js';
-import {
   described,
+  found,
   Id,
-  named,
+  int,
+  listRoute,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  sortQuery,
+  stepQuery,
+  string,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  type ProjectCall,
+  type Route,
+} from '../api/vocabulary.js';
 import { Retry, retryFor10s } from './deliveries/retry.js';
 
-const Issue = named(
-  'Issue',
-  object({
-    uid: Id,
-    project_id: Id,
-    endpoint_id: Id,
-    endpoint_name: Type.String(),
-    kind: Type.String({
-      description: `The HTTP status, such as \`http_503\`, or the \`error_class\` of the attempts, such as \`timeout\`. Beyond ${KINDS_MAX} kinds per endpoint, the rest are grouped as \`${OTHER_KIND}\`.`,
-    }),
-    state: oneOf(ISSUE_STATES, {
-      description:
-        'An issue is resolved when the endpoint succeeds again. If the same failure returns within an hour, the issue reopens; it is then resolved by a success at least a minute after the last failure.',
-    }),
-    first_seen_at: Timestamp,
-    last_seen_at: Timestamp,
-    failures: Type.Integer({ description: 'Failed attempts since `first_seen_at`.' }),
-    event_delivery_id: described(Id, 'The delivery of the latest failed attempt.'),
-    http_status: nullable(Type.Integer()),
-    error: Type.String({
-      description: 'Error of the latest failed attempt, up to 500 characters.',
-    }),
-    resolved_at: nullable(Timestamp),
-    muted_at: nullable(Timestamp),
-  }),
-);
+const Issue = namedObject('Issue', {
+  uid: Id,
+  project_id: Id,
+  endpoint_id: Id,
+  endpoint_name: string(),
+  kind: string(
+    `The HTTP status, such as \`http_503\`, or the \`error_class\` of the attempts, such as \`timeout\`. Beyond ${KINDS_MAX} kinds per endpoint, the rest are grouped as \`${OTHER_KIND}\`.`,
+  ),
+  state: oneOf(
+    ISSUE_STATES,
+    'An issue is resolved when the endpoint succeeds again. If the same failure returns within an hour, the issue reopens; it is then resolved by a success at least a minute after the last failure.',
+  ),
+  first_seen_at: Timestamp,
+  last_seen_at: Timestamp,
+  failures: int('Failed attempts since `first_seen_at`.'),
+  event_delivery_id: described(Id, 'The delivery of the latest failed attempt.'),
+  http_status: nullable(int()),
+  error: string('Error of the latest failed attempt, up to 500 characters.'),
+  resolved_at: nullable(Timestamp),
+  muted_at: nullable(Timestamp),
+});
 
 const ListQuery = object({
   ...pageQuery,
@@ -77,9 +72,8 @@ export const issueRoutes: readonly Route[] = [
     { query: ListQuery, title: 'issues', data: Issue },
     ({ database, project, query: { state: states, endpointId } }, page) =>
       listIssues(database.pool, { projectId: project.id, states, endpointId }, page),
-    withUid,
   ),
-  projectItem('GET /issues/:id', 'Shows an issue.', item, find, withUid),
+  projectItem('GET /issues/:id', 'Shows an issue.', item, find),
   projectRoute(
     'POST /issues/:id/retry',
     'Sends the deliveries to the endpoint of an issue that failed or wait since it was first seen. One delivery probes an open circuit breaker. Runs for up to 10 s; if `next` is not null, continue with it as `after`.',
@@ -107,14 +101,12 @@ export const issueRoutes: readonly Route[] = [
     'Mutes an issue. Its failures are still counted, but it no longer shows as open.',
     { ...item, message: 'issue muted' },
     (call) => setMuted(call, true),
-    withUid,
   ),
   projectItem(
     'PUT /issues/:id/unmute',
     'Unmutes an issue. It shows as open again unless it is resolved.',
     { ...item, message: 'issue no longer muted' },
     (call) => setMuted(call, false),
-    withUid,
   ),
 ];
 

@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isHeaderName, isReservedHeader } from '@gateway/core/events';
@@ -18,33 +17,34 @@ import {
 import type { Membership } from '@gateway/store/people';
 import { requireTarget } from '@gateway/store/moves';
 import { chooseShard } from '@gateway/store/shards';
-import {
-  accountRoute,
-  accountList,
-  found,
-  projectItem,
-  projectRoute,
-  withUid,
-  type AccountCall,
-  type ProjectCall,
-  type Route,
-} from '../api/route.js';
 import { includes, organisationsOf, requireInstanceAdmin } from '../auth/access.js';
 import type { Caller } from '../auth/process-credentials.js';
-import { pageQuery } from '../http/list-query.js';
 import {
+  accountList,
+  accountRoute,
+  found,
   Id,
   integer,
   invalid,
   Name,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
   StrategySchema,
+  string,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  withUid,
+  type AccountCall,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../api/vocabulary.js';
 import { settle } from './settle.js';
 
 const RateLimitSchema = object({
@@ -110,59 +110,52 @@ const ConfigSchema = object(
         'Days of failures without a success after which an endpoint is disabled; null never disables it. A notification is sent before.',
       ),
     ),
-    unknown_event_types: oneOf(['accept', 'reject'], {
-      description:
-        'Whether to accept events of types that the project does not have. Deprecated types are accepted. Default: `accept`.',
-    }),
+    unknown_event_types: oneOf(
+      ['accept', 'reject'],
+      'Whether to accept events of types that the project does not have. Deprecated types are accepted. Default: `accept`.',
+    ),
   }),
 );
 
-const NewProject = named(
-  'CreateProject',
-  object({
-    name: Name,
-    ...optional({
-      type: oneOf(['outgoing', 'incoming']),
-      organisation_id: Id,
-      config: ConfigSchema,
-      shard: Type.String({
-        description:
-          'The shard for the events; only instance admins may choose it. By default, the one with the fewest events.',
-      }),
-    }),
+const NewProject = namedObject('CreateProject', {
+  name: Name,
+  ...optional({
+    type: oneOf(['outgoing', 'incoming']),
+    organisation_id: Id,
+    config: ConfigSchema,
+    shard: string(
+      'The shard for the events; only instance admins may choose it. By default, the one with the fewest events.',
+    ),
   }),
-);
+});
 
-const ChangedProject = named(
+const ChangedProject = namedObject(
   'ChangedProject',
-  object(optional({ name: Name, config: ConfigSchema })),
+  optional({ name: Name, config: ConfigSchema }),
 );
 
 const project = {
   uid: Id,
   organisation_id: Id,
-  name: Type.String(),
+  name: string(),
   type: oneOf(['outgoing', 'incoming']),
   config: ConfigSchema,
-  shard: Type.String({ description: 'The shard that takes new events.' }),
+  shard: string('The shard that takes new events.'),
   created_at: Timestamp,
   updated_at: Timestamp,
 };
-const Project = named('Project', object(project));
-const CreatedProject = named(
-  'CreatedProject',
-  object({
-    ...project,
-    api_key: object({
-      uid: Id,
-      name: Type.String(),
-      type: oneOf(['project']),
-      key: Type.String({ description: 'Only this response contains the key.' }),
-      created_at: Timestamp,
-      expires_at: nullable(Timestamp),
-    }),
+const Project = namedObject('Project', project);
+const CreatedProject = namedObject('CreatedProject', {
+  ...project,
+  api_key: object({
+    uid: Id,
+    name: string(),
+    type: oneOf(['project']),
+    key: string('Only this response contains the key.'),
+    created_at: Timestamp,
+    expires_at: nullable(Timestamp),
   }),
-);
+});
 
 const shown = { thing: 'project', data: Project } as const;
 
@@ -225,9 +218,8 @@ export const projectRoutes: readonly Route[] = [
         .filter((id) => query.orgID === undefined || id === query.orgID);
       return listProjects(database.knex, { organisationIds }, page);
     },
-    withUid,
   ),
-  projectItem('GET', 'Shows a project.', shown, current, withUid),
+  projectItem('GET', 'Shows a project.', shown, current),
   projectItem(
     'PUT',
     'Updates the given fields of a project.',
@@ -250,7 +242,6 @@ export const projectRoutes: readonly Route[] = [
       call.catalogue.forget(project.id);
       return changed;
     },
-    withUid,
   ),
   projectRoute(
     'DELETE',

@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import type { DryRun, Replayed } from '@gateway/ingest/requests/replay';
 import {
@@ -8,29 +7,43 @@ import {
   type QuarantineStep,
 } from '@gateway/store/quarantine';
 import { progressAt } from '@gateway/store/pagination';
-import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { timeRange } from '../http/list-query.js';
-import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
-import { batchQuery, Next, WORK_MS } from '../http/batch.js';
+import {
+  batchQuery,
+  boolean,
+  Id,
+  int,
+  namedObject,
+  Next,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  projectRoute,
+  string,
+  timeRange,
+  Type,
+  Word,
+  WORK_MS,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../api/vocabulary.js';
 import { requireQuarantined } from './quarantine.js';
 
 /** Each replay uses its own connection. */
 const AT_ONCE = 2;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
-const Replay = named(
-  'ReplayedMessage',
-  object({
-    uid: Id,
-    outcome: oneOf(['accepted', 'replayed', 'duplicate', 'dropped', 'refused'], {
-      description:
-        '`accepted`: events are created. `duplicate`: its events already exist. `dropped`: the function dropped the message. `refused`: the message stays in quarantine.',
-    }),
-    event_ids: Type.Array(Id),
-    code: nullable(Type.String({ description: 'Why the message is still refused.' })),
-    reason: nullable(Type.String()),
-  }),
-);
+const Replay = namedObject('ReplayedMessage', {
+  uid: Id,
+  outcome: oneOf(
+    ['accepted', 'replayed', 'duplicate', 'dropped', 'refused'],
+    '`accepted`: events are created. `duplicate`: its events already exist. `dropped`: the function dropped the message. `refused`: the message stays in quarantine.',
+  ),
+  event_ids: Type.Array(Id),
+  code: nullable(string(), 'Why the message is still refused.'),
+  reason: nullable(string()),
+});
 
 const BatchQuery = object({
   ...batchQuery,
@@ -38,25 +51,18 @@ const BatchQuery = object({
 });
 const progress = {
   progress: Type.Number({ description: 'Share of the time range that is done, from 0 to 1.' }),
-  dry_run: Type.Boolean(),
+  dry_run: boolean(),
   next: Next,
 };
-const BatchReplay = named(
-  'ReplayedMessages',
-  object({
-    replayed: Type.Integer({
-      description: 'Replayed messages; in a dry run, messages that would create events.',
-    }),
-    duplicates: Type.Integer({ description: 'Messages whose events already exist.' }),
-    dropped: Type.Integer({ description: 'Messages dropped by the function of their source.' }),
-    refused: Type.Integer({ description: 'Messages that stay in quarantine.' }),
-    changed: Type.Integer({
-      description: 'Messages that someone else replayed, discarded or edited meanwhile.',
-    }),
-    ...progress,
-  }),
-);
-const BatchDiscard = named('DiscardedMessages', object({ count: Type.Integer(), ...progress }));
+const BatchReplay = namedObject('ReplayedMessages', {
+  replayed: int('Replayed messages; in a dry run, messages that would create events.'),
+  duplicates: int('Messages whose events already exist.'),
+  dropped: int('Messages dropped by the function of their source.'),
+  refused: int('Messages that stay in quarantine.'),
+  changed: int('Messages that someone else replayed, discarded or edited meanwhile.'),
+  ...progress,
+});
+const BatchDiscard = namedObject('DiscardedMessages', { count: int(), ...progress });
 
 export const quarantineBatchRoutes: readonly Route[] = [
   projectRoute(

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
   discardQuarantinedMessages,
@@ -11,25 +10,28 @@ import {
 } from '@gateway/store/quarantine';
 import {
   found,
-  listRoute,
-  projectItem,
-  withUid,
-  type ProjectCall,
-  type Route,
-} from '../api/route.js';
-import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
-import { RawJson } from '../http/response.js';
-import {
   Id,
+  int,
   invalid,
-  named,
+  listRoute,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  RawJson,
+  string,
+  timeQuery,
+  timeRange,
   Timestamp,
+  Type,
+  withUid,
   Word,
-} from '../http/schema.js';
+  type ProjectCall,
+  type Route,
+} from '../api/vocabulary.js';
 
 const Status = oneOf(['quarantined', 'replayed', 'discarded']);
 const ListQuery = object({
@@ -39,13 +41,10 @@ const ListQuery = object({
 });
 
 const Encoding = oneOf(['utf8', 'base64']);
-const Edit = named(
-  'QuarantineEdit',
-  object({
-    raw: Type.String({ description: 'The new content.' }),
-    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
-  }),
-);
+const Edit = namedObject('QuarantineEdit', {
+  raw: string('The new content.'),
+  raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
+});
 
 const row = {
   uid: Id,
@@ -55,29 +54,25 @@ const row = {
   created_at: Timestamp,
   updated_at: Timestamp,
   status: Status,
-  coordinates: Type.String({
-    description:
-      'Position in the source: topic, partition and offset, or the message id of the queue.',
-  }),
-  code: Type.String(),
-  reason: Type.String(),
-  headers: Type.Record(Type.String(), Type.String()),
+  coordinates: string(
+    'Position in the source: topic, partition and offset, or the message id of the queue.',
+  ),
+  code: string(),
+  reason: string(),
+  headers: Type.Record(string(), string()),
   edited_at: nullable(Timestamp),
-  raw_bytes: Type.Integer({ description: 'Size of the content that a replay uses.' }),
+  raw_bytes: int('Size of the content that a replay uses.'),
 };
-const QuarantinedMessage = named('QuarantinedMessage', object(row));
-const WholeMessage = named(
-  'WholeQuarantinedMessage',
-  object({
-    ...row,
-    raw: Type.String({ description: 'The content that a replay uses.' }),
-    raw_encoding: Encoding,
-    ...optional({
-      original_raw: Type.String({ description: 'The original content, if it was edited.' }),
-      original_raw_encoding: Encoding,
-    }),
+const QuarantinedMessage = namedObject('QuarantinedMessage', row);
+const WholeMessage = namedObject('WholeQuarantinedMessage', {
+  ...row,
+  raw: string('The content that a replay uses.'),
+  raw_encoding: Encoding,
+  ...optional({
+    original_raw: string('The original content, if it was edited.'),
+    original_raw_encoding: Encoding,
   }),
-);
+});
 const shown = { thing: 'quarantined message', data: WholeMessage } as const;
 
 function view({ headers, ...row }: QuarantinedMessageRow): object {

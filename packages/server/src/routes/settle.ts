@@ -1,5 +1,5 @@
 import { settleDeliveries } from '@gateway/store/deliveries';
-import type { ProjectCall } from '../api/route.js';
+import { type ProjectCall } from '../api/vocabulary.js';
 
 /**
  * Applies the committed state of an endpoint or a deleted project to its waiting deliveries. A

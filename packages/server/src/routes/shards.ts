@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { parseDatabaseOptions } from '@gateway/core/config';
 import { moveToShard, readMoveStates } from '@gateway/store/moves';
 import {
@@ -10,70 +9,71 @@ import {
   setShard,
   type ShardAddress,
 } from '@gateway/store/shards';
-import { accountRoute, type AccountCall, type Route } from '../api/route.js';
 import {
+  accountItem,
+  accountRoute,
+  boolean,
   Id,
+  int,
   integer,
   invalid,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  string,
   Timestamp,
-} from '../http/schema.js';
+  Type,
+  type AccountCall,
+  type Route,
+} from '../api/vocabulary.js';
 
 const PORT = 5432;
 
-const Move = named(
-  'Move',
-  object({
-    project_id: Id,
-    from: Type.String(),
-    to: Type.String(),
-    phase: oneOf(['stopping', 'history', 'calling_off'], {
-      description:
-        '`stopping`: the project takes no events, for seconds. `history`: the shard has taken over, and agents copy the earlier events, the newest first.',
-    }),
-    begun_at: Timestamp,
-    events_left: nullable(Type.Integer(), 'Events that are still on the former shard.'),
-    copied_to: nullable(
-      Timestamp,
-      'Events from before this time are still on the former shard, where they are not listed and not sent.',
-    ),
-    seconds_left: nullable(Type.Number(), 'How long the rest will take at the present speed.'),
-    error: nullable(Type.String(), 'Why the last step failed. It is tried again.'),
-  }),
-);
+const Move = namedObject('Move', {
+  project_id: Id,
+  from: string(),
+  to: string(),
+  phase: oneOf(
+    ['stopping', 'history', 'calling_off'],
+    '`stopping`: the project takes no events, for seconds. `history`: the shard has taken over, and agents copy the earlier events, the newest first.',
+  ),
+  begun_at: Timestamp,
+  events_left: nullable(int(), 'Events that are still on the former shard.'),
+  copied_to: nullable(
+    Timestamp,
+    'Events from before this time are still on the former shard, where they are not listed and not sent.',
+  ),
+  seconds_left: nullable(Type.Number(), 'How long the rest will take at the present speed.'),
+  error: nullable(string(), 'Why the last step failed. It is tried again.'),
+});
 
-const Shard = named(
-  'Shard',
-  object({
-    name: Type.String(),
-    host: Type.String(),
-    port: Type.Integer(),
-    database: Type.String(),
-    schema: nullable(
-      Type.String(),
-      'The schema with the tables; null for the first of the `search_path`.',
-    ),
-    is_citus: Type.Boolean({ description: 'Whether Citus distributes the schema.' }),
-    is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
-    state: oneOf(['ready', 'behind', 'away'], {
-      description:
-        '`behind`: the shard lacks a migration. `away`: its database does not answer or cannot be used.',
-    }),
-    reason: nullable(Type.String(), 'Why the shard is not ready.'),
-    projects: Type.Integer({ description: 'Projects of the shard.' }),
-    moves: Type.Array(Move, { description: 'Projects that are being moved to the shard.' }),
-    events_per_day: nullable(
-      Type.Integer(),
-      'Events that ended in the last 24 hours; null if the shard is not ready.',
-    ),
-    bytes: nullable(Type.Integer(), 'The size of its tables; null if the shard is not ready.'),
-    created_at: Timestamp,
-  }),
-);
+const Shard = namedObject('Shard', {
+  name: string(),
+  host: string(),
+  port: int(),
+  database: string(),
+  schema: nullable(
+    string(),
+    'The schema with the tables; null for the first of the `search_path`.',
+  ),
+  is_citus: boolean('Whether Citus distributes the schema.'),
+  is_draining: boolean('Whether the shard gets no new projects.'),
+  state: oneOf(
+    ['ready', 'behind', 'away'],
+    '`behind`: the shard lacks a migration. `away`: its database does not answer or cannot be used.',
+  ),
+  reason: nullable(string(), 'Why the shard is not ready.'),
+  projects: int('Projects of the shard.'),
+  moves: Type.Array(Move, { description: 'Projects that are being moved to the shard.' }),
+  events_per_day: nullable(
+    int(),
+    'Events that ended in the last 24 hours; null if the shard is not ready.',
+  ),
+  bytes: nullable(int(), 'The size of its tables; null if the shard is not ready.'),
+  created_at: Timestamp,
+});
 
 const text = (description: string, maxLength = 255) =>
   Type.String({ minLength: 1, maxLength, description });
@@ -88,53 +88,46 @@ const CONNECTION = {
   options: text('Options of the connection, as in `database.options`.', 1_000),
 };
 
-const NewShard = named(
-  'CreateShard',
-  object({
-    name: Type.String({
-      pattern: '^[a-z][a-z0-9_-]{0,39}$',
-      description: 'Lower-case letters, digits, hyphens and underscores.',
+const NewShard = namedObject('CreateShard', {
+  name: Type.String({
+    pattern: '^[a-z][a-z0-9_-]{0,39}$',
+    description: 'Lower-case letters, digits, hyphens and underscores.',
+  }),
+  ...optional({
+    address: object(
+      {
+        ...PLACE,
+        ...optional({
+          port: integer(1, 65_535, `Port of the database; ${PORT} by default.`),
+          ...CONNECTION,
+        }),
+      },
+      { description: 'Omit it for a schema in the database of the settings.' },
+    ),
+    schema: Type.String({
+      pattern: '^(?!pg_)[a-z_][a-z0-9_]{0,62}$',
+      description:
+        'Schema for the tables, created if it is missing. Required without `address`, and on Citus.',
     }),
-    ...optional({
-      address: object(
-        {
-          ...PLACE,
-          ...optional({
-            port: integer(1, 65_535, `Port of the database; ${PORT} by default.`),
-            ...CONNECTION,
-          }),
-        },
-        { description: 'Omit it for a schema in the database of the settings.' },
-      ),
-      schema: Type.String({
-        pattern: '^(?!pg_)[a-z_][a-z0-9_]{0,62}$',
+  }),
+});
+
+const ChangedShard = namedObject(
+  'ChangedShard',
+  optional({
+    is_draining: boolean('Whether the shard gets no new projects.'),
+    address: object(
+      optional({ ...PLACE, port: integer(1, 65_535, 'Port of the database.'), ...CONNECTION }),
+      {
         description:
-          'Schema for the tables, created if it is missing. Required without `address`, and on Citus.',
-      }),
-    }),
+          'The parts that change, such as a new password. The tables of the shard must be there. Another host, port or options need the password again.',
+      },
+    ),
   }),
 );
 
-const ChangedShard = named(
-  'ChangedShard',
-  object(
-    optional({
-      is_draining: Type.Boolean({ description: 'Whether the shard gets no new projects.' }),
-      address: object(
-        optional({ ...PLACE, port: integer(1, 65_535, 'Port of the database.'), ...CONNECTION }),
-        {
-          description:
-            'The parts that change, such as a new password. The tables of the shard must be there. Another host, port or options need the password again.',
-        },
-      ),
-    }),
-  ),
-);
-
 const MoveQuery = object({
-  must_be_empty: Type.Optional(
-    Type.Boolean({ description: 'Refuse with `conflict` if the project has events.' }),
-  ),
+  must_be_empty: Type.Optional(boolean('Refuse with `conflict` if the project has events.')),
 });
 
 /** Throws `invalid_request` for options that libpq does not know. */
@@ -169,10 +162,13 @@ async function statesOf({ database, shards }: ShardCall) {
   return states.map((it) => ({ ...it, moves: moves.filter(({ to }) => to === it.name) }));
 }
 
-async function stateOf(call: ShardCall, name: string) {
+async function stateOf(call: ShardCall & Pick<AccountCall, 'params'>) {
+  const { name = '' } = call.params;
   const found = (await statesOf(call)).find((it) => it.name === name);
   return found ?? (await requireShard(call.database.pool, name));
 }
+
+const item = { thing: 'shard', role: 'instance', data: Shard } as const;
 
 export const shardRoutes: readonly Route[] = [
   accountRoute(
@@ -181,16 +177,11 @@ export const shardRoutes: readonly Route[] = [
     { role: 'instance', data: object({ content: Type.Array(Shard) }) },
     async (call) => ({ message: 'shards', data: { content: await statesOf(call) } }),
   ),
-  accountRoute(
-    'GET /shards/:name',
-    'Shows a shard.',
-    { role: 'instance', data: Shard },
-    async (call) => ({ message: 'shard', data: await stateOf(call, call.params['name']!) }),
-  ),
-  accountRoute(
+  accountItem('GET /shards/:name', 'Shows a shard.', item, stateOf),
+  accountItem(
     'POST /shards',
     'Creates the tables of a shard in a database or schema, and adds it. Can be repeated after a failure.',
-    { role: 'instance', body: NewShard, data: Shard, status: 201 },
+    { ...item, message: 'shard added', body: NewShard, status: 201 },
     async (call) => {
       const { body, config, database, sealer } = call;
       const { name, address, schema = null } = body;
@@ -202,16 +193,16 @@ export const shardRoutes: readonly Route[] = [
         address: address ? { ...address, port, password, options } : null,
       };
       await addShard(database, given, { settings: config.database, ...sealer });
-      return { message: 'shard added', data: await stateOf(call, name) };
+      return stateOf({ ...call, params: { name } });
     },
   ),
-  accountRoute(
+  accountItem(
     'PUT /shards/:name',
     'Starts or ends draining a shard, or changes its address.',
-    { role: 'instance', body: ChangedShard, data: Shard },
+    { ...item, body: ChangedShard },
     async (call) => {
-      const name = call.params['name']!;
-      const { body, config, database, sealer } = call;
+      const { body, config, database, sealer, params } = call;
+      const { name = '' } = params;
       const { is_draining: isDraining, address } = body;
       if (address) {
         assertOptions(address.options);
@@ -219,30 +210,29 @@ export const shardRoutes: readonly Route[] = [
         await setShard(database, name, address, { settings: config.database, ...sealer });
       }
       if (isDraining !== undefined) await drainShard(database, name, isDraining);
-      return { message: 'shard updated', data: await stateOf(call, name) };
+      return stateOf(call);
     },
   ),
-  accountRoute(
+  accountItem(
     'PUT /shards/:name/projects/:project_id',
     'Moves a project to a shard while it runs. Its intake stops for seconds; agents then copy the earlier events. With the shard that it has, calls off a move that stops its intake.',
-    { role: 'instance', query: MoveQuery, data: Shard, name: 'moveProject' },
+    { ...item, message: 'project moved', query: MoveQuery, name: 'moveProject' },
     async (call) => {
-      const { name, project_id: projectId } = call.params as { name: string; project_id: string };
+      const { name: to = '', project_id: projectId = '' } = call.params;
       await call.shards.refresh();
       const { must_be_empty: mustBeEmpty = false } = call.query;
-      await moveToShard(call.shards, { projectId, to: name, mustBeEmpty });
-      return { message: 'project moved', data: await stateOf(call, name) };
+      await moveToShard(call.shards, { projectId, to, mustBeEmpty });
+      return stateOf(call);
     },
   ),
   accountRoute(
     'DELETE /shards/:name',
     'Removes a shard without projects. Its tables stay in its database.',
     { role: 'instance' },
-    async (call) => {
-      const name = call.params['name']!;
-      await call.shards.refresh();
-      await removeShard(call.shards, name);
-      await call.shards.refresh();
+    async ({ params: { name = '' }, shards }) => {
+      await shards.refresh();
+      await removeShard(shards, name);
+      await shards.refresh();
       return { message: 'shard removed', data: null };
     },
   ),

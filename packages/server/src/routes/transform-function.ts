@@ -1,7 +1,6 @@
 import { compileFunction } from 'node:vm';
-import { Type, type TUnsafe } from '@sinclair/typebox';
 import type { StoredRejection } from '@gateway/ingest/requests/preview';
-import { invalid, nullable, object } from '../http/schema.js';
+import { int, invalid, nullable, object, string, Type, type TUnsafe } from '../api/vocabulary.js';
 
 const FUNCTION_CHARS_MAX = 50_000;
 export const FunctionText = Type.String({
@@ -33,16 +32,12 @@ export function validateFunction(text: string | null | undefined, field: string)
 
 /** @param description the meaning of a refusal; null if there is none */
 export function refusal(description: string): TUnsafe<object | null> {
-  return Type.Unsafe<object | null>({
-    ...nullable(
-      object({
-        code: Type.String({ description: 'Reason code, listed in docs/reference/errors.md.' }),
-        reason: Type.String(),
-        line: nullable(Type.Integer({ description: 'Line of the function, if known.' })),
-      }),
-    ),
-    description,
-  });
+  const fields = {
+    code: string('Reason code, listed in docs/reference/errors.md.'),
+    reason: string(),
+    line: nullable(int('Line of the function, if known.')),
+  };
+  return nullable(object(fields), description);
 }
 
 export function refusalView(given: StoredRejection | null): unknown {

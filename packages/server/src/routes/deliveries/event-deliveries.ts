@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
   ATTEMPT_ERRORS,
@@ -19,27 +18,33 @@ import { readFunction } from '@gateway/store/config';
 import { findEvent, type EventRow } from '@gateway/store/events';
 import type { ShardPlanes } from '@gateway/store/shards';
 import {
-  found,
-  listRoute,
-  projectItem,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-} from '../../api/route.js';
-import { idQuery, pageQuery, timeQuery, timeRange } from '../../http/list-query.js';
-import { RawJson } from '../../http/response.js';
-import {
+  boolean,
   described,
+  found,
   Id,
+  idQuery,
+  int,
   invalid,
+  listRoute,
   named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  RawJson,
+  string,
+  timeQuery,
+  timeRange,
   Timestamp,
+  Type,
   Word,
-} from '../../http/schema.js';
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { CHANGED, refusal, RESENT, sendNow } from './resend.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
@@ -60,121 +65,98 @@ const ListQuery = object({
     event_type: described(Word, 'Cannot be combined with `endpointId` unless `eventId` is given.'),
   }),
 });
-const EventDelivery = named(
-  'EventDelivery',
-  object({
+const EventDelivery = namedObject('EventDelivery', {
+  uid: Id,
+  project_id: Id,
+  occurred_at: Timestamp,
+  event_id: Id,
+  endpoint_id: Id,
+  subscription_id: nullable(
+    string('The subscription that matched; null for events that name an endpoint or an owner.'),
+  ),
+  status: oneOf(STATUSES),
+  attempts: int(),
+  recovered: int(
+    'How often the delivery was recovered from an agent that died. Each time, the request may have been sent twice.',
+  ),
+  next_attempt_at: nullable(Timestamp),
+  reason: nullable(
+    string(
+      'Why the delivery failed or was discarded, or what it waits for; null over a portal link.',
+    ),
+  ),
+  discard_reason: nullable(
+    oneOf(
+      Object.keys(DISCARD_REASONS) as DiscardReason[],
+      'Why a `discarded` delivery is not sent. `function`: the function of the subscription returned null.',
+    ),
+  ),
+  waits_for: nullable(
+    oneOf(
+      WAITS,
+      'Why a `scheduled` or `retry` delivery waits: `paused` is its endpoint, `retry` the next attempt after a failed one. Null when it is due or does not wait.',
+    ),
+  ),
+  is_transformed: boolean(
+    'Whether the function of the subscription produced the data that is sent.',
+  ),
+  last_attempt: nullable(
+    object(
+      {
+        duration_ms: int(),
+        http_status: nullable(int()),
+        error_class: nullable(string()),
+      },
+      { description: 'The latest attempt; null before the first.' },
+    ),
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  event_metadata: object({ uid: Id, event_type: nullable(string()) }),
+  endpoint_metadata: object({
     uid: Id,
-    project_id: Id,
-    occurred_at: Timestamp,
-    event_id: Id,
-    endpoint_id: Id,
-    subscription_id: nullable(
-      Type.String({
-        description:
-          'The subscription that matched; null for events that name an endpoint or an owner.',
-      }),
-    ),
-    status: oneOf(STATUSES),
-    attempts: Type.Integer(),
-    recovered: Type.Integer({
-      description:
-        'How often the delivery was recovered from an agent that died. Each time, the request may have been sent twice.',
-    }),
-    next_attempt_at: nullable(Timestamp),
-    reason: nullable(
-      Type.String({
-        description:
-          'Why the delivery failed or was discarded, or what it waits for; null over a portal link.',
-      }),
-    ),
-    discard_reason: nullable(
-      oneOf(Object.keys(DISCARD_REASONS) as DiscardReason[], {
-        description:
-          'Why a `discarded` delivery is not sent. `function`: the function of the subscription returned null.',
-      }),
-    ),
-    waits_for: nullable(
-      oneOf(WAITS, {
-        description:
-          'Why a `scheduled` or `retry` delivery waits: `paused` is its endpoint, `retry` the next attempt after a failed one. Null when it is due or does not wait.',
-      }),
-    ),
-    is_transformed: Type.Boolean({
-      description: 'Whether the function of the subscription produced the data that is sent.',
-    }),
-    last_attempt: nullable(
-      object(
-        {
-          duration_ms: Type.Integer(),
-          http_status: nullable(Type.Integer()),
-          error_class: nullable(Type.String()),
-        },
-        { description: 'The latest attempt; null before the first.' },
-      ),
-    ),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    event_metadata: object({ uid: Id, event_type: nullable(Type.String()) }),
-    endpoint_metadata: object({
-      uid: Id,
-      name: nullable(Type.String()),
-      url: nullable(Type.String()),
-      status: nullable(
-        Type.String({ description: '`active`, `paused`, `inactive` or `deleted`.' }),
-      ),
-    }),
+    name: nullable(string()),
+    url: nullable(string()),
+    status: nullable(string(), '`active`, `paused`, `inactive` or `deleted`.'),
   }),
-);
-const DeliveryAttempt = named(
-  'DeliveryAttempt',
-  object({
-    uid: Id,
-    project_id: Id,
-    event_delivery_id: Id,
-    endpoint_id: Id,
-    requested_at: Timestamp,
-    duration_ms: Type.Integer(),
-    number: Type.Integer({ description: 'Number of the attempt, from 1.' }),
-    status: Type.Boolean({ description: 'Whether the attempt succeeded.' }),
-    http_status: nullable(Type.Integer()),
-    error_class: nullable(Type.String()),
-    error: nullable(
-      Type.String({ description: 'Description of the error; null over a portal link.' }),
-    ),
-    error_code: nullable(
-      oneOf(ATTEMPT_ERRORS, {
-        description: 'The error in more detail than `error_class`, if known.',
+});
+const DeliveryAttempt = namedObject('DeliveryAttempt', {
+  uid: Id,
+  project_id: Id,
+  event_delivery_id: Id,
+  endpoint_id: Id,
+  requested_at: Timestamp,
+  duration_ms: int(),
+  number: int('Number of the attempt, from 1.'),
+  status: boolean('Whether the attempt succeeded.'),
+  http_status: nullable(int()),
+  error_class: nullable(string()),
+  error: nullable(string('Description of the error; null over a portal link.')),
+  error_code: nullable(
+    oneOf(ATTEMPT_ERRORS, 'The error in more detail than `error_class`, if known.'),
+  ),
+  url: string(),
+  response_headers: named('ResponseHeaders', nullable(Type.Record(string(), string()))),
+  response_body: nullable(string()),
+});
+const SentEvent = namedObject('SentEvent', {
+  uid: Id,
+  occurred_at: Timestamp,
+  event_type: string(),
+  headers: Type.Record(string(), string()),
+  data: named(
+    'SentData',
+    nullable(
+      Type.Record(string(), Type.Unknown(), {
+        description: 'Data that is sent; null if the function of the subscription has not run yet.',
       }),
     ),
-    url: Type.String(),
-    response_headers: named('ResponseHeaders', nullable(Type.Record(Type.String(), Type.String()))),
-    response_body: nullable(Type.String()),
-  }),
-);
-const SentEvent = named(
-  'SentEvent',
-  object({
-    uid: Id,
-    occurred_at: Timestamp,
-    event_type: Type.String(),
-    headers: Type.Record(Type.String(), Type.String()),
-    data: named(
-      'SentData',
-      nullable(
-        Type.Record(Type.String(), Type.Unknown(), {
-          description:
-            'Data that is sent; null if the function of the subscription has not run yet.',
-        }),
-      ),
-    ),
-    is_transformed: Type.Boolean({
-      description: 'Whether the function of the subscription produced the data.',
-    }),
-    data_bytes: Type.Integer(),
-  }),
-);
+  ),
+  is_transformed: boolean('Whether the function of the subscription produced the data.'),
+  data_bytes: int(),
+});
 const ResendQuery = object({
-  force: Type.Optional(Type.Boolean({ description: 'Also resends a successful delivery.' })),
+  force: Type.Optional(boolean('Also resends a successful delivery.')),
 });
 
 function view(delivery: EventDeliveryRow, { ownerId }: Pick<ProjectCall, 'ownerId'>): unknown {

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import type { ConflictCode } from '@gateway/core/errors';
 import {
   findEventDelivery,
@@ -6,32 +5,36 @@ import {
   type EventDeliveryRow,
   type EventDeliveryStatus,
 } from '@gateway/store/deliveries';
-import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { Id, named, nullable, object } from '../../http/schema.js';
+import {
+  Id,
+  int,
+  namedObject,
+  nullable,
+  object,
+  projectRoute,
+  string,
+  Type,
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { behindBreakersOf, probeNow } from '../endpoints/breakers.js';
 import { BehindBreakers, waitWords } from './retry.js';
 
 const RESEND_MAX = 200;
 
-const Resend = named(
-  'Resend',
-  object({ ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }) }),
-);
-const Resent = named(
-  'Resent',
-  object({
-    resent: Type.Integer(),
-    behind_breakers: BehindBreakers,
-    content: Type.Array(
-      object({
-        uid: Id,
-        error: nullable(
-          Type.String({ description: 'Why the delivery is not sent again; null if it is.' }),
-        ),
-      }),
-    ),
-  }),
-);
+const Resend = namedObject('Resend', {
+  ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }),
+});
+const Resent = namedObject('Resent', {
+  resent: int(),
+  behind_breakers: BehindBreakers,
+  content: Type.Array(
+    object({
+      uid: Id,
+      error: nullable(string('Why the delivery is not sent again; null if it is.')),
+    }),
+  ),
+});
 
 export const resendRoutes: readonly Route[] = [
   projectRoute(

@@ -1,20 +1,27 @@
-import { Type } from '@sinclair/typebox';
 import { retryDeliveries, type RetrySelection, type RetryTally } from '@gateway/store/deliveries';
 import { isOwned } from '@gateway/store/config';
-import { projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { clock } from '../../explain/wording.js';
-import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
-import { timeRange } from '../../http/list-query.js';
 import {
+  batchQuery,
+  boolean,
   Id,
-  named,
+  int,
+  namedObject,
+  Next,
   nullable,
   object,
   oneOf,
   optional,
+  projectRoute,
+  string,
+  timeRange,
   Timestamp,
+  Type,
   Word,
-} from '../../http/schema.js';
+  WORK_MS,
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { behindBreakersOf, probeNow, type BehindBreaker } from '../endpoints/breakers.js';
 
 const RetryQuery = object({
@@ -31,8 +38,8 @@ const RetryQuery = object({
 export const BehindBreakers = Type.Array(
   object({
     endpoint_id: Id,
-    endpoint_name: nullable(Type.String()),
-    count: Type.Integer(),
+    endpoint_name: nullable(string()),
+    count: int(),
     until: nullable(Timestamp, 'Earliest time of the next request to the endpoint.'),
   }),
   {
@@ -40,23 +47,17 @@ export const BehindBreakers = Type.Array(
       'Endpoints with an open circuit breaker, with the number of due deliveries that wait for it.',
   },
 );
-export const Retry = named(
-  'BatchRetry',
-  object({
-    due: Type.Integer({ description: 'Deliveries that are sent now.' }),
-    held: Type.Integer({
-      description: 'Deliveries that are sent once their paused endpoint is activated.',
-    }),
-    left: Type.Integer({
-      description:
-        'Unchanged deliveries: their endpoint is inactive or deleted, or they are already due or held.',
-    }),
-    behind_breakers: BehindBreakers,
-    progress: Type.Number({ description: 'Share of the time range that is done, from 0 to 1.' }),
-    dry_run: Type.Boolean(),
-    next: Next,
-  }),
-);
+export const Retry = namedObject('BatchRetry', {
+  due: int('Deliveries that are sent now.'),
+  held: int('Deliveries that are sent once their paused endpoint is activated.'),
+  left: int(
+    'Unchanged deliveries: their endpoint is inactive or deleted, or they are already due or held.',
+  ),
+  behind_breakers: BehindBreakers,
+  progress: Type.Number({ description: 'Share of the time range that is done, from 0 to 1.' }),
+  dry_run: boolean(),
+  next: Next,
+});
 
 export const retryRoutes: readonly Route[] = [
   projectRoute(

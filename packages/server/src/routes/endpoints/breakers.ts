@@ -11,7 +11,7 @@ import {
   type BreakerView,
   type Kv,
 } from '@gateway/store/kv';
-import type { ProjectCall } from '../../api/route.js';
+import { type ProjectCall } from '../../api/vocabulary.js';
 
 const READ_MS = 200;
 const RESET_MS = 2_000;

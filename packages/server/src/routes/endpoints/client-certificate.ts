@@ -1,10 +1,17 @@
-import { Type, type Static } from '@sinclair/typebox';
 import type { Sealer } from '@gateway/core/crypto';
 import type { InvalidField } from '@gateway/core/errors';
 import { checkClientCertificate } from '@gateway/core/http';
 import { MASK } from '@gateway/core/logging';
 import type { StoredClientCertificate } from '@gateway/store/config';
-import { assertValid, object, Timestamp } from '../../http/schema.js';
+import {
+  assertValid,
+  described,
+  object,
+  string,
+  Timestamp,
+  Type,
+  type Static,
+} from '../../api/vocabulary.js';
 
 /** Agents keep all certificates in memory. */
 const CERT_MAX = 8_192;
@@ -33,11 +40,8 @@ export const GivenCertificate = object({
 });
 export const ShownCertificate = object({
   client_cert,
-  client_key: Type.String({ description: 'Masked.' }),
-  expires_at: Type.Unsafe<string>({
-    ...Timestamp,
-    description: 'When the certificate expires.',
-  }),
+  client_key: string('Masked.'),
+  expires_at: described(Timestamp, 'When the certificate expires.'),
 });
 
 export type GivenCertificate = Static<typeof GivenCertificate>;

@@ -1,9 +1,7 @@
-import type { Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
 import type { EndpointAuthentication, EndpointFields, EndpointRow } from '@gateway/store/config';
-import type { ProjectCall } from '../../api/route.js';
-import { assertValid } from '../../http/schema.js';
+import { assertValid, type ProjectCall, type Static } from '../../api/vocabulary.js';
 import { sealCertificate } from './client-certificate.js';
 import type { ChangedEndpoint } from './endpoint-schema.js';
 import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.js';

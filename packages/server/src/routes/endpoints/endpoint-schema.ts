@@ -1,21 +1,24 @@
-import { Type, type TSchema } from '@sinclair/typebox';
 import { INACTIVE_REASONS, type InactiveReason } from '@gateway/store/deliveries';
-import type { BreakerView } from '@gateway/store/kv';
 import {
   answered,
-  ignoring,
-  object,
-  optional,
   Id,
+  ignoring,
+  int,
   integer,
   Name,
   named,
+  namedObject,
   nullable,
+  object,
   oneOf,
+  optional,
   StrategySchema,
+  string,
   Timestamp,
+  Type,
   Word,
-} from '../../http/schema.js';
+  type TSchema,
+} from '../../api/vocabulary.js';
 import { GivenCertificate, ShownCertificate } from './client-certificate.js';
 
 const SECRET = { 'x-secret': true };
@@ -175,19 +178,16 @@ export const ChangedEndpoint = named(
   'ChangedEndpoint',
   ignoring(IGNORED_FIELDS, object(optional({ ...needed, ...others }))),
 );
-export const NewSecret = named(
-  'CreateSecret',
-  object({
-    secret: Type.Optional(Secret),
-    expiration: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 720,
-        description: 'Hours for which the old secrets stay valid. 0 revokes them now.',
-      }),
-    ),
-  }),
-);
+export const NewSecret = namedObject('CreateSecret', {
+  secret: Type.Optional(Secret),
+  expiration: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 720,
+      description: 'Hours for which the old secrets stay valid. 0 revokes them now.',
+    }),
+  ),
+});
 
 export const STATUSES = ['active', 'inactive', 'paused'] as const;
 export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const;
@@ -195,43 +195,38 @@ const CircuitBreaker = object({
   state: oneOf(BREAKER_STATES),
   since: nullable(Timestamp),
   until: nullable(Timestamp),
-  requests: Type.Integer(),
-  failures: Type.Integer(),
+  requests: int(),
+  failures: int(),
 });
 const SecretView = object({
   uid: Id,
-  value: Type.String({ description: 'Masked, except in the response that creates the secret.' }),
+  value: string('Masked, except in the response that creates the secret.'),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
 });
-export const Endpoint = named(
-  'Endpoint',
-  object({
-    uid: Id,
-    project_id: Id,
-    ...answered({ ...needed, ...others }),
-    mtls_client_cert: nullable(ShownCertificate),
-    status: oneOf(STATUSES, {
-      description:
-        'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',
-    }),
-    status_reason: nullable(
-      Type.String({ description: 'Why the endpoint is not active; null over a portal link.' }),
+export const Endpoint = namedObject('Endpoint', {
+  uid: Id,
+  project_id: Id,
+  ...answered({ ...needed, ...others }),
+  mtls_client_cert: nullable(ShownCertificate),
+  status: oneOf(
+    STATUSES,
+    'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',
+  ),
+  status_reason: nullable(string('Why the endpoint is not active; null over a portal link.')),
+  inactive_reason: nullable(
+    oneOf(
+      Object.keys(INACTIVE_REASONS) as InactiveReason[],
+      'Why an `inactive` endpoint was deactivated. `gone`: it responded with 410 Gone. `failing`: all attempts failed for the days that the project allows.',
     ),
-    inactive_reason: nullable(
-      oneOf(Object.keys(INACTIVE_REASONS) as InactiveReason[], {
-        description:
-          'Why an `inactive` endpoint was deactivated. `gone`: it responded with 410 Gone. `failing`: all attempts failed for the days that the project allows.',
-      }),
-    ),
-    secrets: Type.Array(SecretView, {
-      description: 'Secrets that currently sign requests, newest first.',
-    }),
-    circuit_breaker: Type.Unsafe<BreakerView | null>({
-      ...nullable(CircuitBreaker),
-      description: 'State of the circuit breaker; null while KV is unavailable.',
-    }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
+  ),
+  secrets: Type.Array(SecretView, {
+    description: 'Secrets that currently sign requests, newest first.',
   }),
-);
+  circuit_breaker: nullable(
+    CircuitBreaker,
+    'State of the circuit breaker; null while KV is unavailable.',
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});

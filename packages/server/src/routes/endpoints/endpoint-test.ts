@@ -1,29 +1,33 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { eventDeliveryId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
 import { findEndpoint, findEventTypeByName } from '@gateway/store/config';
-import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { Id, named, object, Word } from '../../http/schema.js';
+import {
+  found,
+  Id,
+  namedObject,
+  projectRoute,
+  Type,
+  Word,
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { createEvent, TEST_EVENT_TYPE } from '../events/create-event.js';
 
-const NewTestEvent = named(
-  'CreateTestEvent',
-  object({
-    event_type: Type.Optional(Type.Unsafe<string>({ ...Word, default: TEST_EVENT_TYPE })),
-    data: Type.Optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description:
-            'Data of the test event. Default: the `example` of the event type, or the first of `examples` in its schema.',
-        },
-      ),
+const NewTestEvent = namedObject('CreateTestEvent', {
+  event_type: Type.Optional(Type.Unsafe<string>({ ...Word, default: TEST_EVENT_TYPE })),
+  data: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description:
+          'Data of the test event. Default: the `example` of the event type, or the first of `examples` in its schema.',
+      },
     ),
-  }),
-);
-const TestEvent = named('TestEvent', object({ uid: Id, event_delivery_id: Id }));
+  ),
+});
+const TestEvent = namedObject('TestEvent', { uid: Id, event_delivery_id: Id });
 
 export const endpointTestRoutes: readonly Route[] = [
   projectRoute(

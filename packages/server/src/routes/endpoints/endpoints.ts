@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import {
@@ -18,9 +17,21 @@ import {
 } from '@gateway/store/config';
 import { expediteDeliveries, inactiveReasonOf } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { pageQuery, searchQuery, sortQuery } from '../../http/list-query.js';
-import { assertValid, object, oneOf, Word } from '../../http/schema.js';
+import {
+  assertValid,
+  found,
+  listRoute,
+  object,
+  oneOf,
+  pageQuery,
+  projectItem,
+  searchQuery,
+  sortQuery,
+  Type,
+  Word,
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
@@ -76,18 +87,35 @@ function view(
   };
 }
 
-async function viewNow(call: ProjectCall, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
+/** `shown` is a secret that no other response contains. */
+async function viewNow(row: EndpointRow, call: ProjectCall, shown?: ShownSecret): Promise<unknown> {
   const breakers = await readBreakersNow(call.kv, [row.id]);
   return view(row, breakers.of(row.id), call, shown);
 }
 
+interface WithSecret {
+  readonly row: EndpointRow;
+  readonly shown: ShownSecret;
+}
+
+const viewWithSecret = ({ row, shown }: WithSecret, call: ProjectCall) => viewNow(row, call, shown);
+
+const item = { thing: 'endpoint', data: Endpoint, portal: 'any' } as const;
+const managed = { thing: 'endpoint', data: Endpoint, portal: 'managing' } as const;
+
 export const endpointRoutes: readonly Route[] = [
-  projectRoute(
+  projectItem(
     'POST /endpoints',
     'Creates an endpoint. Only this response contains its secret.',
-    { body: NewEndpoint, data: Endpoint, status: 201, portal: 'managing' },
+    {
+      ...managed,
+      message: 'endpoint created; keep the secret, it is not shown again',
+      body: NewEndpoint,
+      status: 201,
+    },
     async (call) => {
-      const { secret = generateSecret(), ...rest } = call.body;
+      const { body, config, database, ownerId, project, sealer } = call;
+      const { secret = generateSecret(), ...rest } = body;
       assertValid([
         ...fieldProblems(rest),
         ...secretProblems(secret),
@@ -96,20 +124,20 @@ export const endpointRoutes: readonly Route[] = [
       ]);
       if (rest.mtls_client_cert) await requireCertificateRoom(call);
       const id = newId();
-      const record = sealSecret(secret, id, call.sealer);
-      const owner = call.ownerId === undefined ? {} : { owner_id: call.ownerId };
+      const record = sealSecret(secret, id, sealer);
       const { name, url } = rest;
-      const columns = { ...columnsOf(rest, undefined, { ...call, id }), ...owner };
-      const fields = { ...columns, id, name, url, secrets: [record] };
-      const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = call.config.limits;
-      const share =
-        call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
-      const row = await insertEndpoint(call.database.knex, call.project.id, fields, max, share);
-      return {
-        message: 'endpoint created; keep the secret, it is not shown again',
-        data: await viewNow(call, row, { id: record.id, secret }),
+      const columns = columnsOf(rest, undefined, { ...call, id });
+      const fields = {
+        ...columns,
+        ...(ownerId !== undefined && { owner_id: ownerId }),
+        ...{ id, name, url, secrets: [record] },
       };
+      const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = config.limits;
+      const share = ownerId === undefined ? undefined : { ownerId, max: ofOwner };
+      const row = await insertEndpoint(database.knex, project.id, fields, max, share);
+      return { row, shown: { id: record.id, secret } };
     },
+    viewWithSecret,
   ),
   listRoute(
     '/endpoints',
@@ -136,21 +164,12 @@ export const endpointRoutes: readonly Route[] = [
       );
       return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id), call)) };
     },
-    (shown) => shown,
   ),
-  projectRoute(
-    'GET /endpoints/:id',
-    'Shows an endpoint.',
-    { data: Endpoint, portal: 'any' },
-    async (call) => ({
-      message: 'endpoint',
-      data: await viewNow(call, await find(call)),
-    }),
-  ),
-  projectRoute(
+  projectItem('GET /endpoints/:id', 'Shows an endpoint.', item, find, viewNow),
+  projectItem(
     'PUT /endpoints/:id',
     'Updates the given fields of an endpoint; null clears a field. If the origin of the URL changes, give the authentication and the client key again.',
-    { body: ChangedEndpoint, data: Endpoint, portal: 'managing' },
+    { ...managed, body: ChangedEndpoint },
     async (call) => {
       const { database, project, id, body } = call;
       assertValid([...fieldProblems(body), ...portalProblems(ChangedEndpoint, call)]);
@@ -162,69 +181,62 @@ export const endpointRoutes: readonly Route[] = [
       // Written together, so that a concurrent change cannot combine a secret with another URL.
       if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
         Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
-      const row = found(
-        await updateEndpoint(database.knex, project.id, id, columns),
-        'endpoint',
-        id,
-      );
+      const row = await updateEndpoint(database.knex, project.id, id, columns);
       // The new URL may be healthy, so the breaker is closed. If KV is unavailable, the breaker
       // stays as it is until its next probe.
-      if (row.url !== url) await closeBreaker(call).catch(() => undefined);
-      if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
+      if (row && row.url !== url) await closeBreaker(call).catch(() => undefined);
+      if (row && (body.rate_limit !== undefined || body.rate_limit_duration !== undefined))
         await expediteDeliveries(call.planes, { projectId: project.id, endpointId: id }, [
           'rate_limit',
         ]);
-      return { message: 'endpoint updated', data: await viewNow(call, row) };
+      return row;
     },
+    viewNow,
   ),
-  projectRoute(
+  projectItem(
     'DELETE /endpoints/:id',
     'Deletes an endpoint and its subscriptions, and discards its waiting deliveries.',
-    { portal: 'managing' },
+    { thing: 'endpoint', portal: 'managing' },
     async (call) => {
       const isDeleted = await deleteEndpoint(call.database.knex, call.project.id, call.id);
       await settle(call, call.id);
-      found(isDeleted, 'endpoint', call.id);
-      return { message: 'endpoint deleted', data: null };
+      return isDeleted;
     },
   ),
-  projectRoute(
+  projectItem(
     'PUT /endpoints/:id/pause',
     'Pauses an endpoint and holds its deliveries.',
-    { data: Endpoint, portal: 'managing' },
-    async (call) => {
-      const row = await setStatus(call, {
-        status: 'paused',
-        reason: 'The endpoint was paused over the API.',
-      });
-      await settle(call, row.id);
-      return { message: 'endpoint paused', data: await viewNow(call, row) };
-    },
+    { ...managed, message: 'endpoint paused' },
+    (call) =>
+      setStatus(call, { status: 'paused', reason: 'The endpoint was paused over the API.' }),
+    viewNow,
   ),
-  projectRoute(
+  projectItem(
     'POST /endpoints/:id/activate',
     'Activates a paused or inactive endpoint and sends its held deliveries.',
-    { data: Endpoint, portal: 'managing' },
-    async (call) => {
-      const row = await setStatus(call, { status: 'active', reason: null });
-      await settle(call, row.id);
-      return { message: 'endpoint activated', data: await viewNow(call, row) };
-    },
+    { ...managed, message: 'endpoint activated' },
+    (call) => setStatus(call, { status: 'active', reason: null }),
+    viewNow,
   ),
-  projectRoute(
+  projectItem(
     'POST /endpoints/:id/reset_circuit_breaker',
     'Closes the circuit breaker of an endpoint and sends the deliveries that wait for it.',
-    { data: Endpoint, portal: 'managing' },
+    { ...managed, message: 'circuit breaker closed' },
     async (call) => {
       const row = await find(call);
       await closeBreaker(call);
-      return { message: 'circuit breaker closed', data: await viewNow(call, row) };
+      return row;
     },
+    viewNow,
   ),
-  projectRoute(
+  projectItem(
     'PUT /endpoints/:id/expire_secret',
     'Rotates the secret of an endpoint. The old secrets keep signing for `expiration` hours. Only this response contains the new secret.',
-    { body: NewSecret, data: Endpoint, portal: 'managing' },
+    {
+      ...managed,
+      message: 'secret rotated; keep the new one, it is not shown again',
+      body: NewSecret,
+    },
     async (call) => {
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
@@ -233,16 +245,10 @@ export const endpointRoutes: readonly Route[] = [
       for (const { value } of (await find(call)).secrets.slice(0, 1))
         sealer.open(value, ['endpoints', id, 'secrets']);
       const record = sealSecret(secret, id, sealer);
-      const row = found(
-        await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000),
-        'endpoint',
-        id,
-      );
-      return {
-        message: 'secret rotated; keep the new one, it is not shown again',
-        data: await viewNow(call, row, { id: record.id, secret }),
-      };
+      const row = await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000);
+      return row && { row, shown: { id: record.id, secret } };
     },
+    viewWithSecret,
   ),
 ];
 
@@ -253,18 +259,16 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
 /** Throws `project_full`. Concurrent writes are not counted and can exceed the maximum. */
 async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
   const { client_certificates_per_project: max } = config.limits;
-  const full = {
-    things: 'client certificates',
-    max,
-    setting: 'limits.client_certificates_per_project',
-  };
+  const setting = 'limits.client_certificates_per_project';
   if ((await countClientCertificates(database.knex, project.id)) >= max)
-    throw new GatewayError('project_full', full);
+    throw new GatewayError('project_full', { things: 'client certificates', max, setting });
 }
 
 async function setStatus(
-  { database, project, id }: ProjectCall,
+  call: ProjectCall,
   status: Parameters<typeof setEndpointStatus>[3],
-): Promise<EndpointRow> {
-  return found(await setEndpointStatus(database.knex, project.id, id, status), 'endpoint', id);
+): Promise<EndpointRow | undefined> {
+  const row = await setEndpointStatus(call.database.knex, call.project.id, call.id, status);
+  if (row) await settle(call, row.id);
+  return row;
 }

@@ -1,6 +1,5 @@
-import type { TObject } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
-import type { ProjectCall } from '../../api/route.js';
+import { type ProjectCall, type TObject } from '../../api/vocabulary.js';
 
 /** A portal link must not set another owner, nor fields whose `x-set-by` is `project`. */
 export function portalProblems(

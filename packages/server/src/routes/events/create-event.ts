@@ -8,12 +8,16 @@ import {
 } from '@gateway/core/events';
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
 import type { MessageType } from '@gateway/store/events';
-import type { ProjectCall } from '../../api/route.js';
 import { idempotencyKeyOf } from '../../api/idempotency.js';
 import { measureIngest } from '../../api/measure.js';
 import { unstorableStrings } from '../../http/body.js';
-import type { ApiAnswer } from '../../http/response.js';
-import { assertValid, invalid, type Validator } from '../../http/schema.js';
+import {
+  assertValid,
+  invalid,
+  type ApiAnswer,
+  type ProjectCall,
+  type Validator,
+} from '../../api/vocabulary.js';
 import { traceCreation } from './trace-creation.js';
 
 /** Projects need not define it. */

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
   bytesText,
@@ -9,33 +8,34 @@ import {
   type EventRow,
 } from '@gateway/store/events';
 import {
-  found,
-  listRoute,
-  projectItem,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-} from '../../api/route.js';
-import {
-  idQuery,
-  pageQuery,
-  searchOf,
-  textQuery,
-  timeQuery,
-  timeRange,
-} from '../../http/list-query.js';
-import { RawJson } from '../../http/response.js';
-import {
   bodyValidator,
+  boolean,
+  found,
   Id,
+  idQuery,
+  int,
+  listRoute,
   named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  RawJson,
+  searchOf,
+  string,
+  textQuery,
+  timeQuery,
+  timeRange,
   Timestamp,
+  Type,
   Word,
-} from '../../http/schema.js';
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { assertAlone, Outcomes } from './replay.js';
 import { createEvent, createEvents } from './create-event.js';
 
@@ -51,56 +51,45 @@ const common = {
     },
   ),
   ...optional({
-    custom_headers: Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
+    custom_headers: Type.Record(string(), Type.String({ maxLength: 8192 }), {
       maxProperties: 100,
     }),
     idempotency_key: Word,
   }),
 };
-const SingleEvent = named('CreateEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
-const FanoutEvent = named('CreateFanoutEvent', object({ ...common, owner_id: Word }));
-const BroadcastEvent = named('CreateBroadcastEvent', object(common));
-const CreatedEvent = named(
-  'CreatedEvent',
-  object({
-    uid: Id,
-    duplicate: Type.Boolean({
-      description: 'Whether an event with this idempotency key existed; `uid` is its id.',
-    }),
-  }),
-);
+const SingleEvent = namedObject('CreateEvent', { ...common, endpoint_id: Type.Optional(Id) });
+const FanoutEvent = namedObject('CreateFanoutEvent', { ...common, owner_id: Word });
+const BroadcastEvent = namedObject('CreateBroadcastEvent', common);
+const CreatedEvent = namedObject('CreatedEvent', {
+  uid: Id,
+  duplicate: boolean('Whether an event with this idempotency key existed; `uid` is its id.'),
+});
 const BatchEvent = object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) });
 const validateEvent = bodyValidator(BatchEvent);
-const BatchEvents = named(
-  'CreateEvents',
-  object({
-    events: Type.Array(BatchEvent, {
-      minItems: 1,
-      maxItems: BATCH_MAX,
-    }),
+const BatchEvents = namedObject('CreateEvents', {
+  events: Type.Array(BatchEvent, {
+    minItems: 1,
+    maxItems: BATCH_MAX,
   }),
-);
-const CreatedEvents = named(
-  'CreatedEvents',
-  object({
-    created: Type.Integer(),
-    duplicates: Type.Integer(),
-    rejected: Type.Integer(),
-    content: Type.Array(
-      object(
-        optional({
-          uid: Id,
-          duplicate: Type.Boolean(),
-          errors: Type.Array(object({ field: Type.String(), sentence: Type.String() })),
-        }),
-      ),
-      {
-        description:
-          'Results in the order of the request: the id of each event, or why it was not created.',
-      },
+});
+const CreatedEvents = namedObject('CreatedEvents', {
+  created: int(),
+  duplicates: int(),
+  rejected: int(),
+  content: Type.Array(
+    object(
+      optional({
+        uid: Id,
+        duplicate: boolean(),
+        errors: Type.Array(object({ field: string(), sentence: string() })),
+      }),
     ),
-  }),
-);
+    {
+      description:
+        'Results in the order of the request: the id of each event, or why it was not created.',
+    },
+  ),
+});
 /** A duplicate gets status 200. */
 const created = {
   isAudited: false,
@@ -112,59 +101,51 @@ const created = {
   alsoStatus: [200],
 } as const;
 
-const Event = named(
-  'Event',
-  object({
-    uid: Id,
-    project_id: Id,
-    occurred_at: Timestamp,
-    created_at: Timestamp,
-    source_id: nullable(Type.String()),
-    coordinates: Type.String({
-      description:
-        'Position of the message in its source; `api` for an event created over the API, and `archive/<uid>` for an event sent again from the archive, with the ID that it had.',
-    }),
-    event_type: Type.String(),
-    message_type: oneOf(['single', 'fanout', 'broadcast']),
-    endpoint_id: nullable(Type.String()),
-    owner_id: nullable(Type.String()),
-    idempotency_key: nullable(Type.String()),
-    status: oneOf(['pending', 'processed', 'failed']),
-    outcome: nullable(
-      Type.String({
-        description:
-          'Outcome of routing, listed in docs/reference/errors.md; null while the event is pending.',
+const Event = namedObject('Event', {
+  uid: Id,
+  project_id: Id,
+  occurred_at: Timestamp,
+  created_at: Timestamp,
+  source_id: nullable(string()),
+  coordinates: string(
+    'Position of the message in its source; `api` for an event created over the API, and `archive/<uid>` for an event sent again from the archive, with the ID that it had.',
+  ),
+  event_type: string(),
+  message_type: oneOf(['single', 'fanout', 'broadcast']),
+  endpoint_id: nullable(string()),
+  owner_id: nullable(string()),
+  idempotency_key: nullable(string()),
+  status: oneOf(['pending', 'processed', 'failed']),
+  outcome: nullable(
+    string(
+      'Outcome of routing, listed in docs/reference/errors.md; null while the event is pending.',
+    ),
+  ),
+  headers: Type.Record(string(), string()),
+  notes: Type.Array(string(), {
+    description: 'Notes on omitted parts of the event, usually empty.',
+  }),
+  // Named, because generators make no clients of maps that may be null within an object.
+  data: named(
+    'EventData',
+    nullable(
+      Type.Record(string(), Type.Unknown(), {
+        description: 'Data of the event; null in lists if larger than 16 KB.',
       }),
     ),
-    headers: Type.Record(Type.String(), Type.String()),
-    notes: Type.Array(Type.String(), {
-      description: 'Notes on omitted parts of the event, usually empty.',
-    }),
-    // Named, because generators make no clients of maps that may be null within an object.
-    data: named(
-      'EventData',
-      nullable(
-        Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Data of the event; null in lists if larger than 16 KB.',
-        }),
-      ),
-    ),
-    data_bytes: Type.Integer(),
-  }),
-);
-const Message = named(
-  'EventMessage',
-  object({
-    uid: Id,
-    headers: Type.Record(Type.String(), Type.String()),
-    raw: nullable(
-      Type.String(),
-      'The message as the function of the source received it; null if larger than 64 KB, which is not kept.',
-    ),
-    raw_encoding: oneOf(['utf8', 'base64']),
-    raw_bytes: Type.Integer(),
-  }),
-);
+  ),
+  data_bytes: int(),
+});
+const Message = namedObject('EventMessage', {
+  uid: Id,
+  headers: Type.Record(string(), string()),
+  raw: nullable(
+    string(),
+    'The message as the function of the source received it; null if larger than 64 KB, which is not kept.',
+  ),
+  raw_encoding: oneOf(['utf8', 'base64']),
+  raw_bytes: int(),
+});
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,

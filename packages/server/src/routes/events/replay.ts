@@ -1,17 +1,32 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { routingOutcomes, type RoutingOutcome } from '@gateway/core/routing';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
-import { found, projectRoute, type Route } from '../../api/route.js';
-import { batchQuery, Next, WORK_MS } from '../../http/batch.js';
-import { searchOf, textQuery, timeRange } from '../../http/list-query.js';
-import { Id, invalid, named, object, oneOf, optional, Word } from '../../http/schema.js';
+import {
+  batchQuery,
+  boolean,
+  found,
+  Id,
+  int,
+  invalid,
+  namedObject,
+  Next,
+  object,
+  oneOf,
+  optional,
+  projectRoute,
+  searchOf,
+  textQuery,
+  timeRange,
+  Type,
+  Word,
+  WORK_MS,
+  type Route,
+} from '../../api/vocabulary.js';
 
 const force = Type.Optional(
-  Type.Boolean({
-    description:
-      'Also creates a delivery for each matching subscription that has none, to endpoints that already have a delivery.',
-  }),
+  boolean(
+    'Also creates a delivery for each matching subscription that has none, to endpoints that already have a delivery.',
+  ),
 );
 const UNROUTED = (Object.keys(routingOutcomes) as RoutingOutcome[]).filter((it) => it !== 'routed');
 export const Outcomes = Type.Array(oneOf(UNROUTED), {
@@ -42,11 +57,12 @@ const ReplayQuery = object({
     outcome: Outcomes,
   }),
 });
-const Replay = named(
-  'BatchReplay',
-  object({ count: Type.Integer(), dry_run: Type.Boolean(), next: Next }),
-);
-const Replayed = named('ReplayedEvent', object({ uid: Id }));
+const Replay = namedObject('BatchReplay', {
+  count: int(),
+  dry_run: boolean(),
+  next: Next,
+});
+const Replayed = namedObject('ReplayedEvent', { uid: Id });
 
 export const replayRoutes: readonly Route[] = [
   projectRoute(

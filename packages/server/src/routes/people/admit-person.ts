@@ -15,7 +15,7 @@ import {
   type TakenOver,
   type UserRow,
 } from '@gateway/store/people';
-import type { OpenCall } from '../../api/route.js';
+import { type OpenCall } from '../../api/vocabulary.js';
 import type { OidcPerson } from '../../auth/oidc/person.js';
 import { auditSignIn, takenOver } from './session.js';
 
@@ -77,13 +77,8 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
     for (const invitation of invitations) await markAccepted(trx, invitation);
     if (taken) {
       const organisations = await organisationsOfUser(trx, user.id);
-      await auditSignIn(
-        trx,
-        call,
-        user,
-        { action: 'auth.takeOver', keyId: null, organisations },
-        () => takenOver(taken),
-      );
+      const entry = { action: 'auth.takeOver', keyId: null, organisations };
+      await auditSignIn(trx, call, user, entry, () => takenOver(taken));
     }
     return { user, joined, taken };
   });

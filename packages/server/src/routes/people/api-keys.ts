@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import {
   findApiKeyById,
   insertProjectKey,
@@ -9,26 +8,27 @@ import {
   type ListedApiKey,
 } from '@gateway/store/config';
 import { SCOPES } from '../../api/resources.js';
-import {
-  listRoute,
-  projectItem,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-} from '../../api/route.js';
 import { requireScopesFor } from '../../auth/access.js';
-import { pageQuery } from '../../http/list-query.js';
 import {
   Id,
   invalid,
+  listRoute,
   Name,
   named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  string,
   Timestamp,
-} from '../../http/schema.js';
+  Type,
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
 
 const Scope = named('Scope', oneOf(SCOPES));
 const SCOPES_ARE = {
@@ -38,51 +38,42 @@ const SCOPES_ARE = {
 
 export const key = {
   uid: Id,
-  name: Type.String(),
+  name: string(),
   type: oneOf(['personal', 'project', 'session']),
-  mask: Type.String({ description: 'First characters of the key, such as `gw_…`.' }),
-  role: Type.Unsafe<string | null>({
-    type: ['string', 'null'],
-    enum: [...ROLES, null],
-    description:
-      'Role that bounds the key; null: all permissions of its user, or everything in its project.',
-  }),
+  mask: string('First characters of the key, such as `gw_…`.'),
+  role: nullable(
+    oneOf(ROLES),
+    'Role that bounds the key; null: all permissions of its user, or everything in its project.',
+  ),
   scopes: nullable(Type.Array(Scope, SCOPES_ARE)),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
   last_used_at: nullable(Timestamp, 'To about a minute.'),
   revoked_at: nullable(Timestamp),
 };
-const ApiKey = named('ApiKey', object({ ...key, project_id: Id }));
-const CreatedApiKey = named(
-  'CreatedApiKey',
-  object({
-    ...key,
-    project_id: Id,
-    key: Type.String({ description: 'Only this response contains the key.' }),
-  }),
-);
+const ApiKey = namedObject('ApiKey', { ...key, project_id: Id });
+const CreatedApiKey = namedObject('CreatedApiKey', {
+  ...key,
+  project_id: Id,
+  key: string('Only this response contains the key.'),
+});
 export const ExpiryTime = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
   'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
 });
-const GIVEN_ROLES = ['viewer', 'member', 'admin'] as const;
 const given = optional({
-  role: Type.Unsafe<(typeof GIVEN_ROLES)[number] | null>({
-    type: ['string', 'null'],
-    enum: [...GIVEN_ROLES, null],
-    description: 'Role that bounds the key; null: everything.',
-  }),
+  role: nullable(
+    oneOf(['viewer', 'member', 'admin']),
+    'Role that bounds the key; null: everything.',
+  ),
   scopes: nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
 });
-export const NewApiKey = named(
-  'CreateApiKey',
-  object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }),
-);
-export const ChangedApiKey = named(
-  'ChangedApiKey',
-  object({ name: Type.Optional(Name), ...given }),
-);
+export const NewApiKey = namedObject('CreateApiKey', {
+  name: Name,
+  ...given,
+  expires_at: Type.Optional(nullable(ExpiryTime)),
+});
+export const ChangedApiKey = namedObject('ChangedApiKey', { name: Type.Optional(Name), ...given });
 
 export function keyView({ id, mask, ...row }: ListedApiKey) {
   const { name, type, role, scopes, created_at, expires_at, last_used_at, revoked_at } = row;
@@ -105,11 +96,17 @@ function view(row: ListedApiKey): object {
   return { ...keyView(row), project_id: row.project_id };
 }
 
-/** Evicts a changed key from the credential cache. */
-export async function forgotten<Key extends { readonly mask: string }>(
-  records: ProjectCall['records'],
-  key: Key | undefined,
-): Promise<Key | undefined> {
+type KeyCall = Pick<ProjectCall, 'database' | 'records' | 'id'>;
+
+/** A changed key leaves the credential cache. */
+export async function changeKey<Of extends Parameters<typeof findApiKeyById>[1]>(
+  { database, records, id }: KeyCall,
+  of: Of,
+  changes: Parameters<typeof updateApiKey<Of>>[3] | 'revoked',
+) {
+  const key = await (changes === 'revoked'
+    ? revokeApiKey(database.knex, of, id)
+    : updateApiKey(database.knex, of, id, changes));
   if (key) await records.forget({ masks: [key.mask] });
   return key;
 }
@@ -170,12 +167,13 @@ export const apiKeyRoutes: readonly Route[] = [
     'PUT /api-keys/:id',
     'Updates the given fields of an API key, on all servers within a second.',
     { ...shown, ...access, message: 'API key updated', body: ChangedApiKey },
-    async ({ caller, database, project, id, body, records }) => {
+    async (call) => {
+      const { caller, database, project, id, body } = call;
       const of = keysOf(project);
       const before = await findApiKeyById(database.knex, of, id);
       if (!before) return undefined;
       requireScopesFor(caller, { ...before, ...body }.scopes);
-      return forgotten(records, await updateApiKey(database.knex, of, id, body));
+      return changeKey(call, of, body);
     },
     view,
   ),
@@ -183,8 +181,7 @@ export const apiKeyRoutes: readonly Route[] = [
     'DELETE /api-keys/:id',
     'Revokes an API key of the project, on all servers within a second.',
     { ...shown, ...access, message: 'API key revoked', name: 'revoke' },
-    async ({ database, project, id, records }) =>
-      forgotten(records, await revokeApiKey(database.knex, keysOf(project), id)),
+    (call) => changeKey(call, keysOf(call.project), 'revoked'),
     view,
   ),
 ];

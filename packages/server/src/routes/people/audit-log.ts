@@ -1,46 +1,49 @@
-import { Type } from '@sinclair/typebox';
 import { listAuditLog, type AuditRow } from '@gateway/store/people';
 import { timeOfId } from '@gateway/core/events';
-import { organisationList, type Route } from '../../api/route.js';
-import { pageQuery, timeQuery, timeRange } from '../../http/list-query.js';
-import { Id, named, nullable, object, oneOf, optional, Timestamp } from '../../http/schema.js';
+import {
+  Id,
+  namedObject,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  organisationList,
+  pageQuery,
+  string,
+  timeQuery,
+  timeRange,
+  Timestamp,
+  Type,
+  type Route,
+} from '../../api/vocabulary.js';
 
-const Entry = named(
-  'AuditEntry',
-  object({
-    uid: Id,
-    organisation_id: Id,
-    project_id: nullable(Type.String()),
-    created_at: Timestamp,
-    actor: object({
-      type: oneOf(['user', 'project', 'portal', 'process'], {
-        description:
-          'Who made the change: a user, a project key, a portal link, or a key of the process.',
-      }),
-      id: Type.String(),
-      name: nullable(
-        Type.String({
-          description: 'Email address of the user or name of the key; null if it was deleted.',
-        }),
-      ),
-      key_id: nullable(Type.String()),
-    }),
-    action: Type.String({
-      description: 'The resource and the action, such as `endpoints.update`.',
-    }),
-    resource_id: nullable(Type.String()),
-    changes: Type.Record(
-      Type.String(),
-      object(optional({ before: Type.Unknown(), after: Type.Unknown() })),
-      {
-        description:
-          'The changed fields. Secrets are masked; long values are replaced with their length.',
-      },
+const Entry = namedObject('AuditEntry', {
+  uid: Id,
+  organisation_id: Id,
+  project_id: nullable(string()),
+  created_at: Timestamp,
+  actor: object({
+    type: oneOf(
+      ['user', 'project', 'portal', 'process'],
+      'Who made the change: a user, a project key, a portal link, or a key of the process.',
     ),
-    address: nullable(Type.String()),
-    request_id: Id,
+    id: string(),
+    name: nullable(string('Email address of the user or name of the key; null if it was deleted.')),
+    key_id: nullable(string()),
   }),
-);
+  action: string('The resource and the action, such as `endpoints.update`.'),
+  resource_id: nullable(string()),
+  changes: Type.Record(
+    string(),
+    object(optional({ before: Type.Unknown(), after: Type.Unknown() })),
+    {
+      description:
+        'The changed fields. Secrets are masked; long values are replaced with their length.',
+    },
+  ),
+  address: nullable(string()),
+  request_id: Id,
+});
 
 function view({ id, actor_type, actor_id, actor_name, key_id, ...row }: AuditRow): object {
   return {

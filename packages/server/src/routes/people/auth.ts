@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
 import { revokeApiKey, ROLES } from '@gateway/store/config';
@@ -17,16 +16,23 @@ import {
   requestPasswordReset,
   resetPassword,
 } from '@gateway/store/people';
-import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
 import {
-  named,
+  accountRoute,
+  boolean,
+  found,
+  namedObject,
   nullable,
   object,
   oneOf,
+  openRoute,
   optional,
   PersonName,
+  string,
   Timestamp,
-} from '../../http/schema.js';
+  Type,
+  type OpenCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { hashedPassword, Password, userByPassword } from './password.js';
 import {
   auditSignIn,
@@ -38,58 +44,42 @@ import {
 } from './session.js';
 import { userOf } from './users.js';
 
-const Methods = named(
-  'SignInMethods',
-  object({
-    password: Type.Boolean({
-      description: 'Whether users can sign in with email address and password.',
-    }),
-    password_reset: Type.Boolean({
-      description: 'Whether password reset links are sent by email.',
-    }),
-    oidc: nullable(
-      object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) }),
-    ),
-  }),
-);
+const Methods = namedObject('SignInMethods', {
+  password: boolean('Whether users can sign in with email address and password.'),
+  password_reset: boolean('Whether password reset links are sent by email.'),
+  oidc: nullable(object({ label: string('Name of the OpenID Connect provider.') })),
+});
 
 const Token = Type.String({ maxLength: 200 });
-const OpenInvitation = named(
-  'OpenInvitation',
-  object({
-    email: Type.String(),
-    role: oneOf(ROLES),
-    organisation: Type.String({ description: 'Name of the organisation.' }),
-    expires_at: Timestamp,
-  }),
-);
+const OpenInvitation = namedObject('OpenInvitation', {
+  email: string(),
+  role: oneOf(ROLES),
+  organisation: string('Name of the organisation.'),
+  expires_at: Timestamp,
+});
 
 export const authRoutes: readonly Route[] = [
   openRoute(
     'GET /auth/methods',
     'Lists the available sign-in methods.',
     { data: Methods, name: 'methods' },
-    ({ config, auth }) =>
-      Promise.resolve({
-        message: 'ways to sign in',
-        data: {
-          password: config.server.auth.passwords,
-          password_reset: config.server.auth.passwords && mailsAreSent(config),
-          oidc: auth.oidc ? { label: config.oidc.label } : null,
-        },
-      }),
+    ({ config, auth }) => ({
+      message: 'ways to sign in',
+      data: {
+        password: config.server.auth.passwords,
+        password_reset: config.server.auth.passwords && mailsAreSent(config),
+        oidc: auth.oidc ? { label: config.oidc.label } : null,
+      },
+    }),
   ),
   openRoute(
     'POST /auth/login',
     'Signs in with an email address and a password, and sets the session cookie.',
     {
-      body: named(
-        'Login',
-        object({
-          email: Type.String({ maxLength: 320 }),
-          password: Type.String({ maxLength: 1024 }),
-        }),
-      ),
+      body: namedObject('Login', {
+        email: Type.String({ maxLength: 320 }),
+        password: Type.String({ maxLength: 1024 }),
+      }),
       data: Session,
     },
     async (call) => {
@@ -112,15 +102,8 @@ export const authRoutes: readonly Route[] = [
         'user',
         caller.user_id,
       );
-      return {
-        message: 'session',
-        data: await sessionView(
-          call,
-          user,
-          await organisationsOfUser(call.database.knex, user.id),
-          caller,
-        ),
-      };
+      const organisations = await organisationsOfUser(call.database.knex, user.id);
+      return { message: 'session', data: await sessionView(call, user, organisations, caller) };
     },
   ),
   accountRoute(
@@ -145,37 +128,27 @@ export const authRoutes: readonly Route[] = [
     'POST /auth/invitation',
     'Shows the invitation that a token belongs to. The method is POST to keep the token out of URLs.',
     {
-      body: named('InvitationToken', object({ token: Token })),
+      body: namedObject('InvitationToken', { token: Token }),
       data: OpenInvitation,
       name: 'showInvitation',
     },
     async (call) => {
       const { knex } = call.database;
-      const {
-        email,
-        role,
-        organisation_id: id,
-        expires_at,
-      } = await openInvitation(call, call.body);
+      const it = await openInvitation(call, call.body);
+      const { email, role, organisation_id: id, expires_at } = it;
       const { name } = found(await findOrganisation(knex, id), 'organisation', id);
-      return {
-        message: 'invitation',
-        data: { email, role, organisation: name, expires_at },
-      };
+      return { message: 'invitation', data: { email, role, organisation: name, expires_at } };
     },
   ),
   openRoute(
     'POST /auth/accept-invitation',
     'Accepts an invitation and signs in. Creates an account with this name and password if there is none for the email address; otherwise `password` must be the password of the account.',
     {
-      body: named(
-        'AcceptedInvitation',
-        object({
-          token: Token,
-          password: Password,
-          ...optional({ first_name: PersonName, last_name: PersonName }),
-        }),
-      ),
+      body: namedObject('AcceptedInvitation', {
+        token: Token,
+        password: Password,
+        ...optional({ first_name: PersonName, last_name: PersonName }),
+      }),
       data: Session,
       name: 'acceptInvitation',
     },
@@ -211,7 +184,7 @@ export const authRoutes: readonly Route[] = [
     'POST /auth/forgot-password',
     'Emails a link to reset the password if a user with this address has one. The response does not reveal whether an email was sent.',
     {
-      body: named('ForgottenPassword', object({ email: Type.String({ maxLength: 320 }) })),
+      body: namedObject('ForgottenPassword', { email: Type.String({ maxLength: 320 }) }),
       name: 'forgotPassword',
     },
     async (call) => {
@@ -231,7 +204,7 @@ export const authRoutes: readonly Route[] = [
     'POST /auth/reset-password',
     'Sets a new password with the token of a reset link, which works once, and ends all sessions of the user. If the email address was unproven until now, personal API keys and all else that was made for the account end too.',
     {
-      body: named('ResetPassword', object({ token: Token, password: Password })),
+      body: namedObject('ResetPassword', { token: Token, password: Password }),
       name: 'resetPassword',
     },
     async (call) => {
@@ -247,20 +220,12 @@ export const authRoutes: readonly Route[] = [
         // Reads the link again under a lock, so that the second of two concurrent uses fails.
         const done = await resetPassword(trx, user.id, hash, body.token);
         if (!done) throw new GatewayError('reset_invalid');
-        await auditSignIn(
-          trx,
-          call,
-          user,
-          {
-            action: 'auth.resetPassword',
-            keyId: null,
-            organisations: await organisationsOfUser(trx, user.id),
-          },
-          () => ({
-            sessions_ended: { after: done.sessions },
-            ...(done.taken && takenOver(done.taken)),
-          }),
-        );
+        const organisations = await organisationsOfUser(trx, user.id);
+        const entry = { action: 'auth.resetPassword', keyId: null, organisations };
+        await auditSignIn(trx, call, user, entry, () => ({
+          sessions_ended: { after: done.sessions },
+          ...(done.taken && takenOver(done.taken)),
+        }));
         return done;
       });
       await records.forget({ masks });

@@ -1,8 +1,13 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { openRoute, type OpenCall, type Route } from '../../api/route.js';
 import type { OidcProvider } from '../../auth/oidc/provider.js';
-import { named, object } from '../../http/schema.js';
+import {
+  namedObject,
+  openRoute,
+  string,
+  Type,
+  type OpenCall,
+  type Route,
+} from '../../api/vocabulary.js';
 import { admitPerson } from './admit-person.js';
 import { requireNative, Session, startSession } from './session.js';
 
@@ -14,7 +19,7 @@ export const oidcRoutes: readonly Route[] = [
   openRoute(
     'POST /auth/oidc/start',
     'Starts a sign-in with the OpenID Connect provider: returns the URL to send the browser to, and sets a cookie that the callback requires.',
-    { data: named('StartedSignIn', object({ url: Type.String() })), name: 'startOidc' },
+    { data: namedObject('StartedSignIn', { url: string() }), name: 'startOidc' },
     async (call) => {
       const { url, pending, expiresAt } = await providerOf(call).begin();
       return {
@@ -30,16 +35,13 @@ export const oidcRoutes: readonly Route[] = [
     'POST /auth/oidc/complete',
     "Completes a sign-in with the query of the provider's callback, and sets the session cookie.",
     {
-      body: named(
-        'CompletedSignIn',
-        object({
-          query: Type.String({
-            maxLength: 16_384,
-            description:
-              'Query parameters of the callback URL that the provider redirected the browser to.',
-          }),
+      body: namedObject('CompletedSignIn', {
+        query: Type.String({
+          maxLength: 16_384,
+          description:
+            'Query parameters of the callback URL that the provider redirected the browser to.',
         }),
-      ),
+      }),
       data: Session,
       name: 'completeOidc',
     },

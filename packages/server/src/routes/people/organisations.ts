@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { ROLES, type Role } from '@gateway/store/config';
 import { GatewayError } from '@gateway/core/errors';
 import {
@@ -14,60 +13,59 @@ import {
   revokeInvitation,
   updateOrganisation,
 } from '@gateway/store/people';
+import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
 import {
   accountRoute,
   found,
+  Id,
+  invalid,
+  Name,
+  namedObject,
+  nullable,
+  object,
+  oneOf,
   organisationItem,
   organisationList,
   organisationRoute,
+  pageQuery,
+  string,
+  Timestamp,
+  Type,
   withUid,
   type OrganisationCall,
   type Route,
-} from '../../api/route.js';
-import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
-import { pageQuery } from '../../http/list-query.js';
-import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+} from '../../api/vocabulary.js';
 
-const RoleSchema = oneOf(ROLES, {
-  description: 'Role of the user. Each role includes the ones before it.',
+const RoleSchema = oneOf(ROLES, 'Role of the user. Each role includes the ones before it.');
+const organisation = { uid: Id, name: string(), created_at: Timestamp, updated_at: Timestamp };
+const Organisation = namedObject('Organisation', organisation);
+const Membership = namedObject('Membership', { ...organisation, role: RoleSchema });
+const OrganisationName = namedObject('OrganisationName', { name: Name });
+
+const Member = namedObject('Member', {
+  uid: Id,
+  email: string(),
+  first_name: string(),
+  last_name: string(),
+  role: RoleSchema,
+  created_at: Timestamp,
 });
-const organisation = { uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp };
-const Organisation = named('Organisation', object(organisation));
-const Membership = named('Membership', object({ ...organisation, role: RoleSchema }));
-const OrganisationName = named('OrganisationName', object({ name: Name }));
-
-const Member = named(
-  'Member',
-  object({
-    uid: Id,
-    email: Type.String(),
-    first_name: Type.String(),
-    last_name: Type.String(),
-    role: RoleSchema,
-    created_at: Timestamp,
-  }),
-);
 
 const invitation = {
   uid: Id,
   organisation_id: Id,
-  email: Type.String(),
+  email: string(),
   role: RoleSchema,
   created_at: Timestamp,
   expires_at: Timestamp,
   accepted_at: nullable(Timestamp),
   revoked_at: nullable(Timestamp),
 };
-const Invitation = named('Invitation', object(invitation));
-const CreatedInvitation = named(
-  'CreatedInvitation',
-  object({
-    ...invitation,
-    token: Type.String({
-      description: 'Token that accepts the invitation. Only this response contains it.',
-    }),
-  }),
-);
+const Invitation = namedObject('Invitation', invitation);
+const CreatedInvitation = namedObject('CreatedInvitation', {
+  ...invitation,
+  token: string('Token that accepts the invitation. Only this response contains it.'),
+});
 const INVITATION_MS = 7 * 86_400_000;
 
 export const organisationRoutes: readonly Route[] = [
@@ -108,7 +106,6 @@ export const organisationRoutes: readonly Route[] = [
     'Shows an organisation.',
     { thing: 'organisation', data: Membership, name: 'get' },
     async ({ organisation: it }) => it,
-    withUid,
   ),
   organisationItem(
     'PUT',
@@ -126,7 +123,6 @@ export const organisationRoutes: readonly Route[] = [
         await records.forget({ users: [caller.user_id] });
       return row;
     },
-    withUid,
   ),
   organisationRoute(
     'DELETE',
@@ -149,7 +145,6 @@ export const organisationRoutes: readonly Route[] = [
     'Lists the members of an organisation.',
     { query: object(pageQuery), title: 'members', data: Member },
     ({ database, organisation: it }, page) => listMembers(database.knex, it.id, page),
-    withUid,
   ),
   organisationItem(
     'GET /members/:user_id',
@@ -157,7 +152,6 @@ export const organisationRoutes: readonly Route[] = [
     { thing: 'member', data: Member },
     ({ database, organisation: it, params }) =>
       findMember(database.knex, it.id, params['user_id']!),
-    withUid,
   ),
   organisationItem(
     'PUT /members/:user_id',
@@ -165,28 +159,26 @@ export const organisationRoutes: readonly Route[] = [
     {
       thing: 'member',
       role: 'admin',
-      body: named('ChangedMember', object({ role: RoleSchema })),
+      body: namedObject('ChangedMember', { role: RoleSchema }),
       data: Member,
     },
     (call) => change(call, call.body.role),
-    withUid,
   ),
   organisationItem(
     'DELETE /members/:user_id',
     'Removes a member from an organisation. Only an owner can remove an owner.',
     { thing: 'member', message: 'member removed', role: 'admin', data: Member },
     (call) => change(call, undefined),
-    withUid,
   ),
   organisationRoute(
     'POST /invitations',
     'Invites a person by email address. Only this response contains the token: send the person the link <server>/#invitation=<token>.',
     {
       role: 'admin',
-      body: named(
-        'CreateInvitation',
-        object({ email: Type.String({ minLength: 3, maxLength: 320 }), role: RoleSchema }),
-      ),
+      body: namedObject('CreateInvitation', {
+        email: Type.String({ minLength: 3, maxLength: 320 }),
+        role: RoleSchema,
+      }),
       data: CreatedInvitation,
       status: 201,
     },
@@ -218,7 +210,6 @@ export const organisationRoutes: readonly Route[] = [
     'Lists the invitations of an organisation, including accepted, expired and revoked ones.',
     { role: 'admin', query: object(pageQuery), title: 'invitations', data: Invitation },
     ({ database, organisation: it }, page) => listInvitations(database.knex, it.id, page),
-    withUid,
   ),
   organisationItem(
     'DELETE /invitations/:id',
@@ -231,7 +222,6 @@ export const organisationRoutes: readonly Route[] = [
       name: 'revoke',
     },
     ({ database, organisation: it, id }) => revokeInvitation(database.knex, it.id, id),
-    withUid,
   ),
 ];
 

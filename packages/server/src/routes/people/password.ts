@@ -1,9 +1,8 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { FairQueue } from '@gateway/core/queue';
 import { networkOf } from '@gateway/core/http';
 import { findUserByPassword, hashPassword } from '@gateway/store/people';
-import type { OpenCall } from '../../api/route.js';
+import { Type, type OpenCall } from '../../api/vocabulary.js';
 
 // Only the length of a password is checked, as NIST recommends:
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password

@@ -1,38 +1,37 @@
-import { Type } from '@sinclair/typebox';
 import {
   findApiKeyById,
   insertProjectKey,
   listApiKeys,
   refreshPortalLink,
-  revokeApiKey,
-  updateApiKey,
   type PortalLinkRow,
 } from '@gateway/store/config';
-import {
-  found,
-  listRoute,
-  projectItem,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-} from '../../api/route.js';
 import { LINK_SCOPES, managesEndpoints, requireScopesFor } from '../../auth/access.js';
-import { pageQuery } from '../../http/list-query.js';
 import {
+  boolean,
   described,
+  found,
   Id,
   ignoring,
   invalid,
+  listRoute,
   Name,
   named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
+  pageQuery,
+  projectItem,
+  projectRoute,
+  string,
   Timestamp,
+  Type,
   Word,
-} from '../../http/schema.js';
-import { expiryOf, ExpiryTime, forgotten, key, keyView } from './api-keys.js';
+  type ProjectCall,
+  type Route,
+} from '../../api/vocabulary.js';
+import { changeKey, expiryOf, ExpiryTime, key, keyView } from './api-keys.js';
 
 const HOUR_MS = 3_600_000;
 const LIFE_MS = 24 * HOUR_MS;
@@ -41,39 +40,30 @@ const LIFE_MAX_MS = 366 * 24 * HOUR_MS;
 const expires_at = Type.Optional(
   described(ExpiryTime, 'When the token expires, at most a year from now. Default: in a day.'),
 );
-const can_manage_endpoint = Type.Boolean({
-  description:
-    'Whether the owner can create, update, pause and delete endpoints, and subscribe them to any event of the project that names neither an owner nor an endpoint.',
-});
+const can_manage_endpoint = boolean(
+  'Whether the owner can create, update, pause and delete endpoints, and subscribe them to any event of the project that names neither an owner nor an endpoint.',
+);
 const fields = {
   uid: Id,
   project_id: Id,
-  name: Type.String(),
-  owner_id: Type.String({
-    description: 'The link shows endpoints with this `owner_id`.',
-  }),
+  name: string(),
+  owner_id: string('The link shows endpoints with this `owner_id`.'),
   can_manage_endpoint,
   auth_type: oneOf(['refresh_token']),
-  mask: Type.String({ description: 'First characters of the token: `gw_…`.' }),
+  mask: string('First characters of the token: `gw_…`.'),
   created_at: key.created_at,
   expires_at: Timestamp,
   last_used_at: key.last_used_at,
   revoked_at: key.revoked_at,
 };
-const PortalLink = named('PortalLink', object(fields));
-const CreatedPortalLink = named(
-  'CreatedPortalLink',
-  object({
-    ...fields,
-    token: Type.String({ description: 'API key of this link. Only this response contains it.' }),
-    url: nullable(
-      Type.String({
-        description:
-          'URL of the portal with the token in its fragment; null if the dashboard is disabled.',
-      }),
-    ),
-  }),
-);
+const PortalLink = namedObject('PortalLink', fields);
+const CreatedPortalLink = namedObject('CreatedPortalLink', {
+  ...fields,
+  token: string('API key of this link. Only this response contains it.'),
+  url: nullable(
+    string('URL of the portal with the token in its fragment; null if the dashboard is disabled.'),
+  ),
+});
 const NewPortalLink = named(
   'CreatePortalLink',
   ignoring(
@@ -93,16 +83,13 @@ const ChangedPortalLink = named(
     object(optional({ name: Name, can_manage_endpoint: can_manage_endpoint })),
   ),
 );
-const Portal = named(
-  'Portal',
-  object({
-    project_id: Id,
-    name: Type.String(),
-    owner_id: Type.String(),
-    can_manage_endpoint: Type.Boolean(),
-    expires_at: Timestamp,
-  }),
-);
+const Portal = namedObject('Portal', {
+  project_id: Id,
+  name: string(),
+  owner_id: string(),
+  can_manage_endpoint: boolean(),
+  expires_at: Timestamp,
+});
 
 const linksOf = ({ id }: ProjectCall['project']) => ({ type: 'portal', project_id: id }) as const;
 
@@ -191,14 +178,14 @@ export const portalLinkRoutes: readonly Route[] = [
     'PUT /portal-links/:id',
     'Updates the given fields of a portal link, on all servers within a second. Its owner cannot be changed.',
     { ...shown, body: ChangedPortalLink },
-    async ({ caller, database, project, id, body, records }) => {
-      const { name, can_manage_endpoint: managing } = body;
-      if (managing) requireScopesFor(caller, LINK_SCOPES.member);
+    async (call) => {
+      const { name, can_manage_endpoint: managing } = call.body;
+      if (managing) requireScopesFor(call.caller, LINK_SCOPES.member);
       const changes = {
         ...(name !== undefined && { name }),
         ...(managing !== undefined && { role: roleOf(managing) }),
       } as const;
-      return forgotten(records, await updateApiKey(database.knex, linksOf(project), id, changes));
+      return changeKey(call, linksOf(call.project), changes);
     },
     view,
   ),
@@ -206,8 +193,7 @@ export const portalLinkRoutes: readonly Route[] = [
     'PUT /portal-links/:id/revoke',
     'Revokes a portal link, on all servers within a second.',
     { ...shown, message: 'portal link revoked' },
-    async ({ database, project, id, records }) =>
-      forgotten(records, await revokeApiKey(database.knex, linksOf(project), id)),
+    (call) => changeKey(call, linksOf(call.project), 'revoked'),
     view,
   ),
   projectItem(
@@ -216,7 +202,7 @@ export const portalLinkRoutes: readonly Route[] = [
     {
       thing: 'portal link that is not revoked',
       message: 'token refreshed; keep the url, it is not shown again',
-      body: named('PortalLinkRefresh', object({ expires_at })),
+      body: namedObject('PortalLinkRefresh', { expires_at }),
       data: CreatedPortalLink,
     },
     async ({ caller, database, project, id, body, records }) => {
@@ -238,14 +224,9 @@ export const portalLinkRoutes: readonly Route[] = [
         'portal',
         project.id,
       );
-      const data = {
-        project_id: project.id,
-        name,
-        owner_id,
-        can_manage_endpoint: managesEndpoints({ role }),
-        expires_at,
-      };
-      return Promise.resolve({ message: 'portal', data });
+      const can_manage_endpoint = managesEndpoints({ role });
+      const data = { project_id: project.id, name, owner_id, can_manage_endpoint, expires_at };
+      return { message: 'portal', data };
     },
   ),
 ];

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { clip, plainOf } from '@gateway/core/json';
 import { insertApiKey, ROLES, type Role } from '@gateway/store/config';
@@ -12,39 +11,46 @@ import {
   type UserRow,
 } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
-import { withUid, type OpenCall } from '../../api/route.js';
-import { stringify } from '../../http/response.js';
-import { described, Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
+import {
+  boolean,
+  described,
+  Id,
+  namedObject,
+  object,
+  oneOf,
+  string,
+  stringify,
+  Timestamp,
+  Type,
+  withUid,
+  type OpenCall,
+} from '../../api/vocabulary.js';
 import { User } from './users.js';
 
 /** Whether or not the session is used. */
 const SESSION_MS = 12 * 3_600_000;
 const NAME_MAX = 200;
 
-export const Session = named(
-  'Session',
-  object({
-    user: User,
-    organisations: Type.Array(
-      object({
-        uid: Id,
-        name: Type.String(),
-        role: oneOf(ROLES),
-        created_at: Timestamp,
-        updated_at: Timestamp,
-      }),
-    ),
-    is_instance_admin: Type.Boolean({
-      description: 'Whether the user can see the settings, plugins and health of the instance.',
+export const Session = namedObject('Session', {
+  user: User,
+  organisations: Type.Array(
+    object({
+      uid: Id,
+      name: string(),
+      role: oneOf(ROLES),
+      created_at: Timestamp,
+      updated_at: Timestamp,
     }),
-    key_id: described(Id, 'The session or API key of the request.'),
-    csrf_token: Type.String({
-      description:
-        'Send this in the header `x-csrf-token` of every request of the session except GET.',
-    }),
-    expires_at: Timestamp,
-  }),
-);
+  ),
+  is_instance_admin: boolean(
+    'Whether the user can see the settings, plugins and health of the instance.',
+  ),
+  key_id: described(Id, 'The session or API key of the request.'),
+  csrf_token: string(
+    'Send this in the header `x-csrf-token` of every request of the session except GET.',
+  ),
+  expires_at: Timestamp,
+});
 
 export interface SignedIn {
   readonly method: 'password' | 'invitation' | 'oidc';
@@ -86,16 +92,11 @@ export async function startSession(
     if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash)))
       throw new GatewayError('login_failed');
     const row = await insertApiKey(trx, { type: 'session', name, userId: user.id, expiresAt });
-    await auditSignIn(
-      trx,
-      call,
-      user,
-      { action: 'auth.login', keyId: row.id, organisations },
-      ({ id }) => {
-        const role = joined.find((it) => it.organisation_id === id)?.role;
-        return { method: { after: method }, ...(role && { role: { after: role } }) };
-      },
-    );
+    const entry = { action: 'auth.login', keyId: row.id, organisations };
+    await auditSignIn(trx, call, user, entry, ({ id }) => {
+      const role = joined.find((it) => it.organisation_id === id)?.role;
+      return { method: { after: method }, ...(role && { role: { after: role } }) };
+    });
     return row;
   });
   return {

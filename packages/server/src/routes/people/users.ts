@@ -1,49 +1,50 @@
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
   countValidKeys,
   findApiKeyById,
   insertUserKey,
   listApiKeys,
-  revokeApiKey,
   revokeSessions,
   ROLES,
-  updateApiKey,
   type ApiKeyRow,
   type UserKey,
 } from '@gateway/store/config';
 import { changePassword, findUser, updateUser } from '@gateway/store/people';
+import { personOf, requireScopesFor } from '../../auth/access.js';
 import {
   accountItem,
   accountList,
   accountRoute,
   found,
-  withUid,
+  Id,
+  invalid,
+  namedObject,
+  object,
+  optional,
+  pageQuery,
+  PersonName,
+  string,
+  Timestamp,
+  Type,
   type AccountCall,
   type Route,
-} from '../../api/route.js';
-import { personOf, requireScopesFor } from '../../auth/access.js';
-import { pageQuery } from '../../http/list-query.js';
-import { Id, invalid, named, object, PersonName, Timestamp, optional } from '../../http/schema.js';
-import { ChangedApiKey, expiryOf, forgotten, key, keyView, NewApiKey } from './api-keys.js';
+} from '../../api/vocabulary.js';
+import { changeKey, ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
 import { hashedPassword, Password, userByPassword } from './password.js';
 
-export const User = named(
-  'User',
-  object({
-    uid: Id,
-    email: Type.String(),
-    first_name: Type.String(),
-    last_name: Type.String(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-);
-const PersonalKey = named('PersonalKey', object(key));
-const CreatedPersonalKey = named(
-  'CreatedPersonalKey',
-  object({ ...key, key: Type.String({ description: 'Only this response contains the key.' }) }),
-);
+export const User = namedObject('User', {
+  uid: Id,
+  email: string(),
+  first_name: string(),
+  last_name: string(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+const PersonalKey = namedObject('PersonalKey', key);
+const CreatedPersonalKey = namedObject('CreatedPersonalKey', {
+  ...key,
+  key: string('Only this response contains the key.'),
+});
 const KEYS_MAX = 50;
 
 export const userRoutes: readonly Route[] = [
@@ -52,31 +53,26 @@ export const userRoutes: readonly Route[] = [
     'Shows the authenticated user.',
     { thing: 'user', data: User, name: 'me' },
     (call) => findUser(call.database.knex, userOf(call).user_id),
-    withUid,
   ),
   accountItem(
     'PUT /users/me',
     'Renames the authenticated user.',
     {
       thing: 'user',
-      body: named(
-        'ChangedUser',
-        object(optional({ first_name: PersonName, last_name: PersonName })),
-      ),
+      body: namedObject('ChangedUser', optional({ first_name: PersonName, last_name: PersonName })),
       data: User,
       name: 'updateMe',
     },
     (call) => updateUser(call.database.knex, userOf(call).user_id, call.body),
-    withUid,
   ),
   accountRoute(
     'PUT /users/me/password',
     'Changes the password of the authenticated user, and ends all other sessions.',
     {
-      body: named(
-        'ChangedPassword',
-        object({ current_password: Type.String({ maxLength: 1024 }), password: Password }),
-      ),
+      body: namedObject('ChangedPassword', {
+        current_password: Type.String({ maxLength: 1024 }),
+        password: Password,
+      }),
       name: 'changePassword',
     },
     async (call) => {
@@ -159,12 +155,12 @@ export const userRoutes: readonly Route[] = [
       name: 'updateApiKey',
     },
     async (call) => {
-      const { database, body, id, records } = call;
+      const { database, body, id } = call;
       const of = keysOf(call, 'personal');
       const before = await findApiKeyById(database.knex, of, id);
       if (!before) return undefined;
       requireNoMore(userOf(call), { ...before, ...body });
-      return forgotten(records, await updateApiKey(database.knex, of, id, body));
+      return changeKey(call, of, body);
     },
     keyView,
   ),
@@ -211,10 +207,7 @@ function keyRoutes(
       `DELETE /users/me/${collection}/:id`,
       `Revokes a ${thing} of the user, on all servers within a second.`,
       { thing, message: `${thing} revoked`, data: PersonalKey, name: `revoke${Thing}` },
-      async (call) => {
-        const { database, records, id } = call;
-        return forgotten(records, await revokeApiKey(database.knex, keysOf(call, type), id));
-      },
+      (call) => changeKey(call, keysOf(call, type), 'revoked'),
       keyView,
     ),
   ];

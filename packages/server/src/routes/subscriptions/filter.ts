@@ -1,9 +1,8 @@
-import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import { compileFilter } from '@gateway/core/events';
-import { object, Word } from '../../http/schema.js';
+import { object, string, Type, Word, type Static } from '../../api/vocabulary.js';
 
-const Part = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
+const Part = Type.Record(string(), Type.Unknown(), { maxProperties: 100 });
 export const EventTypes = Type.Optional(
   Type.Array(Word, {
     minItems: 1,

@@ -1,4 +1,3 @@
-import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import {
@@ -12,19 +11,28 @@ import {
   type SubscriptionFields,
   type SubscriptionRow,
 } from '@gateway/store/config';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { pageQuery, searchQuery } from '../../http/list-query.js';
 import {
   answered,
-  ignoring,
-  object,
+  assertValid,
+  boolean,
   Id,
+  ignoring,
+  listRoute,
   Name,
   named,
+  namedObject,
   nullable,
+  object,
+  pageQuery,
+  projectItem,
+  searchQuery,
+  string,
   Timestamp,
-  assertValid,
-} from '../../http/schema.js';
+  Type,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../../api/vocabulary.js';
 import { portalProblems } from '../endpoints/portal-fields.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
@@ -35,9 +43,7 @@ const FilterConfig = object({
   event_types: EventTypes,
   filter: Type.Optional(Filter),
 });
-const is_disabled = Type.Boolean({
-  description: 'Whether the subscription is disabled and matches no event.',
-});
+const is_disabled = boolean('Whether the subscription is disabled and matches no event.');
 const fields = object({
   name: Name,
   endpoint_id: Id,
@@ -62,23 +68,20 @@ const ChangedSubscription = named(
   'ChangedSubscription',
   ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })),
 );
-const FilterView = Type.Record(Type.String(), Type.Unknown());
-const Subscription = named(
-  'Subscription',
-  object({
-    uid: Id,
-    project_id: Id,
-    ...answered({ name: Name, is_disabled }),
-    endpoint_id: Id,
-    function: nullable(Type.String({ description: 'The function; null over a portal link.' })),
-    filter_config: object({
-      event_types: Type.Array(Type.String()),
-      filter: object({ headers: FilterView, body: FilterView }),
-    }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
+const FilterView = Type.Record(string(), Type.Unknown());
+const Subscription = namedObject('Subscription', {
+  uid: Id,
+  project_id: Id,
+  ...answered({ name: Name, is_disabled }),
+  endpoint_id: Id,
+  function: nullable(string(), 'The function; null over a portal link.'),
+  filter_config: object({
+    event_types: Type.Array(string()),
+    filter: object({ headers: FilterView, body: FilterView }),
   }),
-);
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 const ListQuery = object({ ...pageQuery, ...searchQuery, endpointId: Type.Optional(Id) });
 
 function view(
@@ -98,23 +101,25 @@ function view(
   };
 }
 
+const item = { thing: 'subscription', data: Subscription, portal: 'any' } as const;
+const managed = { thing: 'subscription', data: Subscription, portal: 'managing' } as const;
+
 export const subscriptionRoutes: readonly Route[] = [
-  projectRoute(
+  projectItem(
     'POST /subscriptions',
     'Subscribes an endpoint to events of the project.',
-    { body: NewSubscription, data: Subscription, status: 201, portal: 'managing' },
+    { ...managed, body: NewSubscription, status: 201 },
     async (call) => {
       await validate(call);
-      const { event_types = ['*'], filter = null } = call.body.filter_config ?? {};
-      const { subscriptions_per_project: max, subscriptions_per_owner: ofOwner } =
-        call.config.limits;
-      const share =
-        call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
-      const { name, endpoint_id, ...rest } = call.body;
+      const { body, config, database, ownerId, project } = call;
+      const { event_types = ['*'], filter = null } = body.filter_config ?? {};
+      const { subscriptions_per_project: max, subscriptions_per_owner: ofOwner } = config.limits;
+      const share = ownerId === undefined ? undefined : { ownerId, max: ofOwner };
+      const { name, endpoint_id, ...rest } = body;
       const fields = { name, endpoint_id, ...columnsOf(rest), event_types, filter };
-      const row = await insertSubscription(call.database.knex, call.project.id, fields, max, share);
-      return { message: 'subscription created', data: view(row, call) };
+      return insertSubscription(database.knex, project.id, fields, max, share);
     },
+    view,
   ),
   listRoute(
     '/subscriptions',
@@ -126,56 +131,40 @@ export const subscriptionRoutes: readonly Route[] = [
   ),
   ...testFilterRoutes,
   ...testFunctionRoutes,
-  projectRoute(
+  projectItem(
     'GET /subscriptions/:id',
     'Shows a subscription.',
-    { data: Subscription, portal: 'any' },
-    async (call) => {
-      const { database, project, id } = call;
-      const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
-      return { message: 'subscription', data: view(row, call) };
-    },
+    item,
+    ({ database, project, id }) => findSubscription(database.knex, project.id, id),
+    view,
   ),
-  projectRoute(
+  projectItem(
     'PUT /subscriptions/:id',
     'Updates the given fields of a subscription.',
-    { body: ChangedSubscription, data: Subscription, portal: 'managing' },
+    { ...managed, body: ChangedSubscription },
     async (call) => {
       await validate(call);
       const { database, project, id, body } = call;
-      const row = found(
-        await updateSubscription(database.knex, project.id, id, columnsOf(body)),
-        'subscription',
-        id,
-      );
-      return { message: 'subscription updated', data: view(row, call) };
+      return updateSubscription(database.knex, project.id, id, columnsOf(body));
     },
+    view,
   ),
-  projectRoute(
+  projectItem(
     'PUT /subscriptions/:id/toggle_status',
     'Disables an enabled subscription, so that it matches no events, or enables a disabled one.',
-    { data: Subscription, portal: 'managing' },
-    async (call) => {
-      const { database, project, id } = call;
-      const row = found(
-        await toggleSubscription(database.knex, project.id, id),
-        'subscription',
-        id,
-      );
-      return {
-        message: `subscription ${row.is_disabled ? 'disabled' : 'enabled'}`,
-        data: view(row, call),
-      };
+    {
+      ...managed,
+      message: ({ is_disabled }: SubscriptionRow) =>
+        `subscription ${is_disabled ? 'disabled' : 'enabled'}`,
     },
+    ({ database, project, id }) => toggleSubscription(database.knex, project.id, id),
+    view,
   ),
-  projectRoute(
+  projectItem(
     'DELETE /subscriptions/:id',
     'Deletes a subscription.',
-    { portal: 'managing' },
-    async ({ database, project, id }) => {
-      found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
-      return { message: 'subscription deleted', data: null };
-    },
+    { thing: 'subscription', portal: 'managing' },
+    ({ database, project, id }) => deleteSubscription(database.knex, project.id, id),
   ),
 ];
 
@@ -197,13 +186,11 @@ async function validate(call: ProjectCall<Static<typeof ChangedSubscription>>): 
   const { database, project, body, ownerId } = call;
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];
-  const endpoint =
-    endpoint_id === undefined
-      ? undefined
-      : await findEndpoint(database.knex, project.id, endpoint_id);
-  const isOfAnother = ownerId !== undefined && endpoint?.owner_id !== ownerId;
-  if (endpoint_id !== undefined && (!endpoint || isOfAnother)) {
-    problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
+  if (endpoint_id !== undefined) {
+    const endpoint = await findEndpoint(database.knex, project.id, endpoint_id);
+    const isOfAnother = ownerId !== undefined && endpoint?.owner_id !== ownerId;
+    if (!endpoint || isOfAnother)
+      problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
   validateFunction(body.function, 'function');
   const { event_types, filter = {} } = filter_config ?? {};

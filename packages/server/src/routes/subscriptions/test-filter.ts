@@ -1,46 +1,47 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { FilterBudgetError } from '@gateway/core/events';
 import { filterMismatch, lowerNames, typeMismatch, withSentence } from '@gateway/core/routing';
-import { projectRoute, type Route } from '../../api/route.js';
-import { assertValid, named, object, Word } from '../../http/schema.js';
+import {
+  assertValid,
+  boolean,
+  described,
+  namedObject,
+  object,
+  projectRoute,
+  string,
+  Type,
+  Word,
+  type Route,
+  type Static,
+} from '../../api/vocabulary.js';
 import { Mismatch } from '../explain.js';
 import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
 
-const Sample = Type.Record(Type.String(), Type.Unknown());
-const FilterTest = named(
-  'FilterTest',
-  object({
-    event_types: EventTypes,
-    filter: Filter,
-    sample: object({
-      event_type: Type.Optional(
-        Type.Unsafe<string>({
-          ...Word,
-          description: 'Event type of the sample. If omitted, event types are not tested.',
-        }),
-      ),
-      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-      body: Type.Optional(
-        Type.Unsafe<Readonly<Record<string, unknown>>>({
-          ...Sample,
-          description: 'The data of an event.',
-        }),
-      ),
-    }),
+const Sample = Type.Record(string(), Type.Unknown());
+const FilterTest = namedObject('FilterTest', {
+  event_types: EventTypes,
+  filter: Filter,
+  sample: object({
+    event_type: Type.Optional(
+      described(Word, 'Event type of the sample. If omitted, event types are not tested.'),
+    ),
+    headers: Type.Optional(Type.Record(string(), string())),
+    body: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, unknown>>>({
+        ...Sample,
+        description: 'The data of an event.',
+      }),
+    ),
   }),
-);
-const FilterMatch = named(
-  'FilterMatch',
-  object({
-    matches: Type.Boolean({ description: 'Whether event types, headers and body all match.' }),
-    headers: Type.Boolean(),
-    body: Type.Boolean(),
-    mismatches: Type.Array(Mismatch, {
-      description: 'Parts that do not match, with the reason of each.',
-    }),
+});
+const FilterMatch = namedObject('FilterMatch', {
+  matches: boolean('Whether event types, headers and body all match.'),
+  headers: boolean(),
+  body: boolean(),
+  mismatches: Type.Array(Mismatch, {
+    description: 'Parts that do not match, with the reason of each.',
   }),
-);
+});
 
 export const testFilterRoutes: readonly Route[] = [
   projectRoute(
@@ -62,11 +63,9 @@ export const testFilterRoutes: readonly Route[] = [
       const mismatches = mismatchesOf(body);
       const isMatched = (part: string) => mismatches.every((it) => it.part !== part);
       const matches = mismatches.length === 0;
-      const data = { matches, headers: isMatched('headers'), body: isMatched('body'), mismatches };
-      return Promise.resolve({
-        message: `the filter ${matches ? 'matches' : 'does not match'}`,
-        data,
-      });
+      const parts = { headers: isMatched('headers'), body: isMatched('body') };
+      const message = `the filter ${matches ? 'matches' : 'does not match'}`;
+      return { message, data: { matches, ...parts, mismatches } };
     },
   ),
 ];

@@ -1,44 +1,46 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { findSubscription } from '@gateway/store/config';
-import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { requireEvent } from '../events/events.js';
-import { RawJson } from '../../http/response.js';
-import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
+import {
+  assertValid,
+  described,
+  found,
+  Id,
+  namedObject,
+  nullable,
+  oneOf,
+  projectRoute,
+  RawJson,
+  string,
+  Type,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../../api/vocabulary.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
-const TestFunction = named(
-  'SubscriptionFunctionTest',
-  object({
-    function: Type.Optional(FunctionText),
-    subscription_id: Type.Optional(
-      Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this subscription.' }),
-    ),
-    payload: Type.Optional(
-      Type.Unknown({
-        description: 'The data of an event: any JSON value, passed on byte for byte.',
-      }),
-    ),
-    event_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...Id,
-        description: 'Tests the data of this event; an alternative to `payload`.',
-      }),
-    ),
-    type: Type.Optional(oneOf(['body'])),
-  }),
-);
-const FunctionTested = named(
-  'SubscriptionFunctionTestResult',
-  object({
-    outcome: oneOf(['accepted', 'dropped', 'failed'], {
-      description: '`dropped`: the function returned null, so nothing is sent.',
+const TestFunction = namedObject('SubscriptionFunctionTest', {
+  function: Type.Optional(FunctionText),
+  subscription_id: Type.Optional(described(Id, 'Runs the stored function of this subscription.')),
+  payload: Type.Optional(
+    Type.Unknown({
+      description: 'The data of an event: any JSON value, passed on byte for byte.',
     }),
-    refusal: refusal('Why the attempt would fail.'),
-    duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
-    log: Type.Array(Type.String(), { description: 'Output of the function on its console.' }),
-    payload: Type.Unknown({ description: 'The data that would be sent; null unless accepted.' }),
-  }),
-);
+  ),
+  event_id: Type.Optional(
+    described(Id, 'Tests the data of this event; an alternative to `payload`.'),
+  ),
+  type: Type.Optional(oneOf(['body'])),
+});
+const FunctionTested = namedObject('SubscriptionFunctionTestResult', {
+  outcome: oneOf(
+    ['accepted', 'dropped', 'failed'],
+    '`dropped`: the function returned null, so nothing is sent.',
+  ),
+  refusal: refusal('Why the attempt would fail.'),
+  duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
+  log: Type.Array(string(), { description: 'Output of the function on its console.' }),
+  payload: Type.Unknown({ description: 'The data that would be sent; null unless accepted.' }),
+});
 
 export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
