@@ -294,7 +294,7 @@ export const limits = {
       scope: 'process', mechanism: 'cap', beyond: ['folded'], against: ['label values'] },
     { constant: 'RECORDS_MAX', what: 'keys, projects and memberships that a server keeps for a second', stage: 'server/auth/record-cache',
       scope: 'process', mechanism: 'cap', beyond: ['forgotten'] },
-    { constant: 'BUCKETS_MAX', what: 'buckets that a process keeps while KV is away', stage: 'store/kv/memory-kv',
+    { constant: 'BUCKETS_MAX', what: 'buckets that a process keeps', stage: 'core/process/token-buckets',
       scope: 'process', mechanism: 'cap', beyond: ['forgotten'] },
   ],
 };

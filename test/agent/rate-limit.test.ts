@@ -1,11 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RateLimits } from '#agent/flow-control/rate-limits';
-import type { Limit } from '#ingest/routing/project';
+import type { Rate } from '#core/process/token-buckets';
 import { updateEndpoint } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { bucketsOn } from '../support/buckets.js';
 import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
 import { proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';
@@ -22,12 +23,12 @@ const rateLimit = suite('agent/rate-limit');
 const db = await migratedDatabase();
 rateLimit.after(() => db.close());
 
-const fifty: Limit = { perSecond: 50, burst: 5 };
+const fifty: Rate = { perSecond: 50, burst: 5 };
 
 /** Counts the tokens granted to an agent with unlimited demand. */
 async function drain(
   rateLimits: (onTokens: () => void) => RateLimits,
-  limit: Limit,
+  limit: Rate,
   forMs: number,
 ): Promise<number> {
   let taken = 0;
@@ -41,7 +42,7 @@ async function drain(
 }
 
 const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) =>
-  new RateLimits({ kv, lease: { agents }, inFlight: { wake: onTokens } });
+  new RateLimits({ buckets: bucketsOn(kv, agents), lease: { agents }, inFlight: { wake: onTokens } });
 
 rateLimit('two agents that always want more get what the limit says, together', async () => {
   const kv = new MemoryKv();
@@ -55,7 +56,7 @@ rateLimit('two agents that always want more get what the limit says, together', 
 });
 
 rateLimit('a limit of less than one in a second lets one through now and then', async () => {
-  const slow: Limit = { perSecond: 2, burst: 1 };
+  const slow: Rate = { perSecond: 2, burst: 1 };
   const taken = await drain(limitsOn(new MemoryKv(), 1), slow, 1_700);
   assert.ok(taken >= 2 && taken <= 4, String(taken));
 });

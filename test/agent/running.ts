@@ -6,7 +6,7 @@ import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
 import { LoopShares } from '#core/process/loop-shares';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { showGauges } from '#agent/gauges';
 import { sandboxLimits } from '#ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
@@ -157,7 +157,7 @@ export async function runAgent(options: {
     open,
     sandbox,
     loopShares: new LoopShares(config.limits.event_loop_ms),
-    pace: new ProjectPace(config.limits.events_per_second),
+    pace: new TokenBuckets(config.limits.events_per_second),
     name: 'test',
     workers: {
       running,

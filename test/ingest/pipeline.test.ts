@@ -8,9 +8,10 @@ import { Transformer } from '#ingest/transform/transformer';
 import type { IngestSource } from '#ingest/message/ingest-source';
 import type { TransformResult } from '@gateway/sandbox';
 import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
+import { bucketsOn } from '../support/buckets.js';
 import { empty } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../support/endpoint.js';
@@ -50,9 +51,9 @@ async function scene(
   const counted: Outcome[] = [];
   const { eventWriter, sandbox } = running.wiring;
   const it = new Pipeline({
-    pace: new ProjectPace(0),
+    pace: new TokenBuckets(0),
     loopShares: new LoopShares(0),
-    throttle: new Throttle({ kv: running.kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
+    throttle: new Throttle(bucketsOn(running.kv), ratePerSecond),
     transformer: new Transformer({ sandbox, log: silentLog }),
     eventWriter,
     maxMessageBytes: 10_000,
@@ -529,7 +530,7 @@ pipeline('the rate holds messages back and loses none', () =>
 pipeline('a project with a backlog takes turns at the rate with others', async () => {
   const passed: string[] = [];
   const it = new Pipeline({
-    pace: new ProjectPace(0),
+    pace: new TokenBuckets(0),
     loopShares: new LoopShares(0),
     throttle: { unlimited: false, take: () => Promise.resolve(2) },
     transformer: {} as Transformer,
@@ -561,7 +562,7 @@ function bare({
   keyOf?: (ordinal: number) => string | null;
   eventWriter: { push(message: ReadyMessage): void };
 }) {
-  const pace = new ProjectPace(perSecond);
+  const pace = new TokenBuckets(perSecond);
   const it = new Pipeline({
     pace,
     loopShares: new LoopShares(0),
@@ -691,7 +692,7 @@ pipeline('a turn of the event loop parses a hundred messages, or one that is lar
   const turn = (): void => void (turns++, (next = setImmediate(turn)));
   const turnsAt: number[] = [];
   const it = new Pipeline({
-    pace: new ProjectPace(0),
+    pace: new TokenBuckets(0),
     loopShares: new LoopShares(0),
     throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
     transformer: {} as Transformer,

@@ -4,7 +4,7 @@ import { explainKvError, kvReason } from '@gateway/core/errors';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Health, Lifecycle, LoopShares, missingExtra, ProjectPace } from '@gateway/core/process';
+import { Health, Lifecycle, LoopShares, missingExtra, TokenBuckets } from '@gateway/core/process';
 import type { OpenIntake } from '@gateway/ingest/intake';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { openStores, watchStores } from '@gateway/ingest/stores';
@@ -106,7 +106,7 @@ export async function startAgent({
       open,
       sandbox,
       loopShares: new LoopShares(config.limits.event_loop_ms),
-      pace: new ProjectPace(config.limits.events_per_second),
+      pace: new TokenBuckets(config.limits.events_per_second),
       name: `${hostname()}:${process.pid}`,
       mailer: await mailerOf(config, log),
       workers,

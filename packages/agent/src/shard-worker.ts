@@ -1,5 +1,6 @@
-import { Lifecycle, ProjectPace } from '@gateway/core/process';
+import { Lifecycle, TokenBuckets } from '@gateway/core/process';
 import { useShard } from '@gateway/ingest/stores';
+import { kvFallback, SharedBuckets } from '@gateway/store/kv';
 import type { Shard } from '@gateway/store/shards';
 import type { AgentContext } from './config/agent-context.js';
 import { requireKey } from './config/require-key.js';
@@ -26,6 +27,8 @@ import { wireSources } from './sources/wiring.js';
 
 /** The part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
+/** Nobody waits for a token of KV, and a busy agent may read the answer late. */
+const KV_MS = 5_000;
 
 /** Works on one shard: reads the sources of its projects, and sends their deliveries. */
 export type ShardWorker = ReturnType<typeof wireWorker>;
@@ -94,6 +97,15 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
     lease,
     clock,
     health: shardHealth(parts.health, shard.name),
+    buckets: new SharedBuckets({
+      kv: kvFallback(kv, {
+        place: config.kv,
+        log,
+        meanwhile: 'this agent keeps to its share of instance_ingest_rate and of rate limits',
+        timeoutMs: KV_MS,
+      }),
+      sharers: () => lease.agents,
+    }),
   };
   const { measure, tracing, loopShares } = context;
 
@@ -104,7 +116,7 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
     inFlight,
     gates,
     dueTimes,
-    routingPace: new ProjectPace(limits.routing_work),
+    routingPace: new TokenBuckets(limits.routing_work),
     claimsFirstAttempts: readsSources,
   });
   const router = new PendingRouter({

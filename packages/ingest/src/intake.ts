@@ -2,7 +2,7 @@ import type { RequestListener, ServerOptions } from 'node:http';
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { Lifecycle, ProjectPace } from '@gateway/core/process';
+import type { Lifecycle, TokenBuckets } from '@gateway/core/process';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -20,7 +20,7 @@ export interface IntakeParts {
   readonly log: Log;
   readonly configCache: IntakeConfig;
   /** Counts the events that `writer` commits. */
-  readonly pace: ProjectPace;
+  readonly pace: TokenBuckets;
   readonly writer: Pick<EventWriter, 'push'>;
   /** Replaces the sandbox that would start with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;

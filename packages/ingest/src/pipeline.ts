@@ -1,6 +1,6 @@
 import {
   type LoopShares,
-  type ProjectPace,
+  type TokenBuckets,
   ProjectTurns,
   workOfEvents,
 } from '@gateway/core/process';
@@ -37,7 +37,7 @@ interface PipelineOptions extends SourceMessageOptions {
   readonly eventWriter: { push(message: ReadyMessage): void };
   readonly maxMessageBytes: number;
   /** Messages of a project over its pace wait before any work is done for them. */
-  readonly pace: ProjectPace;
+  readonly pace: TokenBuckets;
   readonly loopShares: LoopShares;
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }

@@ -13,7 +13,7 @@ import {
 import type { Log } from '@gateway/core/logging';
 import { createMeter } from '@gateway/core/metrics/meter';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Lifecycle, ProjectPace } from '@gateway/core/process';
+import { Lifecycle, TokenBuckets } from '@gateway/core/process';
 import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -78,7 +78,7 @@ export async function openLocalApi({ config, database, log }: LocalApiOptions): 
         links: linksOf(settings),
         seals,
         configCache,
-        pace: new ProjectPace(0),
+        pace: new TokenBuckets(0),
         writer: { push: () => unsupported() },
       },
       lifecycle,

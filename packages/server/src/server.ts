@@ -3,7 +3,7 @@ import { sealer } from '@gateway/core/crypto';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Lifecycle, ProjectPace, repeat } from '@gateway/core/process';
+import { Lifecycle, TokenBuckets, repeat } from '@gateway/core/process';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
 import { ShardedWriter } from '@gateway/ingest/commit/sharded-writer';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
@@ -87,8 +87,8 @@ export async function startServer({
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
-    const pace = new ProjectPace(config.limits.events_per_second);
-    const matcher = new Matcher(new ProjectPace(config.limits.routing_work));
+    const pace = new TokenBuckets(config.limits.events_per_second);
+    const matcher = new Matcher(new TokenBuckets(config.limits.routing_work));
     const writer = new ShardedWriter({
       shardOf: shardFinder(configCache, database),
       writerOf: async (shard) => {

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { Throttle } from '#agent/flow-control/throttle';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { bucketsOn } from '../../support/buckets.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
@@ -38,13 +39,7 @@ async function take(from: Throttle, forMs: number): Promise<number> {
 }
 
 throttle('a rate of nothing is no limit', async () => {
-  const { log } = keptLog();
-  const unlimited = new Throttle({
-    kv: new MemoryKv(),
-    ratePerSecond: 0,
-    lease: { agents: 1 },
-    log,
-  });
+  const unlimited = new Throttle(bucketsOn(new MemoryKv()), 0);
   assert.ok(unlimited.unlimited);
   for (let n = 0; n < 100; n++) assert.is(await unlimited.take(1_000_000, never), 1_000_000);
 });
@@ -52,10 +47,7 @@ throttle('a rate of nothing is no limit', async () => {
 throttle('two agents keep to one rate together', () =>
   scene(async (kvs) => {
     const rate = 100;
-    const { log } = keptLog();
-    const agents = kvs.map(
-      (kv) => new Throttle({ kv, ratePerSecond: rate, lease: { agents: 2 }, log }),
-    );
+    const agents = kvs.map((kv) => new Throttle(bucketsOn(kv, 2), rate));
     const startedAtMs = performance.now();
     const taken = (await Promise.all(agents.map((agent) => take(agent, 3_000)))).reduce(
       (sum, n) => sum + n,
@@ -71,7 +63,7 @@ throttle('while KV is away each agent keeps to its share, and logs it once', () 
   scene(async (kvs, away) => {
     const rate = 100;
     const { log, lines } = keptLog();
-    const agent = new Throttle({ kv: kvs[0], ratePerSecond: rate, lease: { agents: 4 }, log });
+    const agent = new Throttle(bucketsOn(kvs[0], 4, log), rate);
     assert.ok((await agent.take(10, never)) > 0);
     away.cut();
     const startedAtMs = performance.now();
@@ -88,8 +80,7 @@ throttle('while KV is away each agent keeps to its share, and logs it once', () 
 
 throttle('a network that drops packets does not stop ingesting', () =>
   scene(async (kvs, away) => {
-    const { log } = keptLog();
-    const agent = new Throttle({ kv: kvs[0], ratePerSecond: 100, lease: { agents: 1 }, log });
+    const agent = new Throttle(bucketsOn(kvs[0]), 100);
     away.freeze();
     assert.ok((await within(agent.take(10, never), 15_000, 'tokens')) > 0);
     away.restore();
@@ -97,8 +88,7 @@ throttle('a network that drops packets does not stop ingesting', () =>
 );
 
 throttle('waiting ends when the signal aborts', async () => {
-  const { log } = keptLog();
-  const agent = new Throttle({ kv: new MemoryKv(), ratePerSecond: 1, lease: { agents: 1 }, log });
+  const agent = new Throttle(bucketsOn(new MemoryKv()), 1);
   assert.is(await agent.take(5, never), 1);
   const stop = new AbortController();
   const waiting = agent.take(5, stop.signal);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LoopShares } from '#core/process/loop-shares';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
@@ -47,7 +47,7 @@ function router(
     inFlight,
     gates,
     dueTimes,
-    routingPace: new ProjectPace(0),
+    routingPace: new TokenBuckets(0),
     claimsFirstAttempts,
   });
   return new PendingRouter({

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Endpoint, Project } from '#ingest/routing/project';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { BODY_AT_ONCE_MAX } from '#ingest/routing/matcher';
 import { type RoutableEvent, route } from '#core/routing/route';
@@ -55,7 +55,7 @@ routing(
         postpone: () => 0,
       },
       dueTimes: { add: () => undefined },
-      routingPace: new ProjectPace(0),
+      routingPace: new TokenBuckets(0),
       claimsFirstAttempts: true,
     });
     const plan = planner.plan(1, 2);
@@ -109,7 +109,7 @@ const planning = (perSecond = 0) =>
     },
     gates: { ask: () => undefined, postpone: () => 0 },
     dueTimes: { add: () => undefined },
-    routingPace: new ProjectPace(perSecond),
+    routingPace: new TokenBuckets(perSecond),
     claimsFirstAttempts: true,
   });
 

@@ -8,7 +8,7 @@ import { SourceRunner } from '#agent/sources/source-runner';
 import { Transformer } from '#ingest/transform/transformer';
 import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
@@ -21,6 +21,7 @@ import {
   type SourceRow,
   updateSource,
 } from '#store/config/sources';
+import { bucketsOn } from '../../support/buckets.js';
 import { empty, lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
@@ -82,9 +83,9 @@ async function scene(
     const counted: Agent['counted'] = [];
     const lease = new AgentLease();
     const pipeline = new Pipeline({
-      pace: new ProjectPace(0),
+      pace: new TokenBuckets(0),
       loopShares: new LoopShares(0),
-      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, lease, log: silentLog }),
+      throttle: new Throttle(bucketsOn(running.kv), 0),
       transformer: new Transformer({ sandbox, log: silentLog }),
       eventWriter,
       maxMessageBytes: 10_000,

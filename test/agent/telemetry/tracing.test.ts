@@ -8,10 +8,11 @@ import type { InFlightDelivery } from '#agent/model/delivery';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
 import type { NewEvent } from '#store/events/events';
+import { bucketsOn } from '../../support/buckets.js';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';
 import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -70,9 +71,9 @@ function hand(
   { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,
 ): ReturnType<ReturnType<Pipeline['handle']>> {
   const pipeline = new Pipeline({
-    pace: new ProjectPace(0),
+    pace: new TokenBuckets(0),
     loopShares: new LoopShares(0),
-    throttle: new Throttle({ kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
+    throttle: new Throttle(bucketsOn(kv), ratePerSecond),
     transformer: new Transformer({ sandbox: wiring.sandbox, log: silentLog }),
     eventWriter: wiring.eventWriter,
     maxMessageBytes: 10_000,

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
 import { newId, timeOfId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { type CreatedEvent, EventCreator } from '#ingest/commit/event-creator';
 import { ReadyMessage } from '#ingest/message/ready-message';
 import { EventWriter } from '#ingest/commit/event-writer';
@@ -80,11 +80,11 @@ function scene({
   const kv = new MemoryKv();
   const router = unclaimedRouter({
     configCache,
-    matcher: new Matcher(new ProjectPace(0)),
+    matcher: new Matcher(new TokenBuckets(0)),
     due: (events) => due.push(...events.map(({ eventId }) => eventId)),
   });
   const usage = { event: () => undefined };
-  const pace = new ProjectPace(0);
+  const pace = new TokenBuckets(0);
   const writer = new EventWriter({
     config,
     shard: DEFAULT_SHARD,

@@ -8,7 +8,7 @@ import { silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
 import type { Project } from '#ingest/routing/project';
 import { recordCache, type RecordCache } from '#server/auth/record-cache';
-import { kvFallback, type KvFallback } from '#server/health/kv-fallback';
+import { kvFallback, type KvFallback } from '#store/kv/kv-fallback';
 import { findApiKey } from '#store/config/api-keys';
 import { deleteProject, findProject, insertProject, updateProject } from '#store/config/projects';
 import { bootstrapUser } from '#store/people/users';

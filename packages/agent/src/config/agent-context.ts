@@ -1,10 +1,10 @@
 import type { Config } from '@gateway/core/config';
 import type { Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
-import type { LoopShares, ProjectPace } from '@gateway/core/process';
+import type { LoopShares, TokenBuckets } from '@gateway/core/process';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import type { Sandbox } from '@gateway/sandbox';
-import type { Kv } from '@gateway/store/kv';
+import type { Kv, SharedBuckets } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { Shard } from '@gateway/store/shards';
 import type { Clock } from '../model/clock.js';
@@ -25,7 +25,7 @@ export interface ProcessContext {
   readonly sandbox: Sandbox;
   readonly loopShares: LoopShares;
   /** Limits the events of each project. */
-  readonly pace: ProjectPace;
+  readonly pace: TokenBuckets;
   readonly measure?: Measure | undefined;
   readonly tracing?: Tracing | undefined;
 }
@@ -36,4 +36,6 @@ export interface AgentContext extends ProcessContext {
   readonly health: ShardHealth;
   readonly lease: AgentLease;
   readonly clock: Clock;
+  /** Limits shared by all agents. */
+  readonly buckets: SharedBuckets;
 }

@@ -1,4 +1,4 @@
-import { ProjectPace } from '@gateway/core/process';
+import { TokenBuckets } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
@@ -22,14 +22,18 @@ export const WRITERS = 2;
 
 /** Opens what sends over HTTP, which signs with the time of `clock`. */
 export function openDestination({
-  config: { delivery, limits, max_response_size },
+  config: {
+    delivery,
+    limits: { response_bytes_per_second: responseBytes },
+    max_response_size,
+  },
   open,
   clock,
 }: Pick<AgentContext, 'config' | 'open' | 'clock'>): HttpDestination {
   return new HttpDestination({
     open,
     clock,
-    responsePace: new ProjectPace(limits.response_bytes_per_second, 1),
+    responsePace: new TokenBuckets(responseBytes, responseBytes),
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: max_response_size * 1024,
     lookupsPerProject: delivery.lookups_per_project,
@@ -53,7 +57,7 @@ export function wireDelivery(
     log,
     database,
     shard,
-    kv,
+    buckets,
     configCache,
     open,
     sandbox,
@@ -87,7 +91,7 @@ export function wireDelivery(
         'slow',
       ]),
   });
-  const rateLimits = new RateLimits({ kv, lease, inFlight });
+  const rateLimits = new RateLimits({ buckets, lease, inFlight });
   const consumers = { size: consumersOf(config.consumer_pool_size), busy: 0 };
   const gates = new Gates({
     config,

@@ -1,12 +1,11 @@
-import { MemoryKv, type Kv } from '@gateway/store/kv';
-import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint, Limit } from '@gateway/ingest/routing/project';
+import type { Rate } from '@gateway/core/process';
+import type { Endpoint } from '@gateway/ingest/routing/project';
+import type { SharedBuckets } from '@gateway/store/kv';
 import type { EndpointQueues } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 
 const ASK_MS = 50;
 const TOKENS_MS = 1_000;
-const REST_MS = 2_000;
 /** Deliveries waiting for tokens in memory, in seconds of the endpoint's rate limit. */
 const HELD_SECONDS = 2;
 const HELD_MAX = 100;
@@ -24,63 +23,20 @@ interface TokenState {
   usedAtMs: number;
 }
 
-export interface TokenBucketsOptions extends Pick<AgentContext, 'kv'> {
+interface RateLimitsOptions {
+  readonly buckets: SharedBuckets;
   readonly lease: Pick<AgentLease, 'agents'>;
-}
-
-/**
- * In KV, shared by all agents. While KV is down, each agent takes its share of the rate from a
- * local bucket.
- */
-export class TokenBuckets {
-  readonly #own = new MemoryKv();
-  #restUntilMs = 0;
-
-  constructor(private readonly options: TokenBucketsOptions) {}
-
-  /**
-   * Up to `wanted`.
-   *
-   * @param onAway called when KV begins to fail
-   */
-  async take(
-    bucket: string,
-    perSecond: number,
-    wanted: number,
-    burst = perSecond,
-    onAway?: (error: unknown) => void,
-  ): ReturnType<Kv['takeTokens']> {
-    const { kv, lease } = this.options;
-    if (performance.now() >= this.#restUntilMs) {
-      try {
-        const answer = await kv.takeTokens(bucket, perSecond, wanted, burst);
-        this.#restUntilMs = 0;
-        return answer;
-      } catch (error) {
-        if (this.#restUntilMs === 0) onAway?.(error);
-        this.#restUntilMs = performance.now() + REST_MS;
-      }
-    }
-    const agents = Math.max(1, lease.agents);
-    return this.#own.takeTokens(bucket, perSecond / agents, wanted, Math.max(1, burst / agents));
-  }
-}
-
-interface RateLimitsOptions extends TokenBucketsOptions {
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
 /** Tokens are taken in batches, and excess deliveries are postponed. */
 export class RateLimits {
-  readonly #buckets: TokenBuckets;
   readonly #states = new Map<string, TokenState>();
 
-  constructor(private readonly options: RateLimitsOptions) {
-    this.#buckets = new TokenBuckets(options);
-  }
+  constructor(private readonly options: RateLimitsOptions) {}
 
   /** If no token is left, returns false, requests tokens, and then wakes the queue. */
-  take({ id }: Pick<Endpoint, 'id'>, limit: Limit, waiting: number, nowMs: number): boolean {
+  take({ id }: Pick<Endpoint, 'id'>, limit: Rate, waiting: number, nowMs: number): boolean {
     const state = this.#state(id, nowMs);
     if (state.tokens > 0 && nowMs < state.tokensUntilMs) {
       state.tokens--;
@@ -96,7 +52,7 @@ export class RateLimits {
     return false;
   }
 
-  room({ perSecond }: Limit): number {
+  room({ perSecond }: Rate): number {
     return Math.max(1, Math.min(HELD_MAX, Math.ceil(perSecond * HELD_SECONDS)));
   }
 
@@ -106,7 +62,7 @@ export class RateLimits {
    */
   slots(
     { id }: Pick<Endpoint, 'id'>,
-    limit: Limit,
+    limit: Rate,
     count: number,
     waiting: number,
     nowMs: number,
@@ -141,24 +97,15 @@ export class RateLimits {
     return state;
   }
 
-  async #ask(
-    id: string,
-    state: TokenState,
-    { perSecond, burst }: Limit,
-    wanted: number,
-  ): Promise<void> {
-    const { granted, waitMs } = await this.#buckets.take(
-      `endpoint:${id}`,
-      perSecond,
-      Math.max(1, wanted),
-      burst,
-    );
+  async #ask(id: string, state: TokenState, limit: Rate, wanted: number): Promise<void> {
+    const { buckets, inFlight } = this.options;
+    const { granted, waitMs } = await buckets.take(`endpoint:${id}`, Math.max(1, wanted), limit);
     const nowMs = performance.now();
     state.isAsking = false;
     state.tokens = granted;
     state.tokensUntilMs = nowMs + TOKENS_MS;
     state.askAtMs = nowMs + Math.max(ASK_MS, waitMs);
-    if (granted > 0) this.options.inFlight.wake(id);
-    else setTimeout(() => this.options.inFlight.wake(id), state.askAtMs - nowMs).unref();
+    if (granted > 0) inFlight.wake(id);
+    else setTimeout(() => inFlight.wake(id), state.askAtMs - nowMs).unref();
   }
 }

@@ -1,43 +1,27 @@
-import type { AgentContext } from '../config/agent-context.js';
-import { TokenBuckets, type TokenBucketsOptions } from './rate-limits.js';
-
-interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext, 'log'> {
-  /** Messages per second, or 0 for no limit. */
-  readonly ratePerSecond: number;
-}
+import type { SharedBuckets } from '@gateway/store/kv';
 
 /**
  * The ingest rate limit of the instance, a token bucket in KV. Messages beyond the limit are
  * delayed, never lost.
  */
 export class Throttle {
-  readonly #buckets: TokenBuckets;
-
-  constructor(private readonly options: ThrottleOptions) {
-    this.#buckets = new TokenBuckets(options);
-  }
+  /** @param perSecond messages, or 0 for no limit */
+  constructor(
+    private readonly buckets: SharedBuckets,
+    private readonly perSecond: number,
+  ) {}
 
   get unlimited(): boolean {
-    return this.options.ratePerSecond === 0;
+    return this.perSecond === 0;
   }
 
   /** At least 1 message may pass; 0 on abort. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
-    const { log, ratePerSecond } = this.options;
+    const { perSecond } = this;
     if (this.unlimited) return wanted;
-    const warn = (error: unknown) =>
-      log.warn(
-        { error },
-        'KV is unavailable: this agent limits itself to its share of instance_ingest_rate.',
-      );
     while (!signal.aborted) {
-      const { granted, waitMs } = await this.#buckets.take(
-        'ingest',
-        ratePerSecond,
-        wanted,
-        ratePerSecond,
-        warn,
-      );
+      const rate = { perSecond, burst: perSecond };
+      const { granted, waitMs } = await this.buckets.take('ingest', wanted, rate);
       if (granted > 0) return granted;
       await new Promise<void>((resolve) => setTimeout(resolve, Math.min(Math.max(waitMs, 5), 250)));
     }

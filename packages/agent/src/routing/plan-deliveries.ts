@@ -13,13 +13,13 @@ import type { DueTimes } from '../delivery/due-times.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { Gates } from '../flow-control/gates.js';
 import type { InFlightDelivery } from '../model/delivery.js';
-import type { ProjectPace } from '@gateway/core/process';
+import type { TokenBuckets } from '@gateway/core/process';
 
 interface DeliveryPlannerOptions {
   readonly inFlight: Pick<DeliveriesInFlight, 'add' | 'reserve' | 'cancel'>;
   readonly gates: Pick<Gates, 'ask' | 'postpone'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
-  readonly routingPace: ProjectPace;
+  readonly routingPace: TokenBuckets;
   /** In the commit, rather than leaving first attempts to other agents. */
   readonly claimsFirstAttempts: boolean;
 }

@@ -1,4 +1,4 @@
-import { ProjectPace } from '@gateway/core/process';
+import { TokenBuckets } from '@gateway/core/process';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import type { Shard } from '@gateway/store/shards';
 import type { AgentContext } from '../config/agent-context.js';
@@ -29,8 +29,8 @@ export class SourceRunner {
   /**
    * Spreads the starts of a project's broker clients, which block the event loop for milliseconds.
    */
-  readonly #starts = new ProjectPace(STARTS_PER_SECOND, 0);
-  readonly #watchStarts = new ProjectPace(STARTS_PER_SECOND, 0);
+  readonly #starts = new TokenBuckets(STARTS_PER_SECOND, 0);
+  readonly #watchStarts = new TokenBuckets(STARTS_PER_SECOND, 0);
   #stopping = false;
   #unfollow: (() => void) | undefined;
   #startedAtMs: number | undefined;

@@ -30,6 +30,7 @@ export function wireSources(
     shard,
     pace,
     kv,
+    buckets,
     configCache,
     open,
     sandbox,
@@ -72,7 +73,7 @@ export function wireSources(
     pause: pauses.pause,
   });
 
-  const throttle = new Throttle({ kv, lease, log, ratePerSecond: config.instance_ingest_rate });
+  const throttle = new Throttle(buckets, config.instance_ingest_rate);
   const pipeline = new Pipeline({
     loopShares,
     measure,

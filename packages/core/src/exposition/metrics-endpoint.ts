@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { listen, type HttpListener } from '../http/listen.js';
 import { networkOf } from '../http/network.js';
+import { TokenBuckets } from '../process/token-buckets.js';
 import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Config } from '../config/settings.js';
 import type { Log } from '../logging/log.js';
@@ -148,7 +149,6 @@ type Verdict = 'admitted' | 'wrong' | 'locked_out';
  */
 const WRONG_MAX = 10;
 const WRONG_MS = 60_000;
-const ADDRESSES_MAX = 1_000;
 
 /** Compares digests in constant time. */
 function admission(token: string | undefined): (sent: Sent) => Verdict {
@@ -156,7 +156,7 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
   const wanted = digest(Buffer.from(token));
   const known = new WeakSet<object>();
-  const wrong = new Map<string, { count: number; readonly untilMs: number }>();
+  const wrong = new TokenBuckets(WRONG_MAX / (WRONG_MS / 1000), WRONG_MAX);
   return ({ headers: { authorization = '' }, socket }) => {
     const address = networkOf(socket?.remoteAddress ?? '');
     const [, given = ''] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
@@ -165,21 +165,14 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
       if (isRight) return 'admitted';
       known.delete(socket);
     }
-    const before = wrong.get(address);
-    const its =
-      before && before.untilMs > performance.now()
-        ? before
-        : { count: 0, untilMs: performance.now() + WRONG_MS };
-    if (given !== '' && its.count >= WRONG_MAX) return 'locked_out';
+    if (given !== '' && wrong.take(address, 0).left === 0) return 'locked_out';
     if (isRight) {
       if (socket) known.add(socket);
       return 'admitted';
     }
     // A request without a token, such as a probe, is not a guess.
     if (given === '') return 'wrong';
-    its.count++;
-    if (!before && wrong.size >= ADDRESSES_MAX) wrong.delete(wrong.keys().next().value!);
-    wrong.set(address, its);
+    wrong.take(address, 1);
     return 'wrong';
   };
 }

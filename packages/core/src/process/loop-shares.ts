@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { ProjectPace } from './project-pace.js';
 import { inSlices } from './slices.js';
+import { TokenBuckets } from './token-buckets.js';
 
 const AT_ONCE_MS = 2;
 /** Shares are enforced for this long after work has alternated between projects. */
@@ -14,13 +14,13 @@ export const SHARES_LOOK_MS = 2;
  * project that works alone is not limited.
  */
 export class LoopShares {
-  readonly #pace: ProjectPace;
+  readonly #pace: TokenBuckets;
   #lastProject: string | undefined;
   #sharedUntilMs = 0;
 
   /** @param msPerSecond `limits.event_loop_ms`; 0 means unlimited */
   constructor(msPerSecond: number) {
-    this.#pace = new ProjectPace(msPerSecond, msPerSecond === 0 ? 0 : AT_ONCE_MS / msPerSecond);
+    this.#pace = new TokenBuckets(msPerSecond, AT_ONCE_MS);
   }
 
   isOver(projectId: string): boolean {

@@ -1,4 +1,4 @@
-import { type OngoingFailure, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { type OngoingFailure, type TokenBuckets, workOfEvents } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { ReadyMessage } from '../message/ready-message.js';
@@ -6,7 +6,7 @@ import { BatchCommitter, type BatchCommitterOptions } from './batch-committer.js
 import { retrying } from './retrying.js';
 
 export interface EventWriterOptions extends BatchCommitterOptions {
-  readonly pace: ProjectPace;
+  readonly pace: TokenBuckets;
   /** The maximum number of concurrent commits. */
   readonly committers: number;
   /** Returns the maximum number of these that commit small messages. By default all. */

@@ -5,7 +5,7 @@ import {
   messageDigest,
   travellingHeaders,
 } from '@gateway/core/events';
-import type { ProjectPace } from '@gateway/core/process';
+import type { TokenBuckets } from '@gateway/core/process';
 import type { Message } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
@@ -30,7 +30,7 @@ export interface GivenMessage extends Message {
 }
 
 export interface SourceMessageOptions {
-  readonly pace: Pick<ProjectPace, 'add'>;
+  readonly pace: Pick<TokenBuckets, 'add'>;
   readonly accepts?: (projectId: string, eventType: string) => boolean;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;

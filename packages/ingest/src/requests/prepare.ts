@@ -1,5 +1,5 @@
 import { silentLog } from '@gateway/core/logging';
-import { LoopShares, ProjectPace } from '@gateway/core/process';
+import { LoopShares, TokenBuckets } from '@gateway/core/process';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { GivenMessage, SourceMessage } from '../message/source-message.js';
 import { Pipeline } from '../pipeline.js';
@@ -25,7 +25,7 @@ export function preparing({
     eventWriter: { push: (message) => message.settle('later') },
     maxMessageBytes,
     throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
-    pace: new ProjectPace(0),
+    pace: new TokenBuckets(0),
     loopShares: new LoopShares(0),
   });
   return (source, message) => pipeline.prepare(source, message);

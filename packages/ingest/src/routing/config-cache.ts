@@ -4,7 +4,7 @@ import {
   inSlices,
   oneAtATime,
   type OngoingFailure,
-  ProjectPace,
+  TokenBuckets,
 } from '@gateway/core/process';
 import {
   type ActiveSubscription,
@@ -72,7 +72,7 @@ export class ConfigCache {
   /** Changed projects over their read pace, to be loaded later. */
   readonly #postponed = new Set<string>();
   /** Counts the milliseconds spent reading each project. */
-  readonly #readPace: ProjectPace;
+  readonly #readPace: TokenBuckets;
   /**
    * When the configuration was last known to be up to date, except for the projects in
    * `#changedSinceMs`.
@@ -107,8 +107,7 @@ export class ConfigCache {
     },
   ) {
     this.#notifications = new ConfigNotifications(database);
-    const perSecond = options.eventLoopMs * READ_PART;
-    this.#readPace = new ProjectPace(perSecond, perSecond && READ_BURST_MS / perSecond);
+    this.#readPace = new TokenBuckets(options.eventLoopMs * READ_PART, READ_BURST_MS);
   }
 
   get projects(): ReadonlyMap<string, Project> {

@@ -1,6 +1,6 @@
 import { FilterBudget } from '@gateway/core/events';
 import { parseInSteps } from '@gateway/core/json';
-import type { ProjectPace } from '@gateway/core/process';
+import type { TokenBuckets } from '@gateway/core/process';
 import { needsMatching, route, type RoutableEvent, type EventRoute } from '@gateway/core/routing';
 import type { Endpoint, Project } from './project.js';
 
@@ -25,7 +25,7 @@ const isUnreadable = (project: Project, event: RoutableEvent) =>
 /** Uses the in-memory configuration. */
 export class Matcher {
   /** @param pace counts the filter comparisons and deliveries of each project */
-  constructor(private readonly pace: ProjectPace) {}
+  constructor(private readonly pace: TokenBuckets) {}
 
   get postponed(): readonly string[] {
     return this.pace.over;

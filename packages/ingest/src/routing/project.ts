@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { isSealed } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
+import type { Rate } from '@gateway/core/process';
 import {
   routedOf,
   routedSubscription,
@@ -29,7 +30,7 @@ export interface Endpoint extends Omit<
 > {
   readonly strategy: Strategy;
   readonly signature: SignatureConfig;
-  readonly limit: Limit | null;
+  readonly limit: Rate | null;
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
   /**
    * Why this agent cannot read the endpoint, or null. Other agents deliver to an unreadable
@@ -42,11 +43,6 @@ type CamelCased<Row> = { readonly [Column in keyof Row as Camel<Column & string>
 type Camel<Column extends string> = Column extends `${infer Head}_${infer Rest}`
   ? `${Head}${Capitalize<Camel<Rest>>}`
   : Column;
-
-export interface Limit {
-  readonly perSecond: number;
-  readonly burst: number;
-}
 
 interface Subscription extends RoutedSubscription {
   readonly functionVersion: string | null;
@@ -223,7 +219,7 @@ function whyUnreadable({
  */
 const BURST_SHARE = 0.1;
 
-function limitOf(limit: ProjectRecord['config']['ratelimit']): Limit | null {
+function limitOf(limit: ProjectRecord['config']['ratelimit']): Rate | null {
   if (!limit || limit.count === 0) return null;
   return {
     perSecond: limit.count / limit.duration,

@@ -9,6 +9,7 @@ import { eventTypeCatalogue } from '@gateway/ingest/requests/event-type-catalogu
 import { openFunctions, type Functions } from '@gateway/ingest/requests/functions';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { recordKeyUse } from '@gateway/store/config';
+import { kvFallback, SharedBuckets } from '@gateway/store/kv';
 import { bothPlanes, type Planes, type Replicas } from '@gateway/store/postgres';
 import { addressReader } from '../auth/client-address.js';
 import { startKeyUse } from '../auth/key-use.js';
@@ -20,7 +21,6 @@ import { requestLimit, type RequestLimitOptions } from '../auth/request-limit.js
 import { sessionCookies } from '../auth/session-cookie.js';
 import { askDatabase } from '../health/database-outage.js';
 import { healthProbe } from '../health/healthz.js';
-import { kvFallback } from '../health/kv-fallback.js';
 import { largestRequest } from '../http/body.js';
 import { bodyRoom } from '../http/body-room.js';
 import { longReads, requestShares } from './shares.js';
@@ -71,8 +71,9 @@ export function openContext(
   ];
   const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
   const limiting = limiter === 'kv' ? shared : undefined;
-  const limit = (options: Omit<RequestLimitOptions, 'kv'>) =>
-    requestLimit({ kv: limiting, ...options });
+  const buckets = new SharedBuckets({ kv: limiting });
+  const limit = (options: Omit<RequestLimitOptions, 'buckets'>) =>
+    requestLimit({ buckets, ...options });
   const testLimit = (ratePerSecond: number, code: RequestLimitOptions['code'] & string) =>
     limit({ ratePerSecond, burst: TESTS_AT_ONCE, code });
   const shardOf = shardFinder(configCache, database);

@@ -6,8 +6,8 @@ import { GatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { MemoryKv, type Kv } from '@gateway/store/kv';
-import type { KvFallback } from '../health/kv-fallback.js';
+import { TokenBuckets } from '@gateway/core/process';
+import { type KvFallback, MemoryKv } from '@gateway/store/kv';
 import { plain, type AddressReader } from './client-address.js';
 
 export interface Account {
@@ -117,6 +117,7 @@ export function loginGuard(
   if (maxFailures === 0)
     return { check: (_request, _account, verify) => verify(), refuseLocked: async () => {} };
   const memory = new MemoryKv();
+  const failures = new TokenBuckets();
   /** Expiries by hash, on the monotonic clock, in LRU order. */
   const known = new Map<string, number>();
   /** The same on all servers. */
@@ -132,8 +133,10 @@ export function loginGuard(
     { users: number; running: number; readonly waiting: (() => void)[] }
   >();
 
-  const takeFailures = (it: Kv, who: string, factor: number, wanted: number) =>
-    it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
+  const rateOf = (factor: number) => ({
+    perSecond: factor * PER_SECOND,
+    burst: factor * maxFailures - 1,
+  });
 
   /**
    * Reserves an allowed failure before verification, so that concurrent attempts cannot exceed the
@@ -156,7 +159,7 @@ export function loginGuard(
       for (;;) {
         if (isKnown()) break;
         await refuseLocked(bucket, kind);
-        const { left } = await takeFailures(memory, digest('address', bucket), factor, 0);
+        const { left } = failures.take(digest('address', bucket), 0, rateOf(factor));
         if (its.running <= left) {
           its.running++;
           return () => {
@@ -180,9 +183,13 @@ export function loginGuard(
    * requests run.
    */
   async function count(who: string, factor: number): Promise<number> {
-    const take = (it: Kv) => takeFailures(it, who, factor, 1);
-    const { waitMs } = await take(memory);
-    return waitMs > 0 ? waitMs : ((await kv?.ask(take))?.answer.waitMs ?? 0);
+    const rate = rateOf(factor);
+    const { waitMs } = failures.take(who, 1, rate);
+    if (waitMs > 0) return waitMs;
+    const shared = await kv?.ask((it) =>
+      it.takeTokens(`login:${who}`, rate.perSecond, 1, rate.burst),
+    );
+    return shared?.answer.waitMs ?? 0;
   }
 
   async function failed(

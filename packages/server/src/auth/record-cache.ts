@@ -4,9 +4,8 @@ import { findApiKey, findProject, type ProjectRow, type StoredApiKey } from '@ga
 import { organisationsOfUser, type Membership } from '@gateway/store/people';
 import type { IntakeConfig } from '@gateway/ingest/routing/config-cache';
 import type { Project } from '@gateway/ingest/routing/project';
-import { KV_VERSIONS } from '@gateway/store/kv';
+import { type KvFallback, KV_VERSIONS } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type { KvFallback } from '../health/kv-fallback.js';
 
 /**
  * Records that authenticate requests. Missing keys are cached too, but only in memory: masks are

@@ -1,6 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { MemoryKv } from '@gateway/store/kv';
-import type { KvFallback } from '../health/kv-fallback.js';
+import type { SharedBuckets } from '@gateway/store/kv';
 
 /** Throws above the limit. `tell` first receives the limit's state, unless there is no limit. */
 export type RequestLimit = (
@@ -21,7 +20,7 @@ export interface RequestLimitOptions {
   readonly ratePerSecond: number;
   /** `ratePerSecond` by default. */
   readonly burst?: number;
-  readonly kv: KvFallback | undefined;
+  readonly buckets: SharedBuckets;
   readonly code?:
     | 'too_many_requests'
     | 'too_many_portal_requests'
@@ -35,23 +34,19 @@ export interface RequestLimitOptions {
 const REFUSED_MS = 500;
 const REFUSED_MAX = 1000;
 
-/** Servers count together in KV, or separately while it is unavailable. */
 export function requestLimit({
   ratePerSecond,
-  burst,
-  kv,
+  burst = ratePerSecond,
+  buckets,
   code = 'too_many_requests',
 }: RequestLimitOptions): RequestLimit {
   if (ratePerSecond === 0) return () => Promise.resolve();
-  const memory = new MemoryKv();
+  const rate = { perSecond: ratePerSecond, burst };
   let refused = 0;
-  const limit = burst ?? ratePerSecond;
   return async ({ id }, tell) => {
-    const bucket = `api:${id}`;
-    const shared = await kv?.ask((it) => it.takeTokens(bucket, ratePerSecond, 1, burst));
-    const { granted, left, waitMs } =
-      shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
-    tell?.({ limit, remaining: left, resetSeconds: Math.ceil((limit - left) / ratePerSecond) });
+    const { granted, left, waitMs } = await buckets.take(`api:${code}:${id}`, 1, rate);
+    const resetSeconds = Math.ceil((burst - left) / ratePerSecond);
+    tell?.({ limit: burst, remaining: left, resetSeconds });
     if (granted > 0) return;
     // Prevents a client that retries immediately from occupying the server.
     if (refused < REFUSED_MAX) {

@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import type { TakenTokens } from '@gateway/core/process';
 import { DEFAULT_SHARD } from '../shards/shards.js';
 
 /**
@@ -61,13 +62,6 @@ export interface SharedMap {
     readonly size: number;
   }>;
   change(changes: readonly MapChange[]): Promise<boolean[]>;
-}
-
-export interface TakenTokens {
-  readonly granted: number;
-  readonly left: number;
-  /** 0 if any was granted. */
-  readonly waitMs: number;
 }
 
 export interface Kv {

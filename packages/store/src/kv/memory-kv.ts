@@ -1,3 +1,4 @@
+import { TokenBuckets } from '@gateway/core/process';
 import { TAKE_OVER_MS } from './kv.js';
 import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
@@ -5,16 +6,11 @@ import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 const TEXTS_MAX = 10_000;
 
 /**
- * The least recently used buckets are evicted, because names may come from requests. They start
- * full again.
- */
-const BUCKETS_MAX = 100_000;
-
 /** For `gateway dev`. When the process ends, reconciliation finds the events of its signals. */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
   readonly #breakers = memoryMap();
-  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
+  readonly #buckets = new TokenBuckets();
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
   readonly #takeOverMs: number;
 
@@ -30,27 +26,8 @@ export class MemoryKv implements Kv {
     return this.#breakers;
   }
 
-  async takeTokens(
-    bucket: string,
-    ratePerSecond: number,
-    wanted: number,
-    capacity = ratePerSecond,
-  ) {
-    const nowMs = performance.now();
-    const state = this.#buckets.get(bucket) ?? { tokens: capacity, atMs: nowMs };
-    state.tokens = Math.min(capacity, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
-    state.atMs = nowMs;
-    this.#buckets.delete(bucket);
-    this.#buckets.set(bucket, state);
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > BUCKETS_MAX && oldest !== undefined) this.#buckets.delete(oldest);
-    const granted = Math.min(wanted, Math.floor(state.tokens));
-    state.tokens -= granted;
-    return {
-      granted,
-      left: Math.floor(state.tokens),
-      waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000),
-    };
+  async takeTokens(bucket: string, perSecond: number, wanted: number, burst = perSecond) {
+    return this.#buckets.take(bucket, wanted, { perSecond, burst });
   }
 
   async get(name: string): Promise<string | undefined> {

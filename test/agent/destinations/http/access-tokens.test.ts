@@ -6,7 +6,7 @@ import type { NotSent, SendResult, Attempted } from '#agent/model/destination';
 import type { Endpoint } from '#ingest/routing/project';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import {
   endpoint as receiverOf,
   type Endpoint as Receiver,
@@ -39,7 +39,7 @@ async function withTokens(
     lookupsPerProject: 32,
     open: sealer(ENCRYPTION_KEY).open,
     clock: { now: () => Date.now() },
-    responsePace: new ProjectPace(0),
+    responsePace: new TokenBuckets(0),
   });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];
   try {

@@ -8,7 +8,7 @@ import {
   type EndpointRequest,
   type RequestSenderOptions,
 } from '#agent/destinations/http/sender';
-import { ProjectPace } from '#core/process/project-pace';
+import { TokenBuckets } from '#core/process/token-buckets';
 import { withoutDescriptors } from '../../../support/descriptors.js';
 import { endpoint, type Endpoint } from '../../../support/endpoint.js';
 import { askingServers, nameServer, type NameServer } from '../../../support/name-server.js';
@@ -22,7 +22,7 @@ const CAP = 1000;
 
 type Post = (
   url: string,
-  request?: Partial<EndpointRequest> & { readonly responsePace?: ProjectPace },
+  request?: Partial<EndpointRequest> & { readonly responsePace?: TokenBuckets },
 ) => Promise<RequestResult>;
 
 /** Runs a test with a new sender; `post` sends a request and returns its only answer. */
@@ -396,7 +396,7 @@ for (const [what, body, headers] of [
       withEndpoint({ answer: { body, headers } }, (receiver) =>
         withSender(
           async (post) => {
-            const responsePace = new ProjectPace(100_000, 1);
+            const responsePace = new TokenBuckets(100_000, 100_000);
             const lengths = async (projectId: string, count: number, url = receiver.url) => {
               const answers = await Promise.all(
                 Array.from({ length: count }, () => post(url, { projectId, responsePace })),
@@ -420,7 +420,7 @@ send('what a response may have had and did not is not counted', () =>
     (receiver) =>
       withSender(
         async (post) => {
-          const responsePace = new ProjectPace(100_000, 1);
+          const responsePace = new TokenBuckets(100_000, 100_000);
           for (let k = 0; k < 20; k++)
             assert.is((await post(receiver.url, { responsePace })).body.length, 2000);
         },

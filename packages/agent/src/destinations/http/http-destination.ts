@@ -1,5 +1,5 @@
 import type { Open } from '@gateway/core/crypto';
-import { type ProjectPace, VERSION } from '@gateway/core/process';
+import { type TokenBuckets, VERSION } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { Clock } from '../../model/clock.js';
 import type {
@@ -24,7 +24,7 @@ interface HttpDestinationOptions extends RequestSenderOptions {
   readonly open: Open;
   readonly clock: Pick<Clock, 'now'>;
   /** The bytes of response bodies that are kept for a project. */
-  readonly responsePace: ProjectPace;
+  readonly responsePace: TokenBuckets;
 }
 
 /** Signs deliveries and posts them to the URL of their endpoint. */

@@ -14,7 +14,7 @@ import {
   type ConnectionUse,
   type RequestDispatcher,
 } from '@gateway/core/http';
-import type { ProjectPace } from '@gateway/core/process';
+import type { TokenBuckets } from '@gateway/core/process';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import type { NotSent, Shortage } from '../../model/destination.js';
@@ -162,7 +162,7 @@ export class RequestSender {
   send(
     request: EndpointRequest,
     done: (answer: RequestResult) => void,
-    responsePace?: ProjectPace,
+    responsePace?: TokenBuckets,
   ): void {
     const target = this.#targetOf(request.url);
     if (!target) return done(unsendable(`The endpoint's URL cannot be read.`));
@@ -213,7 +213,7 @@ interface ExchangeOptions {
   readonly isShort: (reason: string) => void;
   readonly proxyOf: (url: URL) => string | undefined;
   readonly done: (answer: RequestResult) => void;
-  readonly responsePace: ProjectPace | undefined;
+  readonly responsePace: TokenBuckets | undefined;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {

@@ -1,8 +1,9 @@
 import { kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
-import type { Kv } from '@gateway/store/kv';
+import type { Kv } from './kv.js';
 
+/** A request of a client waits for the answer. */
 const TIMEOUT_MS = 200;
 /** KV is skipped for this long after a failure, so that not every request waits for it. */
 const RETRY_AFTER_MS = 2_000;
@@ -17,7 +18,17 @@ export interface KvFallback {
  */
 export function kvFallback(
   kv: Kv,
-  { place, log, meanwhile }: { place: { host: string; port: number }; log: Log; meanwhile: string },
+  {
+    place,
+    log,
+    meanwhile,
+    timeoutMs = TIMEOUT_MS,
+  }: {
+    place: { host: string; port: number };
+    log: Log;
+    meanwhile: string;
+    timeoutMs?: number;
+  },
 ): KvFallback {
   let skipUntilMs = 0;
   let isAway = false;
@@ -25,7 +36,7 @@ export function kvFallback(
     async ask(question) {
       if (performance.now() < skipUntilMs) return undefined;
       try {
-        const answer = await withTimeout(question(kv), TIMEOUT_MS);
+        const answer = await withTimeout(question(kv), timeoutMs);
         if (isAway) log.info({}, 'KV is available again.');
         isAway = false;
         return { answer };
