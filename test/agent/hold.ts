@@ -39,7 +39,8 @@ export async function hold(
         eventType,
         sourceId,
         traceparent: null,
-        headers: JSON.parse(headers) as Record<string, string>,
+        headers:
+          typeof headers === 'string' ? (JSON.parse(headers) as Record<string, string>) : headers,
         body: Buffer.from(data),
         agentId,
       });

@@ -42,7 +42,11 @@ async function drain(
 }
 
 const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) =>
-  new RateLimits({ buckets: bucketsOn(kv, agents), lease: { agents }, inFlight: { wake: onTokens } });
+  new RateLimits({
+    buckets: bucketsOn(kv, agents),
+    lease: { agents },
+    inFlight: { wake: onTokens },
+  });
 
 rateLimit('two agents that always want more get what the limit says, together', async () => {
   const kv = new MemoryKv();

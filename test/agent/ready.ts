@@ -49,6 +49,8 @@ export class Messages {
       headers: {},
       notes: null,
       data: '{"n":1}',
+      status: 'pending',
+      outcome: null,
       ...fields,
     };
   }

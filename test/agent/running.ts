@@ -111,17 +111,8 @@ export async function runAgent(options: {
   readonly projectId?: string;
   /** None by default. */
   readonly plugins?: ActivatedPlugins;
-  /** The number of shards of the agent, by default 1. */
-  readonly shardCount?: number;
 }): Promise<RunningAgent> {
-  const {
-    db,
-    settings = {},
-    kv = new MemoryKv(),
-    port,
-    plugins = pluginsOf(),
-    shardCount = 1,
-  } = options;
+  const { db, settings = {}, kv = new MemoryKv(), port, plugins = pluginsOf() } = options;
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);
   const { log, lines } = keptLog();
@@ -166,7 +157,7 @@ export async function runAgent(options: {
     },
   });
   const worker = wireWorker(shards.of('default'), parts);
-  running.push(...Array.from({ length: shardCount }, () => worker));
+  running.push(worker);
   const hide = plugins.metrics ? showGauges(plugins, parts, () => [worker]) : undefined;
   await configCache.start();
   await worker.heartbeat.start();

@@ -11,19 +11,21 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 395,
+  'packages/agent': 386,
   'packages/cli': 305,
   'packages/client': 15,
-  'packages/core': 459,
+  // The token buckets of all packages are here.
+  'packages/core': 460,
   'packages/dashboard': 613,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 184,
+  'packages/ingest': 177,
   'packages/plugin': 34,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 581,
-  'packages/store': 578,
+  'packages/server': 580,
+  // What asks KV, and counts in memory while it is away, has come from agent and server.
+  'packages/store': 580,
   'plugins/metrics-pullmetrics': 10,
   'plugins/source-kafka': 102,
   'plugins/source-sqs': 30,

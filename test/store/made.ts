@@ -180,7 +180,7 @@ export async function createEvent(
     status: 'pending',
     outcome: null,
   } as const;
-  const events: NewEvent[] = [{ ...made, headers: JSON.stringify(headers), notes: null, ...event }];
+  const events: NewEvent[] = [{ ...made, headers, notes: null, ...event }];
   const accepted = await acceptEvents(pool, {
     events,
     deliveries: [],

@@ -44,10 +44,12 @@ export async function* replayArchived(
   }
 }
 
+type Copy = NewEvent & { readonly headers: string };
+
 async function* selectedCopies(
   store: ObjectStore,
   selection: ArchiveSelection,
-): AsyncGenerator<NewEvent> {
+): AsyncGenerator<Copy> {
   const { projectId, firstId, lastId, eventType, sourceId } = selection;
   const [from, to] = [firstId, lastId].map((id) =>
     new Date(timeOfId(id)).toISOString().slice(0, 10),
@@ -64,7 +66,7 @@ async function* selectedCopies(
   }
 }
 
-function copiesOf(event: ArchivedEvent, selection: ArchiveSelection): NewEvent[] {
+function copiesOf(event: ArchivedEvent, selection: ArchiveSelection): Copy[] {
   const { projectId, endpointId, outcome } = selection;
   if (endpointId === undefined && outcome === undefined)
     return [
@@ -88,7 +90,7 @@ function copyOf(
   projectId: string,
   { id: archivedId, ...event }: ArchivedEvent,
   target: Pick<NewEvent, 'messageType' | 'endpointId' | 'ownerId'>,
-): NewEvent {
+): Copy {
   const id = newId();
   const to = target.messageType === 'single' ? target.endpointId : null;
   return {
@@ -110,8 +112,8 @@ function copyOf(
 }
 
 /** Groups events by what one commit takes. */
-async function* inCommits(copies: AsyncIterable<NewEvent>): AsyncGenerator<NewEvent[]> {
-  let [group, bytes]: [NewEvent[], number] = [[], 0];
+async function* inCommits(copies: AsyncIterable<Copy>): AsyncGenerator<Copy[]> {
+  let [group, bytes]: [Copy[], number] = [[], 0];
   for await (const copy of copies) {
     group.push(copy);
     bytes += copy.data.length + copy.headers.length;

@@ -36,7 +36,7 @@ interface AgentOptions {
   readonly intake?: OpenIntake;
 }
 
-/** Database connections beyond those of the event and attempt writers. */
+/** Beyond those of the event and attempt writers. */
 const OTHER_CONNECTIONS = 4;
 const KV_PATIENCE_MS = 3_000;
 /** The interval at which the configuration version is read, to keep routing current. */

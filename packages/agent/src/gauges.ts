@@ -7,7 +7,6 @@ import type { Gates } from './flow-control/gates.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './sources/source-lags.js';
 
-/** The parts of an agent that gauges show. */
 interface ShownAgent {
   readonly sandbox: Pick<Sandbox, 'processes'>;
   readonly circuitBreakers: Pick<CircuitBreakers, 'notClosed'>;
@@ -16,7 +15,6 @@ interface ShownAgent {
   };
 }
 
-/** The parts of a shard's worker that gauges show. */
 export interface ShownWorker {
   readonly inFlight: Pick<DeliveriesInFlight, 'counts'>;
   readonly gates: Pick<Gates, 'saturatedQueues'>;

@@ -22,7 +22,7 @@ import { ChannelOutbox } from './notifications/channel-outbox.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { pausing } from './sources/pause-sources.js';
-import { COMMITTERS, type SourceParts } from './sources/wiring.js';
+import type { SourceParts } from './sources/wiring.js';
 import { IssueCounter } from './telemetry/issue-counter.js';
 import { measuring } from './telemetry/measure.js';
 import { tracing } from './telemetry/tracing.js';
@@ -48,7 +48,6 @@ export interface ProcessOptions extends Omit<ProcessContext, 'measure' | 'tracin
   readonly plugins: ActivatedPlugins;
   /** Without a mailer, notifications appear in the log and go to channels. */
   readonly mailer?: Mailer | undefined;
-  /** Identifies this agent in pauses and leases. */
   readonly name: string;
   readonly workers: AgentWorkers;
 }
@@ -56,11 +55,9 @@ export interface ProcessOptions extends Omit<ProcessContext, 'measure' | 'tracin
 export interface ProcessParts
   extends ProcessContext, DeliveryParts, SourceParts, Pick<ProcessOptions, 'health' | 'name'> {
   readonly successStreak: SuccessStreak;
-  /** Says whether the worker of a shard has run short of a resource. */
   readonly destination: Pick<Destination, 'shortage'>;
   readonly notifier: Notifier;
   readonly channelOutbox: ChannelOutbox;
-  /** Starts what works without a shard. */
   start(): void;
   /** Ends pauses and operational events: the workers get no more of either. */
   stop(): Promise<void>;
@@ -68,7 +65,6 @@ export interface ProcessParts
   close(): Promise<void>;
 }
 
-/** Wires what an agent has once, for the workers of all shards. */
 export function processParts({ workers, mailer, ...given }: ProcessOptions): ProcessParts {
   const { config, plugins, log, database, kv, open, configCache, name } = given;
   const measure = measuring(plugins);
@@ -143,8 +139,6 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
     circuitBreakers,
     channelOutbox,
     pauses,
-    // Each shard has batches of its own, which must stay large together.
-    smallCommitters: () => Math.max(1, Math.floor(COMMITTERS / workers.running.length)),
     start() {
       notifier.start();
       channelOutbox.start();

@@ -30,12 +30,10 @@ const CLOSING_SECONDS = 3;
 /** Nobody waits for a token of KV, and a busy agent may read the answer late. */
 const KV_MS = 5_000;
 
-/** Works on one shard: reads the sources of its projects, and sends their deliveries. */
 export type ShardWorker = ReturnType<typeof wireWorker>;
 
 export interface OpenWorker {
   readonly worker: ShardWorker;
-  /** Drains, ends the lease and closes what the worker has opened. */
   close(): Promise<void>;
 }
 
@@ -83,19 +81,17 @@ export async function openWorker(shard: Shard, parts: ProcessParts): Promise<Ope
   }
 }
 
-/** Wires the parts of a worker, last stage first: each receives its successor. */
 export function wireWorker(shard: Shard, parts: ProcessParts) {
   const { config, log, kv, configCache, database } = parts;
   const { limits, agent } = config;
   const readsSources = agent.mode !== 'retry';
   const data = shard.database;
   const lease = new AgentLease();
-  const clock = new Clock();
   const context: AgentContext = {
     ...parts,
     shard,
     lease,
-    clock,
+    clock: new Clock(),
     health: shardHealth(parts.health, shard.name),
     buckets: new SharedBuckets({
       kv: kvFallback(kv, {
@@ -107,7 +103,6 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
       sharers: () => lease.agents,
     }),
   };
-  const { measure, tracing, loopShares } = context;
 
   const delivery = wireDelivery(context, parts);
   const { claimer, dueTimes, inFlight, gates, scheduler } = delivery;
@@ -119,31 +114,16 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
     routingPace: new TokenBuckets(limits.routing_work),
     claimsFirstAttempts: readsSources,
   });
-  const router = new PendingRouter({
-    database: data,
-    configCache,
-    measure,
-    tracing,
-    loopShares,
-    lease,
-    inFlight,
-    planner,
-  });
+  const onShard = { ...context, database: data };
+  const router = new PendingRouter({ ...onShard, inFlight, planner });
   const ingest = wireSources(context, {
     ...parts,
     router: commitRouter({ config, configCache, lease, inFlight, planner }),
   });
   const { transformer, eventWriter, sources } = ingest;
   const heartbeat = new AgentHeartbeat({
-    database: data,
+    ...onShard,
     control: database,
-    shard,
-    kv,
-    configCache,
-    lease,
-    clock,
-    log,
-    measure,
     router,
     inFlight,
     scheduler,
@@ -192,7 +172,7 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
       stopSweeps = startSweeps({ shard, configCache, log });
       if (!readsSources) return;
       sources.start();
-      const queued = { kv, shard, log, tracing, router, inFlight, claimer };
+      const queued = { ...context, router, inFlight, claimer };
       const consumes = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
       consuming = Promise.all(consumes.map((consume) => consume(queued, queues.signal)));
     },

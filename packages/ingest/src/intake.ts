@@ -10,7 +10,6 @@ import type { Shards } from '@gateway/store/shards';
 import type { EventWriter } from './commit/event-writer.js';
 import type { IntakeConfig } from './routing/config-cache.js';
 
-/** The parts of a process that accepts events over HTTP. */
 export interface IntakeParts {
   readonly config: Config;
   readonly database: Database;
@@ -19,19 +18,16 @@ export interface IntakeParts {
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
   readonly configCache: IntakeConfig;
-  /** Counts the events that `writer` commits. */
   readonly pace: TokenBuckets;
   readonly writer: Pick<EventWriter, 'push'>;
   /** Replaces the sandbox that would start with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-/** Handles event-creation requests and requests to HTTP sources. */
 export interface Intake {
   readonly listenerOptions: ServerOptions;
   takes(path: string): boolean;
   readonly handle: RequestListener;
 }
 
-/** Opens the intake of an agent and adds its parts to `lifecycle`. */
 export type OpenIntake = (parts: IntakeParts, lifecycle: Pick<Lifecycle, 'add'>) => Intake;

@@ -1,7 +1,7 @@
 import {
   type LoopShares,
-  type TokenBuckets,
   ProjectTurns,
+  type TokenBuckets,
   workOfEvents,
 } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
@@ -26,14 +26,12 @@ import {
 import { readingFailed, type Rejection } from './validate/reject-codes.js';
 
 interface PipelineOptions extends SourceMessageOptions {
-  /** Messages per second. */
   readonly throttle: {
     readonly unlimited: boolean;
     /** At least 1, or 0 on abort. */
     take(wanted: number, signal: AbortSignal): Promise<number>;
   };
   readonly transformer: Pick<Transformer, 'push'>;
-  /** Receives each message that is not dropped. */
   readonly eventWriter: { push(message: ReadyMessage): void };
   readonly maxMessageBytes: number;
   /** Messages of a project over its pace wait before any work is done for them. */
@@ -56,6 +54,8 @@ const LOOK_MS = 10;
  */
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
+
+type Parse = (text: string, contentType?: string) => IngestMessage | Rejection;
 
 /**
  * The way of a message to its commit: decode, transform, validate; then `eventWriter` routes and
@@ -123,7 +123,6 @@ export class Pipeline {
     this.#stage.stop();
   }
 
-  /** Counts the message if the delay is 0. */
   #waitMs(incoming: SourceMessage): number {
     const { pace, loopShares, throttle } = this.options;
     const { projectId, message } = incoming;
@@ -165,10 +164,7 @@ export class Pipeline {
   #transform(incoming: SourceMessage, decoded: Decoded): void {
     const { source, message, trace } = incoming;
     const { bodyFunction } = source;
-    if (bodyFunction === null)
-      return this.#accept(incoming, [decoded], (text) =>
-        typeof text === 'string' ? parseIngestMessage(text, message.contentType) : text,
-      );
+    if (bodyFunction === null) return this.#acceptAll(incoming, [decoded], parseIngestMessage);
     const refused = typeof decoded === 'string' ? checkNesting(decoded) : decoded;
     if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
     trace?.transforming();
@@ -217,40 +213,39 @@ export class Pipeline {
     if (results.length === 0) return incoming.settle('dropped');
     const characters = results.reduce((sum, { length }) => sum + length, 0);
     if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
-      return this.#accept(incoming, results, parseTransformOutput);
+      return this.#acceptAll(incoming, results, parseTransformOutput);
+    const steps = this.#acceptInSteps(incoming, results);
     const { projectId } = incoming;
-    const steps = this.#acceptInSteps(incoming, results, parseTransformOutput);
     void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
 
-  #accept<Text extends Decoded>(
-    incoming: SourceMessage,
-    texts: readonly Text[],
-    parse: (text: Text) => IngestMessage | Rejection,
-  ): void {
-    const steps = this.#acceptInSteps(incoming, texts, parse);
-    while (!steps.next().done);
+  #acceptAll(incoming: SourceMessage, texts: readonly Decoded[], parse: Parse): void {
+    incoming.texts = texts;
+    for (const text of texts) if (!this.#accept(incoming, text, parse)) break;
+    this.#pass(incoming);
+  }
+
+  *#acceptInSteps(incoming: SourceMessage, results: readonly string[]): Generator<void, void> {
+    incoming.texts = results;
+    for (const result of results) {
+      if (!this.#accept(incoming, result, parseTransformOutput)) break;
+      yield;
+    }
+    this.#pass(incoming);
   }
 
   /**
    * A defect quarantines the message, because throwing it would end the process, which would then
    * receive the message again.
    */
-  *#acceptInSteps<Text extends Decoded>(
-    incoming: SourceMessage,
-    texts: readonly Text[],
-    parse: (text: Text) => IngestMessage | Rejection,
-  ): Generator<void, void> {
-    incoming.texts = texts;
+  #accept(incoming: SourceMessage, text: Decoded, parse: Parse): boolean {
     try {
-      for (const text of texts) {
-        if (!incoming.accept(parse(text), texts.length)) break;
-        yield;
-      }
+      const { contentType } = incoming.message;
+      return incoming.accept(typeof text === 'string' ? parse(text, contentType) : text);
     } catch (defect) {
       incoming.reject(readingFailed(defect));
+      return false;
     }
-    this.#pass(incoming);
   }
 
   #reject(incoming: SourceMessage, rejection: Rejection): void {

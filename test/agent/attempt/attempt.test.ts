@@ -151,8 +151,8 @@ async function attempt(
   const lease = { isHeld: true };
   let deactivated = 0;
   const destination: Pick<Destination, 'send' | 'attributes'> = {
-    send: (_item, { signal, timeoutMs }) => {
-      assert.equal([signal.aborted, timeoutMs], [false, 7_000]);
+    send: (_item, signal) => {
+      assert.not(signal.aborted);
       lease.isHeld = false;
       assert.ok(signal.aborted, 'it ends with the lease');
       return Promise.resolve({ ...SENT, ...result } as SendResult);

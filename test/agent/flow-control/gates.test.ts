@@ -88,7 +88,7 @@ function scene(given: Partial<State>) {
   return { ask, did, order: Object.keys(table) };
 }
 
-/** The answer in words: `postpone all but 10 (breaker: breaker)`. */
+/** The answer in words: `postpone all but 100 (breaker: breaker)`. */
 function told(given: Partial<State>, question: Question): string {
   const refusal = scene(given).ask(question);
   if (!refusal) return 'send';
@@ -102,7 +102,7 @@ const limit = { perSecond: 10, burst: 1 };
 const open: UnclosedBreaker = { state: 'open', inMs: 1_000, openMs: 4_000 };
 const probed: UnclosedBreaker = { state: 'half_open', inMs: 500 };
 const all = 'postpone all but 0 (breaker: breaker)';
-const probe = 'postpone all but 10 (breaker: breaker)';
+const probe = 'postpone all but 100 (breaker: breaker)';
 const rate = 'postpone all but 20 (rate: rate_limit)';
 const slow = (keep: number) => `postpone all but ${keep} (backlog: slow)`;
 const limited = { endpoint: { limit } };
@@ -124,13 +124,13 @@ const cases: readonly (readonly [Partial<State>, Partial<Record<Question, string
   [{ sending: 3, endpoint: { concurrency: 3 } }, { send: 'keep (concurrency)' }],
   [{ hasShare: false }, { send: 'keep (share)' }],
   [{ breaker: open }, { send: all, commit: all, claim: all, look: all }],
-  [{ breaker: probed, waiting: 9 }, { send: probe }],
+  [{ breaker: probed, waiting: 99 }, { send: probe }],
   [
-    { breaker: probed, waiting: 10 },
+    { breaker: probed, waiting: 100 },
     { send: probe, commit: probe, claim: probe },
   ],
   [
-    { breaker: probed, waiting: 11 },
+    { breaker: probed, waiting: 101 },
     { send: probe, commit: probe, claim: probe, look: probe },
   ],
   [{ breaker: { state: 'due' } }, { send: probe }],

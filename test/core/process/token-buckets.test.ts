@@ -59,14 +59,17 @@ buckets('tokens are granted whole, up to what is left, and come back', async () 
   assert.ok(it.take('one', 30, rate).granted >= 2);
 });
 
-buckets('beyond a hundred thousand names, the one that was taken from least lately is forgotten', () => {
-  const it = new TokenBuckets();
-  const rate = { perSecond: 1 / 3600, burst: 1 };
-  for (let n = 0; n < 100_000; n++) it.take(`${n}`, 1, rate);
-  assert.is(it.take('0', 1, rate).granted, 0);
-  it.take('new', 1, rate);
-  assert.is(it.take('0', 1, rate).granted, 0, 'it was used since');
-  assert.is(it.take('1', 1, rate).granted, 1, 'it starts full again');
-});
+buckets(
+  'beyond a hundred thousand names, the one that was taken from least lately is forgotten',
+  () => {
+    const it = new TokenBuckets();
+    const rate = { perSecond: 1 / 3600, burst: 1 };
+    for (let n = 0; n < 100_000; n++) it.take(`${n}`, 1, rate);
+    assert.is(it.take('0', 1, rate).granted, 0);
+    it.take('new', 1, rate);
+    assert.is(it.take('0', 1, rate).granted, 0, 'it was used since');
+    assert.is(it.take('1', 1, rate).granted, 1, 'it starts full again');
+  },
+);
 
 buckets.run();

@@ -14,6 +14,7 @@ commit('a commit reserves its capacity before the next one looks at it', async (
   const plan: ReturnType<BatchCommitterOptions['router']['plan']> = {
     agentId: 1,
     deliveries: [],
+    routes: true,
     route: () => {
       routed++;
       return null;
@@ -28,7 +29,7 @@ commit('a commit reserves its capacity before the next one looks at it', async (
     log: silentLog,
     router: { plan: () => plan },
   } as unknown as BatchCommitterOptions);
-  const committing = committer.commit([new Messages(projectId).ready({})], true);
+  const committing = committer.commit([new Messages(projectId).ready({})]);
   assert.is(routed, 1);
   await committing.then(
     () => assert.unreachable('the commit fails'),

@@ -119,6 +119,8 @@ function pushFromBroker(writer: EventWriter, offset: number): Promise<unknown> {
     coordinates: `topic/0/${offset}`,
     digest: null,
     notes: null,
+    status: 'pending' as const,
+    outcome: null,
   };
   return new Promise((resolve) =>
     writer.push(new ReadyMessage(projectId, [{ ...place, ...event() }], resolve)),

@@ -145,7 +145,7 @@ transform(
     const paused = new Promise<string>((resolve) => (told = resolve));
     const pause = (projectId: string, sourceId: string, reason: string) => {
       told(`${projectId} ${sourceId}: ${reason}`);
-      return Promise.resolve(true);
+      return Promise.resolve();
     };
     const transformer = new Transformer({ sandbox, log: silentLog, overruns, pause });
     try {

@@ -42,8 +42,8 @@ const patches = {
   /** Acknowledges a message to the broker when it is read. */
   'acknowledges-before-commit': {
     file: 'packages/ingest/dist/commit/event-writer.js',
-    text: 'this.#stage.push({ message,',
-    instead: `message.settle('accepted'); this.#stage.push({ message,`,
+    text: 'this.#stage.push(message);',
+    instead: `message.settle('accepted'); this.#stage.push(message);`,
   },
   /** Never recovers deliveries of dead agents. */
   'no-lease-sweep': {

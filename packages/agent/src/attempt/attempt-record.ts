@@ -8,7 +8,6 @@ export interface Attempt extends Outgoing {
   readonly transformedData: string | undefined;
 }
 
-/** Returns the record of an attempt, which says when the next one is due, if any. */
 export function attemptRecord(
   { endpoint: { strategy }, delivery, trace, transformedData }: Attempt,
   sent: Attempted,

@@ -2,14 +2,13 @@ import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlightDelivery } from '../model/delivery.js';
-import type { Destination, NotSent, SendLimits, Attempted } from '../model/destination.js';
+import type { Attempted, Destination, NotSent, SendSignal } from '../model/destination.js';
 import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 import { type Attempt, attemptRecord } from './attempt-record.js';
 import type { GoneEndpoints } from './gone-endpoints.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
 
-/** How long deliveries wait whose attempt was not made, by reason. */
 const WAITS: Readonly<Record<'lookup' | 'shortage' | 'function', Wait>> = {
   // The lookups of the project that run now have ended by then.
   lookup: { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 },
@@ -44,7 +43,7 @@ interface RunningAttempt extends Attempt {
 export class AttemptRunner {
   readonly #debugLog: AttemptLog;
   /** Nothing may be sent after the lease has ended, nor while the time to sign with is unknown. */
-  readonly #signal: SendLimits['signal'];
+  readonly #signal: SendSignal;
 
   constructor(private readonly options: AttemptRunnerOptions) {
     const { lease } = options;
@@ -133,8 +132,7 @@ export class AttemptRunner {
   #send(attempt: RunningAttempt): void {
     const { destination, goneEndpoints } = this.options;
     const { endpoint, delivery, done } = attempt;
-    const limits = { signal: this.#signal, timeoutMs: endpoint.timeoutMs };
-    void destination.send(attempt, limits).then((result) => {
+    void destination.send(attempt, this.#signal).then((result) => {
       if (result.outcome === 'unsent') return done(unsent(result));
       if (result.outcome === 'gone') goneEndpoints.deactivate(endpoint, delivery);
       this.#end(attempt, result);

@@ -28,7 +28,6 @@ interface SubscriptionFunctionsOptions extends Pick<
 }
 
 interface NamedFunction extends TransformFunction {
-  /** Name and id, for error messages. */
   readonly subscription: string;
 }
 

@@ -30,7 +30,6 @@ export interface ProcessContext {
   readonly tracing?: Tracing | undefined;
 }
 
-/** Dependencies shared by the parts of the worker of a shard. */
 export interface AgentContext extends ProcessContext {
   readonly shard: Shard;
   readonly health: ShardHealth;

@@ -63,17 +63,14 @@ export class AttemptWriter {
     });
   }
 
-  /** The ongoing failure to record attempts, if any. */
   get failing(): OngoingFailure | undefined {
     return this.#stage.failing;
   }
 
-  /** Queues an attempt without waiting. A batch is written after `LINGER_MS`, or at 500 attempts. */
   push(attempt: AttemptRecord): void {
     this.#stage.push(attempt);
   }
 
-  /** Resolves when every attempt is recorded or dropped. */
   settled(): Promise<void> {
     return this.#stage.settled();
   }

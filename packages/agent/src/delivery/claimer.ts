@@ -20,11 +20,6 @@ const BATCH_BYTES = 4 * 1024 * 1024;
  * of their deliveries.
  */
 const POSTPONE_MS = 500;
-/**
- * The minimum interval, multiplied by the number of endpoints, between checks of a full project for
- * endpoints that may use the reserve.
- */
-const RESERVE_MS = 0.05;
 /** The maximum share of time spent postponing deliveries, because Postgres has other writes too. */
 const POSTPONE_SHARE = 1 / 4;
 /**
@@ -46,12 +41,8 @@ interface ClaimerOptions extends Pick<
 /** Claims due deliveries while there is capacity. Retries a failed claim after a second. */
 export class Claimer {
   readonly #statuses: readonly ('scheduled' | 'retry')[];
-  /**
-   * Projects with overdue deliveries unknown to this agent, which count as recovered once claimed.
-   */
   readonly #overdue = new Set<string>();
   readonly #postponeAtMs = new Map<string, number>();
-  readonly #reserveAtMs = new Map<string, number>();
   readonly #cursors = new ClaimCursors();
   #timer: NodeJS.Timeout | undefined;
   #bodyBytes = 1;
@@ -77,7 +68,6 @@ export class Claimer {
     dueTimes.add(projectId, 0);
   }
 
-  /** Checks all projects for due deliveries now. */
   checkAll(): void {
     const { configCache, shard, dueTimes } = this.options;
     dueTimes.addAll([...configCache.inShard(shard.name)].map(({ id }) => id));
@@ -116,7 +106,6 @@ export class Claimer {
     await this.#take(claimed, agentId);
   }
 
-  /** Stops claiming. Resolves when the running claim has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -213,7 +202,6 @@ export class Claimer {
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
-  /** Returns how much the project may claim now, and which of its endpoints get nothing. */
   #shareOf(projectId: string): {
     readonly bytes: number;
     readonly deliveries: number;
@@ -228,11 +216,8 @@ export class Claimer {
       return { ...room, refused };
     }
     inFlight.awaitRoom(projectId);
-    const nowMs = performance.now();
-    if (nowMs < (this.#reserveAtMs.get(projectId) ?? 0))
-      return { bytes: 0, deliveries: 0, refused: [] };
+    // Endpoints that answer may use the reserve.
     const endpointIds = [...(configCache.projects.get(projectId)?.endpoints.keys() ?? [])];
-    this.#reserveAtMs.set(projectId, nowMs + endpointIds.length * RESERVE_MS);
     const refused = gates.refused(projectId, endpointIds);
     const full = refused.filter(({ refusal }) => refusal.gate === 'room');
     return full.length < endpointIds.length

@@ -112,10 +112,13 @@ export class DeliveryRoom {
     for (const name in headers) size += name.length + headers[name]!.length;
     const bytes = sign * Math.max(this.#leastBytes, size);
     this.#bytes += bytes;
-    for (const id of [projectId, endpointId]) {
-      const used = (this.#used.get(id) ?? 0) + bytes;
-      if (used > 0) this.#used.set(id, used);
-      else this.#used.delete(id);
-    }
+    this.#use(projectId, bytes);
+    this.#use(endpointId, bytes);
+  }
+
+  #use(id: string, bytes: number): void {
+    const used = (this.#used.get(id) ?? 0) + bytes;
+    if (used > 0) this.#used.set(id, used);
+    else this.#used.delete(id);
   }
 }

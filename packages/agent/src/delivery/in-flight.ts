@@ -25,8 +25,7 @@ export class DeliveriesInFlight {
   readonly #short = new Set<string>();
   #onRoom = (_projectId: string): void => {};
   #onRecorded = (): void => {};
-  #roomWaiters: (() => void)[] = [];
-  #recordedAtMs = 0;
+  readonly #roomWaiters = new Set<() => void>();
   #isClosed = false;
 
   constructor(private readonly options: InFlightOptions) {
@@ -70,7 +69,7 @@ export class DeliveriesInFlight {
 
   /** The project should finish its in-flight deliveries before it gets more. */
   isBusy(projectId: string): boolean {
-    return this.#room.isBusy(projectId);
+    return this.room <= 0 || this.#room.isBusy(projectId);
   }
 
   /** A single listener. */
@@ -164,17 +163,12 @@ export class DeliveriesInFlight {
       )
         this.#onRoom(delivery.projectId);
     }
-    if (this.#roomWaiters.length > 0 && this.room > 0)
-      for (const wake of this.#roomWaiters.splice(0)) wake();
+    if (this.#roomWaiters.size > 0 && this.room > 0) this.#wakeWaiters();
   }
 
-  /**
-   * Also restarts the timeout of `waitForRoom`. A delivery stays if it was claimed again before the
-   * answer about its attempt.
-   */
+  /** A delivery stays if it was claimed again before the answer about its attempt. */
   recorded(attempts: readonly Pick<AttemptRecord, 'id' | 'number'>[]): void {
     this.release(attempts.filter(({ id, number }) => (this.#room.get(id)?.attempts ?? 0) < number));
-    this.#recordedAtMs = performance.now();
     this.#onRecorded();
   }
 
@@ -192,28 +186,26 @@ export class DeliveriesInFlight {
   /** Waiting deliveries return to Postgres. No more deliveries are accepted afterwards. */
   close(): void {
     this.#isClosed = true;
+    this.#wakeWaiters();
     this.releaseWaiting();
   }
 
-  /** False after `patienceMs` with no recorded attempt. */
-  waitForRoom(patienceMs: number): Promise<boolean> {
+  /** Resolves with whether there is room, after `ms` at the latest. */
+  waitForRoom(ms: number): Promise<boolean> {
     if (this.room > 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const startedAtMs = performance.now();
-      const settle = (room: boolean) => {
+      const wake = () => {
         clearTimeout(timer);
-        this.#roomWaiters = this.#roomWaiters.filter((waiter) => waiter !== wake);
-        resolve(room);
+        this.#roomWaiters.delete(wake);
+        resolve(this.room > 0);
       };
-      const wake = () => settle(true);
-      const look = () => {
-        const leftMs = Math.max(this.#recordedAtMs, startedAtMs) + patienceMs - performance.now();
-        if (leftMs <= 0 || this.#isClosed) settle(false);
-        else timer = setTimeout(look, leftMs);
-      };
-      let timer = setTimeout(look, patienceMs);
-      this.#roomWaiters.push(wake);
+      const timer = setTimeout(wake, ms);
+      this.#roomWaiters.add(wake);
     });
+  }
+
+  #wakeWaiters(): void {
+    for (const wake of this.#roomWaiters) wake();
   }
 
   /** Offers the endpoint's queue again after its permission to send has changed. */

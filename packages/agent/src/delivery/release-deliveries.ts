@@ -21,7 +21,6 @@ interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
 
 /** Returns deliveries to Postgres without an attempt, in batches, marked as due or discarded. */
 export class DeliveryReleaser {
-  /** By key. Later deliveries with the same key join them. */
   readonly #groups = new Map<string, ReleaseGroup>();
   /** From the first try to the last. */
   readonly #underWay = new Set<ReleaseGroup>();

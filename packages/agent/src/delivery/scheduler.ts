@@ -40,7 +40,6 @@ const TURN_MS = 4;
  * endpoint delays other endpoints.
  */
 export class Scheduler {
-  /** Queues whose endpoint may not use more consumers now. */
   readonly #crowded = new Set<EndpointQueue>();
   #idleWaiters: (() => void)[] = [];
   #lookTimer: NodeJS.Timeout | undefined;
@@ -56,7 +55,6 @@ export class Scheduler {
     });
   }
 
-  /** Resumes sending after the lease was renewed. */
   resume(): void {
     this.#look();
   }
@@ -128,7 +126,6 @@ export class Scheduler {
     }
   }
 
-  /** Takes deliveries that may not wait in memory to Postgres. */
   #withdraw(queue: EndpointQueue, endpoint: Endpoint | undefined, refusal: GateRefusal): void {
     const most = refusal.answer === 'postpone' ? refusal.keep : 0;
     const count = queue.waiting - most;
@@ -254,7 +251,6 @@ interface Machine {
   readonly memoryBytes: number;
 }
 
-/** The number of concurrent requests per core. Two cores give the default pool of 500. */
 const PER_CORE = 250;
 /**
  * The memory that one request may need: an event of the default maximum size, its response and its

@@ -20,7 +20,6 @@ import { consumersOf, Scheduler } from './scheduler.js';
 /** The number of concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-/** Opens what sends over HTTP, which signs with the time of `clock`. */
 export function openDestination({
   config: {
     delivery,
@@ -43,42 +42,27 @@ export function openDestination({
   });
 }
 
-/** The parts that the workers of an agent share to deliver. */
 export interface DeliveryParts {
   readonly notifier: Notifier;
   readonly circuitBreakers: CircuitBreakers;
   readonly observers: readonly AttemptObserver[];
 }
 
-/** Wires the parts that deliver from the Postgres of a shard to endpoints and record the attempts. */
 export function wireDelivery(
-  {
-    config,
-    log,
-    database,
-    shard,
-    buckets,
-    configCache,
-    open,
-    sandbox,
-    loopShares,
-    lease,
-    clock,
-    measure,
-    tracing,
-  }: AgentContext,
+  context: AgentContext,
   { notifier, circuitBreakers, observers }: DeliveryParts,
 ) {
-  const { delivery } = config;
-  const { database: data, planes } = shard;
+  const { config, database, log, lease, buckets } = context;
+  const { database: data, planes } = context.shard;
+  const onShard = { ...context, database: data, circuitBreakers };
 
   const dueTimes = new DueTimes();
   const releaser = new DeliveryReleaser({ database: data, log, dueTimes });
   const inFlight = new DeliveriesInFlight({
     lease,
     releaser,
-    maxOutstanding: delivery.max_outstanding,
-    maxOutstandingBytes: delivery.max_outstanding_bytes,
+    maxOutstanding: config.delivery.max_outstanding,
+    maxOutstandingBytes: config.delivery.max_outstanding_bytes,
   });
 
   const backlogPacing = new BacklogPacing({
@@ -93,61 +77,24 @@ export function wireDelivery(
   });
   const rateLimits = new RateLimits({ buckets, lease, inFlight });
   const consumers = { size: consumersOf(config.consumer_pool_size), busy: 0 };
-  const gates = new Gates({
-    config,
-    configCache,
-    shard,
-    measure,
-    lease,
-    consumers,
-    inFlight,
-    circuitBreakers,
-    rateLimits,
-    backlogPacing,
-  });
+  const gates = new Gates({ ...onShard, consumers, inFlight, rateLimits, backlogPacing });
 
-  const claimer = new Claimer({
-    config,
-    database: data,
-    shard,
-    configCache,
-    lease,
-    log,
-    measure,
-    inFlight,
-    gates,
-    dueTimes,
-    releaser,
-  });
-  const functions = new SubscriptionFunctions({ configCache, database, log, sandbox });
-  const destination = openDestination({ config, open, clock });
-  const attempts = new AttemptRunner({
-    log,
-    clock,
-    lease,
-    measure,
-    tracing,
-    functions,
-    destination,
-    goneEndpoints: new GoneEndpoints({ database, log, notifier }),
-  });
+  const claimer = new Claimer({ ...onShard, inFlight, gates, dueTimes, releaser });
+  const functions = new SubscriptionFunctions(context);
+  const destination = openDestination(context);
+  const goneEndpoints = new GoneEndpoints({ database, log, notifier });
+  const attempts = new AttemptRunner({ ...context, functions, destination, goneEndpoints });
   const attemptWriter = new AttemptWriter({
-    database: data,
-    log,
-    measure,
-    lease,
+    ...onShard,
     inFlight,
     dueTimes,
     observers,
     writers: WRITERS,
   });
   const scheduler = new Scheduler({
-    configCache,
-    log,
-    loopShares,
+    ...onShard,
     inFlight,
     gates,
-    circuitBreakers,
     rateLimits,
     backlogPacing,
     attempts,

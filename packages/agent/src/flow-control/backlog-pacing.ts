@@ -5,7 +5,6 @@
 import type { Log } from '@gateway/core/logging';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
-/** However many deliveries are postponed. */
 const SPREAD_MAX_MS = 600_000;
 /** Between batches of postponed deliveries that are made due early for a recovered endpoint. */
 const HASTEN_MS = 5_000;
@@ -56,7 +55,6 @@ export class BacklogPacing {
     this.hasten(endpoint, nowMs);
   }
 
-  /** Expedites several thousand of the endpoint's postponed deliveries. */
   hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;

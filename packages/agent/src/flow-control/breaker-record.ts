@@ -12,7 +12,6 @@ const WINDOW_REQUESTS = 100;
  */
 const REMEMBERED = 2;
 
-/** 100, or twice `minimumRequests` if greater. */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
 }

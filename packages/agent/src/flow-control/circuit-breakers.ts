@@ -94,7 +94,6 @@ export class CircuitBreakers {
     );
   }
 
-  /** Undefined if requests may be sent. */
   stateOf(endpointId: string): UnclosedBreaker | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -226,7 +225,6 @@ export class CircuitBreakers {
     await Promise.all(reports.map(([endpointId, known]) => this.#report(endpointId, known)));
   }
 
-  /** Resolves with false while KV is down. */
   async #read(): Promise<boolean> {
     let answer;
     try {

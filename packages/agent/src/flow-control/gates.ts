@@ -10,11 +10,10 @@ import type { BacklogPacing } from './backlog-pacing.js';
 import type { CircuitBreakers } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
 
-/** The maximum number of deliveries of a slow endpoint that wait in memory. */
+/** Deliveries in memory of a slow endpoint, or of one whose breaker is being probed. */
 export const SLOW_WAITING_MAX = 100;
 /** How long a slow endpoint's further deliveries wait in Postgres. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-const PROBED_WAITING_MAX = 10;
 /**
  * Deliveries offered to a slow endpoint per second and concurrent request: twice what it can
  * handle.
@@ -38,7 +37,6 @@ const ASKED = {
 
 type GateName = (typeof ASKED)[Question][number];
 
-/** The answer of a gate that does not let a delivery pass. */
 export type GateRefusal =
   /** It waits where it is: in memory, or due in Postgres. */
   | { readonly answer: 'keep'; readonly gate: GateName }
@@ -50,7 +48,6 @@ export interface Postponement {
   readonly gate: GateName;
   /** How many deliveries of the endpoint may wait in memory. The others wait in Postgres. */
   readonly keep: number;
-  /** Returns how long `count` deliveries wait there. A number has no reason to be shown. */
   wait(count: number): Wait | number;
 }
 
@@ -152,13 +149,13 @@ export function gatesOf({
         const [dueInMs, spreadMs] = [Math.ceil(breaker.inMs), Math.round(breaker.openMs / 2)];
         return spread('breaker', 0, endpoint, { reason, dueInMs, spreadMs, paceMs: 0 });
       }
-      if (question !== 'send' && waiting <= PROBED_WAITING_MAX) return undefined;
+      if (question !== 'send' && waiting <= SLOW_WAITING_MAX) return undefined;
       if (question === 'send' && breaker.state === 'due' && queue!.probe === 'none')
         void askToProbe(queue!, endpoint);
       // Further deliveries wait in Postgres for the outcome of the probe.
       const dueInMs = breaker.state === 'half_open' ? Math.ceil(breaker.inMs) : 1_000;
       const wait: Wait = { reason, dueInMs, spreadMs: 1_000, paceMs: 0 };
-      return spread('breaker', PROBED_WAITING_MAX, endpoint, wait);
+      return spread('breaker', SLOW_WAITING_MAX, endpoint, wait);
     },
 
     rate(endpoint, queue, question, waiting) {
@@ -203,13 +200,11 @@ function slowRoom(queue: QueueState, inFlight: EndpointQueues): number {
   return inFlight.hasRoomFor(queue) ? SLOW_WAITING_MAX : Math.min(queue.waiting, SLOW_WAITING_MAX);
 }
 
-/** An endpoint that gets no further deliveries now. */
 export interface Refused {
   readonly endpoint: Endpoint;
   readonly refusal: GateRefusal;
 }
 
-/** Asks the gates, and counts what they postpone. */
 export class Gates {
   readonly #asked: Readonly<Record<Question, readonly Gate[]>>;
 
@@ -221,7 +216,6 @@ export class Gates {
     this.#asked = { send: of('send'), commit: of('commit'), claim: of('claim'), look: of('look') };
   }
 
-  /** Returns the first refusal, or undefined if the delivery passes all gates. */
   ask(
     question: Question,
     endpoint: Endpoint | undefined,
@@ -238,11 +232,7 @@ export class Gates {
     return undefined;
   }
 
-  /**
-   * Returns the endpoints of a project that get no further deliveries now.
-   *
-   * @param endpointIds by default those that gates may refuse
-   */
+  /** @param endpointIds by default those that gates may refuse */
   refused(projectId: string, endpointIds = this.#suspects(projectId)): Refused[] {
     const { configCache } = this.options;
     const refused: Refused[] = [];
@@ -263,7 +253,6 @@ export class Gates {
     return ids;
   }
 
-  /** Returns slow endpoints of which no further deliveries come into memory. */
   saturatedQueues(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
     const { inFlight } = this.options;
     const nowMs = performance.now();

@@ -5,7 +5,6 @@ import { openArchive, type OpenArchive } from '@gateway/store/retention/archive'
 import type { Archive, NotArchived } from '@gateway/store/retention/archive-first';
 
 interface AgentArchive extends Archive {
-  /** Logs and counts what a run of retention could not archive. */
   report(notArchived: NotArchived): void;
   close(): void;
 }

@@ -1,6 +1,5 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
-/** A delivery that this agent has claimed and whose attempt is not recorded yet. */
 export interface InFlightDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
   /** The event's data or, if `isTransformed`, the output of the subscription's function. */

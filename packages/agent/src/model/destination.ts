@@ -4,9 +4,8 @@ import type { InFlightDelivery } from './delivery.js';
 
 /** Where deliveries go: a kind of target with its protocol, such as HTTP. */
 export interface Destination {
-  /** Sends a delivery once. Never rejects. */
-  send(item: Outgoing, limits: SendLimits): Promise<SendResult>;
-  /** Attributes of the span of an attempt, by the conventions for this kind of target. */
+  /** Once. Never rejects. */
+  send(item: Outgoing, signal: SendSignal): Promise<SendResult>;
   attributes(endpoint: Endpoint, code: number | null): SpanAttributes<'meta_event_delivery'>;
   /** The shortage of this agent that prevented sending lately, with its fix. */
   readonly shortage: Shortage | undefined;
@@ -22,16 +21,11 @@ export interface Outgoing {
     { readonly traceparent: string; readonly tracestate: string | undefined } | undefined;
 }
 
-export interface SendLimits {
-  /** Aborted when this agent may not send any more. Read after each preparation, before sending. */
-  readonly signal: Pick<AbortSignal, 'aborted'>;
-  /** From connecting to the last byte of the answer. */
-  readonly timeoutMs: number;
-}
+/** Aborted when this agent may not send any more. Read after each preparation, before sending. */
+export type SendSignal = Pick<AbortSignal, 'aborted'>;
 
 export type SendResult = Attempted | NotSent;
 
-/** The result of an attempt, as it is recorded and as the flow control learns from it. */
 export interface Attempted {
   /**
    * `retry`: the target may take the delivery later. `failed`: it never will. `gone`: it takes no
@@ -48,7 +42,6 @@ export interface Attempted {
   readonly target: string;
   /** The answer of the target as a number: of HTTP the status. Null if there was none. */
   readonly code: number | null;
-  /** Null if the target answered as it should. */
   readonly failure: FailureClass | null;
   /** A sentence about the failure, or a remark on an answer that counts. */
   readonly detail: string | null;

@@ -14,8 +14,8 @@ import type { OngoingFailure } from '@gateway/core/process';
  * - **Running.** A stage processes its backlog, and projects take turns. Events are routed in their
  *   commit and sent from memory.
  * - **At capacity.** The agent holds `delivery.max_outstanding` deliveries, or
- *   `max_outstanding_bytes`. Commits wait while attempts are being recorded; after half a second
- *   without one, events are left pending. Sources stop reading when their windows are full.
+ *   `max_outstanding_bytes`. Each project waits up to a quarter of a second before a commit; without
+ *   room its events are then left pending. Sources stop reading when their windows are full.
  * - **Postgres is down.** Stages retry their batches, sources stop reading, and HTTP clients get
  *   errors. Requests still start while the lease lasts.
  * - **Without a lease.** No request starts, because other agents may have claimed the deliveries.
@@ -29,7 +29,6 @@ interface StageRow {
     'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
   /** Without `src`, such as `ingest/pipeline`. */
   readonly file: string;
-  /** The condition for an item to leave the stage. */
   readonly until: string;
   readonly waitsFor: readonly string[];
   /** For items left at the end of a drain. */
@@ -41,14 +40,13 @@ interface StageRow {
   readonly repeats?: true;
 }
 
-/** The stages of an agent, shown as a table in ARCHITECTURE.md. */
 // Two lines per row keep the source readable as a table.
 // prettier-ignore
 export const stages = [
   { part: 'pipeline', file: 'ingest/pipeline', until: 'it is decoded, and parsed unless a function changes it', left: 'stays with its broker',
     waitsFor: ['`instance_ingest_rate`', '`limits.events_per_second`', '`limits.event_loop_ms`'] },
   { part: 'transformer', file: 'ingest/transform/transformer', until: 'its function has returned', left: 'stays with its broker', repeats: true,
-    waitsFor: ['`transform.processes`', 'commits of what functions of its project returned', 'the decision whether its source is paused'] },
+    waitsFor: ['`transform.processes`', 'commits of what functions of its project returned'] },
   { part: 'eventWriter', file: 'ingest/commit/event-writer', until: 'it is committed', left: 'stays with its broker, or is answered with 503', repeats: true,
     waitsFor: ['`limits.events_per_second`', 'room for deliveries', 'Postgres'] },
   { part: 'scheduler', file: 'agent/delivery/scheduler', until: 'its endpoint has answered', left: 'is recovered by other agents',

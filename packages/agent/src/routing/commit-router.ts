@@ -17,23 +17,21 @@ export function commitRouter({
   planner,
 }: CommitRouterOptions): EventRouter {
   return {
-    get hasRoom() {
-      return inFlight.room > 0;
-    },
-    waitForRoom: (patienceMs) => inFlight.waitForRoom(patienceMs),
     isBusy: (projectId) => inFlight.isBusy(projectId),
     onRecorded: (listener) => inFlight.onRecorded(listener),
-    plan(hasRoom) {
+    plan(mayRoute) {
       if (!configCache.isCurrent()) void configCache.refresh();
       // A batch is routed as a whole even if only part of it fits: splitting would make tiny
       // batches.
+      const { room } = inFlight;
       const plan = planner.plan(
         lease.agentId,
-        hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0,
+        mayRoute && room > 0 ? Math.max(room, config.ingest.batch_size) : 0,
       );
       return {
         agentId: plan.agentId,
         deliveries: plan.deliveries,
+        routes: plan.room > 0,
         route(event) {
           const routed =
             plan.room > 0 ? routeInCommit({ configCache, matcher: planner }, event) : null;

@@ -53,7 +53,6 @@ export function consumeMatchSubscriptions(
   );
 }
 
-/** Claims the deliveries of events that a server has routed. */
 export function consumeFirstAttempts(
   { claimer, ...options }: QueueOptions & { readonly claimer: Pick<Claimer, 'claimEvents'> },
   signal: AbortSignal,

@@ -39,7 +39,6 @@ export class PendingRouter {
     return readPending(this.options.database.pool, refs);
   }
 
-  /** Resolves with the ids of events left pending in postponed projects. */
   async route(
     pending: readonly PendingEvent[],
     routing: Routing = RECONCILED,

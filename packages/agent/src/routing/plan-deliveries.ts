@@ -1,3 +1,4 @@
+import { eventDeliveryId } from '@gateway/core/events';
 import type { Target } from '@gateway/core/routing';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
@@ -24,6 +25,8 @@ interface DeliveryPlannerOptions {
   readonly claimsFirstAttempts: boolean;
 }
 
+type ClaimedWithEvent = InFlightDelivery & NewEventDelivery;
+
 interface DeliveryPlan {
   readonly agentId: number;
   /** Deliveries that this agent may still claim with the commit. */
@@ -45,31 +48,35 @@ export class DeliveryPlanner extends Matcher {
   add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
     let body: Buffer | undefined;
     for (const { endpoint, subscriptionId } of targets) {
-      const delivery = firstDelivery(
-        event,
-        { endpoint, subscriptionId },
-        this.#firstState(endpoint, plan.room > 0),
-      );
-      plan.deliveries.push(delivery);
-      if (delivery.status !== 'processing') continue;
+      const state = this.#firstState(endpoint, plan.room > 0);
+      if (state) {
+        plan.deliveries.push(firstDelivery(event, { endpoint, subscriptionId }, state));
+        continue;
+      }
       plan.room--;
-      const claimed: InFlightDelivery = {
-        projectId: delivery.projectId,
-        id: delivery.id,
-        occurredAtMs: delivery.occurredAtMs,
-        eventId: delivery.eventId,
-        endpointId: delivery.endpointId,
+      // One object for the commit and for sending: most deliveries are claimed with their event.
+      const claimed: ClaimedWithEvent = {
+        projectId: event.projectId,
+        id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
+        occurredAtMs: event.occurredAtMs,
+        eventId: event.id,
+        endpointId: endpoint.id,
         subscriptionId,
-        isTransformed: false,
-        attempts: 0,
         eventType: event.eventType,
         sourceId: event.sourceId,
+        status: 'processing',
+        dueInMs: 0,
+        reason: null,
+        isTransformed: false,
+        attempts: 0,
         traceparent: null,
         headers: event.headers,
         body: (body ??= Buffer.from(event.data)),
         agentId: plan.agentId,
+        queuedAtMs: 0,
       };
       this.options.inFlight.reserve(claimed);
+      plan.deliveries.push(claimed);
       plan.claimed.push(claimed);
     }
   }
@@ -91,12 +98,12 @@ export class DeliveryPlanner extends Matcher {
     if (ours.length > 0) inFlight.add(ours);
   }
 
-  /** For a plan that was not committed. */
   drop({ claimed }: DeliveryPlan): void {
     this.options.inFlight.cancel(claimed);
   }
 
-  #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState {
+  /** Undefined if this agent claims the delivery with the commit. */
+  #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState | undefined {
     const state = firstState(endpoint);
     if (endpoint.unreadable || endpoint.status !== 'active') return state;
     const { gates, claimsFirstAttempts } = this.options;
@@ -106,6 +113,6 @@ export class DeliveryPlanner extends Matcher {
       const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
       return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
     }
-    return hasRoom && claimsFirstAttempts && !refusal ? { ...state, status: 'processing' } : state;
+    return hasRoom && claimsFirstAttempts && !refusal ? undefined : state;
   }
 }

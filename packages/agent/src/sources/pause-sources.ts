@@ -12,12 +12,9 @@ export interface PausingOptions extends Pick<
 const JITTER_MS = 500;
 const AGAIN_MS = 5_000;
 
-/**
- * Pauses sources for all agents, and resumes them once their pause is over. `pause` resolves with
- * whether the source is paused.
- */
+/** Pauses sources for all agents, and resumes them once their pause is over. */
 export function pausing(options: PausingOptions): {
-  pause(projectId: string, sourceId: string, reason: string): Promise<boolean>;
+  pause(projectId: string, sourceId: string, reason: string): Promise<void>;
   close(): void;
 } {
   const { config, database, configCache, log, name: agent, notifier } = options;
@@ -74,7 +71,6 @@ export function pausing(options: PausingOptions): {
         notifier.hurry();
       }
       await configCache.refresh();
-      return configCache.sources.some((source) => source.id === id && source.is_paused);
     },
     close() {
       closed = true;

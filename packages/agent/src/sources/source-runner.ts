@@ -8,7 +8,6 @@ import { SourceWatch } from './source-watch.js';
 interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache'>, Omit<RunningSourceOptions, 'startsInMs'> {
   readonly shard: Pick<Shard, 'name'>;
-  /** The maximum total number of workers of a project's sources. */
   readonly maxWorkers: number;
 }
 
@@ -50,14 +49,12 @@ export class SourceRunner {
     return !this.#isStarted;
   }
 
-  /** Starts the sources in the config cache without waiting for them, and follows changes. */
   start(): void {
     this.#startedAtMs = performance.now();
     this.#unfollow = this.options.configCache.onChange(() => this.#follow());
     this.#follow();
   }
 
-  /** Applies changed shares of the readers. Call on each heartbeat. */
   share(nowMs = performance.now()): void {
     for (const source of this.#running.values()) source.share(nowMs);
   }

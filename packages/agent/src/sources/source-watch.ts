@@ -92,7 +92,6 @@ export function connectionKeyOf(record: SourceRecord): string {
   return JSON.stringify([record.project_id, record.pub_sub]);
 }
 
-/** With decrypted secrets. */
 export function connectionOf(
   { id, pub_sub: pubSub }: SourceRecord,
   active: Pick<ActiveSource, 'connectionSchema'>,
@@ -106,7 +105,6 @@ export function connectionOf(
   );
 }
 
-/** Unique per process and source. */
 export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
 }

@@ -14,85 +14,46 @@ import { SourceLags } from './source-lags.js';
 /** The number of concurrent event commits on a shard, each on its own connection. */
 export const COMMITTERS = 3;
 
-/** The parts that the workers of an agent share to read sources and commit. */
-export interface SourceParts extends Pick<EventWriterOptions, 'usage' | 'smallCommitters'> {
+export interface SourceParts extends Pick<EventWriterOptions, 'usage'> {
   readonly plugins: ActivatedPlugins;
   readonly notifier: Notifier;
   readonly pauses: Pick<ReturnType<typeof pausing>, 'pause'>;
 }
 
-/** Wires the parts from the sources of a shard to the commit, last stage first. */
 export function wireSources(
-  {
-    config,
-    log,
-    health,
-    shard,
-    pace,
-    kv,
-    buckets,
-    configCache,
-    open,
-    sandbox,
-    loopShares,
-    lease,
-    measure,
-    tracing,
-  }: AgentContext,
-  {
-    plugins,
-    notifier,
-    pauses,
-    router,
-    usage,
-    smallCommitters,
-  }: SourceParts & Pick<EventWriterOptions, 'router'>,
+  context: AgentContext,
+  { plugins, notifier, pauses, router, usage }: SourceParts & Pick<EventWriterOptions, 'router'>,
 ) {
+  const { config, configCache, shard, open, measure } = context;
   const { ingest, limits } = config;
-  const data = shard.database;
 
   const eventWriter = new EventWriter({
-    config,
-    database: data,
+    ...context,
+    database: shard.database,
     shard: shard.name,
-    kv,
-    log,
-    measure,
     router,
     usage,
-    pace,
     committers: COMMITTERS,
-    smallCommitters,
   });
 
   const transformer = new Transformer({
-    log,
-    measure,
-    sandbox,
+    ...context,
     overruns: new Overruns(overrunRule(config)),
     pause: pauses.pause,
   });
 
-  const throttle = new Throttle(buckets, config.instance_ingest_rate);
   const pipeline = new Pipeline({
-    loopShares,
-    measure,
-    tracing,
-    throttle,
+    ...context,
+    throttle: new Throttle(context.buckets, config.instance_ingest_rate),
     transformer,
     eventWriter,
-    pace,
     maxMessageBytes: ingest.max_message_bytes,
     accepts: (projectId, eventType) => configCache.accepts(projectId, eventType),
   });
 
   const lags = new SourceLags();
   const sources = new SourceRunner({
-    shard,
-    configCache,
-    health,
-    log,
-    lease,
+    ...context,
     notifier,
     pipeline,
     transformer,
@@ -109,9 +70,8 @@ export function wireSources(
       ((labels, messages) =>
         plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
   });
-  const stopPublishing = publishLags({ kv, lease, log, lags });
+  const stopPublishing = publishLags({ ...context, lags });
 
-  /** Stops reading. Messages already read are committed and acknowledged. */
   const drainSources = (): Promise<void> => {
     pipeline.stop();
     return sources.stop();

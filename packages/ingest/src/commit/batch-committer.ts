@@ -2,6 +2,7 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { inSlices } from '@gateway/core/process';
+import { routingOutcomes } from '@gateway/core/routing';
 import {
   type Accepted,
   acceptEvents,
@@ -9,7 +10,6 @@ import {
   EVERYTHING,
   firstArrivals,
   type MessageOfEvents,
-  type NewEvent,
   readFences,
   readVerdicts,
   releaseKeys,
@@ -23,13 +23,12 @@ import type { IngestMeasure } from '../message/telemetry.js';
 import type { Rejection } from '../validate/reject-codes.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { debugLog, type DebugLog } from './debug-log.js';
-import { byId, newEvent, onePerKey } from './new-events.js';
+import { byId, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
 import type { UsageCounter } from './usage-counter.js';
 
 export interface BatchCommitterOptions {
   readonly config: Pick<Config, 'ingest'>;
-  /** The shard that the events are committed to, and its database. */
   readonly shard: string;
   readonly database: Pick<Database, 'pool'>;
   readonly kv: Pick<Kv, 'queue'>;
@@ -51,22 +50,16 @@ const COORDINATES_REUSED: Rejection = {
     'An event of other content was accepted with the same coordinates and time before agents kept a digest of each message, so it cannot be told whether this is that message again or one of a topic that was created anew. Compare it with that event; if it is another message, replay it.',
 };
 
-interface Uncommitted {
-  readonly again: ReadonlySet<ReadyMessage>;
-  readonly refused: ReadonlySet<ReadyMessage>;
-}
-
 interface Committed {
-  /** Whether the commit created this event for this message. */
   isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
-  /** The verdicts on the events that are not new. */
   readonly verdicts: ReadonlyMap<ReadyEvent, EventVerdict>;
+  creationOf(event: ReadyEvent): Creation;
   /** Returns why a message was not added to quarantine, or undefined if it was added. */
   leftAs(message: QuarantinedMessage): 'same' | 'other' | 'refused' | undefined;
 }
 
 interface CommitBatch {
-  readonly events: NewEvent[];
+  readonly events: ReadyEvent[];
   readonly plan: CommitPlan;
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
@@ -77,7 +70,6 @@ interface CommitBatch {
  */
 export class BatchCommitter {
   readonly #debugLog: DebugLog;
-  /** Quarantined messages stored by this process. */
   readonly #stored = new WeakSet<QuarantinedMessage>();
 
   constructor(private readonly options: BatchCommitterOptions) {
@@ -85,22 +77,19 @@ export class BatchCommitter {
   }
 
   /**
-   * Commits messages and settles each one that is decided. Returns the others: those to commit
-   * `again`, with new ids or a rejection, and those `refused` until more of the history of their
-   * project is on this shard.
-   *
-   * @param hasRoom whether the events are routed in the commit; otherwise they are left to the
-   *   queues
+   * Commits messages and settles each one that is decided. Returns the others, to be committed
+   * again: with new ids or a rejection, or, if a fence refused them, once more of the history of
+   * their project is on this shard.
    */
-  async commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<Uncommitted> {
+  async commit(messages: readonly ReadyMessage[]): Promise<readonly ReadyMessage[]> {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
     // Without an await, unless there are undated messages: the next commit must see the capacity
     // that this one reserves.
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    const batch = await inSlices(this.#prepare(messages, hasRoom));
+    const batch = await inSlices(this.#prepare(messages));
     try {
-      return await this.#write(messages, batch, { hasRoom, routingSinceMs });
+      return await this.#write(messages, batch, routingSinceMs);
     } catch (error) {
       batch.plan.drop();
       throw error;
@@ -121,8 +110,8 @@ export class BatchCommitter {
   async #write(
     messages: readonly ReadyMessage[],
     batch: CommitBatch,
-    { hasRoom, routingSinceMs }: { hasRoom: boolean; routingSinceMs: number },
-  ): Promise<Uncommitted> {
+    routingSinceMs: number,
+  ): Promise<readonly ReadyMessage[]> {
     const { config, database, measure } = this.options;
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
@@ -147,7 +136,7 @@ export class BatchCommitter {
     if (measure) {
       measure.step('commit', committingSinceMs);
       measure.batch('commit', messages.length);
-      if (hasRoom && events.length > 0) {
+      if (plan.routes && events.length > 0) {
         measure.step('route', routingSinceMs, committingSinceMs);
         measure.batch('route', events.length);
       }
@@ -163,8 +152,10 @@ export class BatchCommitter {
         : fenced.has(message.projectId) &&
           message.events.some(({ id }) => refusedIds.has(id) || !owners.has(id)) &&
           !message.events.some((event) => isNewOf(message, event));
-    const refused = new Set(fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused));
-    const decided = refused.size === 0 ? messages : messages.filter((it) => !refused.has(it));
+    const refused = fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused);
+    for (const message of messages) message.isRefused = false;
+    for (const message of refused) message.isRefused = true;
+    const decided = refused.length === 0 ? messages : messages.filter((it) => !it.isRefused);
     const old = decided.flatMap((it) => it.events.filter((event) => !isNewOf(it, event)));
     const verdicts = old.length > 0 ? await readVerdicts(database.pool, old) : NO_VERDICTS;
     const collided = old.filter(
@@ -174,12 +165,13 @@ export class BatchCommitter {
     );
     if (collided.length > 0) await releaseKeys(database.pool, collided);
     const fences = await this.#fencesOf(refused);
-    const committed = { isNew: isNewOf, verdicts, leftAs };
-    const again = new Set<ReadyMessage>();
-    for (const message of messages) {
-      if (refused.has(message)) {
-        if (passOn(message, fences.get(message.projectId))) refused.delete(message);
-      } else if (isUndecided(message, committed)) again.add(message);
+    const creationOf = creationBy(verdicts);
+    const committed = { isNew: isNewOf, verdicts, leftAs, creationOf };
+    const again: ReadyMessage[] = refused.filter(
+      (message) => !passOn(message, fences.get(message.projectId)),
+    );
+    for (const message of decided) {
+      if (isUndecided(message, committed)) again.push(message);
       else settle(message, committed);
     }
     this.#count(
@@ -192,26 +184,29 @@ export class BatchCommitter {
       this.options,
       events.filter((event) => event.status === 'pending' && isNew(event.id)),
     );
-    return { again, refused };
+    return again;
   }
 
-  async #fencesOf(refused: ReadonlySet<ReadyMessage>): Promise<ReadonlyMap<string, string>> {
-    if (refused.size === 0) return NO_FENCES;
-    const projectIds = [...refused].map(({ projectId }) => projectId);
+  async #fencesOf(refused: readonly ReadyMessage[]): Promise<ReadonlyMap<string, string>> {
+    if (refused.length === 0) return NO_FENCES;
+    const projectIds = refused.map(({ projectId }) => projectId);
     return readFences(this.options.database.pool, projectIds);
   }
 
   /** Routes the events of a batch. Yields after each, because filters on large bodies are slow. */
-  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, CommitBatch> {
-    const events: NewEvent[] = [];
+  *#prepare(messages: readonly ReadyMessage[]): Generator<void, CommitBatch> {
+    const { config, router } = this.options;
+    const events: ReadyEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const isFirst = onePerKey();
-    const plan = this.options.router.plan(hasRoom);
+    const plan = router.plan(config.ingest.inline_routing);
     for (const message of messages) {
       for (const event of message.events) {
         if (owners.has(event.id) || !isFirst(event)) continue;
         owners.set(event.id, message);
-        events.push(newEvent(event, plan.route(event)));
+        event.outcome = plan.route(event);
+        event.status = event.outcome === null ? 'pending' : routingOutcomes[event.outcome].status;
+        events.push(event);
         yield;
       }
     }
@@ -221,7 +216,7 @@ export class BatchCommitter {
 
   #count(
     quarantined: readonly QuarantinedMessage[],
-    events: readonly NewEvent[],
+    events: readonly ReadyEvent[],
     isNew: (eventId: string) => boolean,
   ): void {
     const { usage, measure } = this.options;
@@ -235,7 +230,6 @@ export class BatchCommitter {
   }
 }
 
-/** Returns the kept messages of the batch, each with the ids of its own events. */
 function keptOf(messages: readonly ReadyMessage[], { owners }: CommitBatch): MessageOfEvents[] {
   return messages.flatMap((message) => {
     const { kept, events } = message;
@@ -262,7 +256,6 @@ function passOn(message: ReadyMessage, through: string | undefined): boolean {
   return true;
 }
 
-/** Returns what identifies a message in a shard: its events, or itself if it is quarantined. */
 function refsOf({ events, quarantined }: ReadyMessage): readonly EventRef[] {
   return quarantined ? [quarantined] : events;
 }
@@ -274,25 +267,29 @@ function refsOf({ events, quarantined }: ReadyMessage): readonly EventRef[] {
  */
 function isUndecided(message: ReadyMessage, { verdicts, leftAs }: Committed): boolean {
   const { events, quarantined } = message;
+  if (quarantined ? leftAs(quarantined) !== 'other' : verdicts.size === 0) return false;
   const idsOf = (is: EventVerdict['is']) =>
     new Set(events.flatMap((event) => (verdicts.get(event)?.is === is ? [event.id] : [])));
-  if (quarantined ? leftAs(quarantined) !== 'other' : verdicts.size === 0) return false;
   if (idsOf('unclear').size > 0) message.reject(COORDINATES_REUSED);
   else if (quarantined || idsOf('collision').size > 0) message.distinguish(idsOf('collision'));
   else return idsOf('free').size > 0;
   return true;
 }
 
-function settle(message: ReadyMessage, { isNew, verdicts, leftAs }: Committed): void {
+function settle(message: ReadyMessage, { isNew, leftAs, creationOf }: Committed): void {
   const { events, quarantined } = message;
   const isNewMessage = quarantined
     ? leftAs(quarantined) === undefined
     : events.some((event) => isNew(message, event));
   const outcome = !isNewMessage ? 'duplicate' : quarantined ? 'quarantined' : 'accepted';
-  message.settle(outcome, (event): Creation => {
+  message.settle(outcome, creationOf);
+}
+
+function creationBy(verdicts: Committed['verdicts']): Committed['creationOf'] {
+  return (event) => {
     const verdict = verdicts.get(event);
     return verdict?.is === 'duplicate'
       ? { id: verdict.id, duplicate: true }
       : { id: event.id, duplicate: false };
-  });
+  };
 }

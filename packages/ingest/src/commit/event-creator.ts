@@ -109,6 +109,8 @@ function posted({ headers, isTest, ...plain }: CreatedEvent, id: string): ReadyM
     digest: null,
     headers,
     notes: null,
+    status: 'pending',
+    outcome: null,
     // The spread comes last: on Node 20, each property after a spread costs half a microsecond.
     ...plain,
   };

@@ -1,15 +1,16 @@
 import { GatewayError } from '@gateway/core/errors';
+import type { RoutingOutcome } from '@gateway/core/routing';
 import type { Outcome } from '@gateway/plugin';
 import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Rejection } from '../validate/reject-codes.js';
 
-/** An event that is ready to be committed but not yet routed. */
-export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
+/** An event that is ready to be committed. Its commit routes it. */
+export interface ReadyEvent extends NewEvent {
   readonly headers: Readonly<Record<string, string>>;
+  outcome: RoutingOutcome | null;
 }
 
-/** The created event, or the one that exists instead of it. */
 export interface Creation {
   readonly id: string;
   readonly duplicate: boolean;
@@ -17,7 +18,6 @@ export interface Creation {
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** The process closes before a message is committed. */
 export function closing(): GatewayError {
   return new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
@@ -37,6 +37,17 @@ export class ReadyMessage {
   kept: KeptMessage | null = null;
   /** The work already counted toward the project's pace. */
   counted = 0;
+  /**
+   * The share of a commit's capacity that the message takes, by its events or bytes. Keeps commits
+   * short even if a function creates many events.
+   */
+  size = 0;
+  /** Whether it is committed apart, because it takes long. */
+  isLarge = false;
+  /** When the message may be committed, on the monotonic clock; 0 if immediately. */
+  dueAtMs = 0;
+  /** Whether a fence has refused the message, which may be in the history that is being moved. */
+  isRefused = false;
   /** Whether the message's timestamp is impossible, so its arrival dates it. */
   isUndated = false;
   /**
@@ -69,7 +80,7 @@ export class ReadyMessage {
    */
   distinguish(_ids: ReadonlySet<string>): void {}
 
-  settle(...given: Parameters<Settle>): void {
-    this.settled(...given);
+  settle(outcome: Outcome, creationOf?: Parameters<Settle>[1]): void {
+    this.settled(outcome, creationOf);
   }
 }

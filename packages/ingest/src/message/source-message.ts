@@ -6,7 +6,7 @@ import {
   travellingHeaders,
 } from '@gateway/core/events';
 import type { TokenBuckets } from '@gateway/core/process';
-import type { Message } from '@gateway/plugin';
+import type { Message, Outcome } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { Decoded } from '../decode/text.js';
@@ -47,7 +47,6 @@ export class SourceMessage extends ReadyMessage {
   texts: readonly Decoded[] = [];
   /** Undefined unless its caller waits for a message whose function ran. */
   called: TransformResult | undefined;
-  /** Takes the message instead of the event writer. */
   prepared: ((message: SourceMessage) => void) | undefined;
   #messageDigest: string | undefined;
   #keyOf: ((ordinal: number) => string | null) | undefined;
@@ -74,7 +73,7 @@ export class SourceMessage extends ReadyMessage {
     return new Promise((resolve) => (this.#onSettled = resolve));
   }
 
-  override settle(...[outcome, creationOf]: Parameters<Settle>): void {
+  override settle(outcome: Outcome, creationOf?: Parameters<Settle>[1]): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     // The message's span ends last, after those of its events.
@@ -102,11 +101,12 @@ export class SourceMessage extends ReadyMessage {
   }
 
   /**
-   * Called for each of `count` parsed messages. If an event is rejected, rejects the whole message
-   * and returns false, because a partial decision would be hard to explain.
+   * Called for what each of `texts` says. If an event is rejected, rejects the whole message and
+   * returns false, because a partial decision would be hard to explain.
    */
-  accept(parsed: IngestMessage | Rejection, count: number): boolean {
+  accept(parsed: IngestMessage | Rejection): boolean {
     const { events, trace } = this;
+    const count = this.texts.length;
     const refusal = this.#refusalOf(parsed);
     if (refusal) {
       this.reject({
@@ -197,7 +197,6 @@ export class SourceMessage extends ReadyMessage {
     if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
   }
 
-  /** Computed once, because a message may become several events. */
   get #digest(): string {
     return (this.#messageDigest ??= messageDigest(this.message.body));
   }
@@ -222,6 +221,8 @@ export class SourceMessage extends ReadyMessage {
       headers: travellingHeaders(message.headers, parsed.customHeaders),
       notes: parsed.notes,
       data: parsed.data,
+      status: 'pending',
+      outcome: null,
     };
   }
 }

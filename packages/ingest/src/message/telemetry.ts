@@ -138,11 +138,7 @@ export class MessageTrace {
     endSpan(span, { attributes, endedAtMs: Date.now(), error: refusalError(code) });
   }
 
-  /**
-   * Started on the first call.
-   *
-   * @param headers may contain the trace context of a producer that sends no message headers
-   */
+  /** @param headers may contain the trace context of a producer that sends no message headers */
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
     const parent = traceContextOf(this.message.headers) ?? (headers && traceContextOf(headers));

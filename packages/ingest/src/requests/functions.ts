@@ -80,12 +80,9 @@ export function openFunctions({
         { source_id: sourceId, project_id: projectId, reason },
         'Paused a source whose function keeps overrunning.',
       );
-      // Its waiting messages go on, because no agent has to be told to resume it.
-      return false;
     },
   });
 
-  /** Rejects a message with an event type that its project rejects. */
   async function known(preparing: Promise<SourceMessage>): Promise<SourceMessage> {
     const message = await preparing;
     const types = message.events.map(({ eventType }) => eventType);

@@ -8,7 +8,7 @@ import {
   replayQuarantinedMessage,
   type ReplayableMessage,
 } from '@gateway/store/quarantine';
-import { byId, newEvent, onePerKey } from '../commit/new-events.js';
+import { byId, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { databaseRefused } from '../validate/reject-codes.js';
@@ -88,10 +88,7 @@ async function commit(
   { planes, idempotencyWindowSeconds }: CommitReplayOptions,
 ): Promise<Replayed> {
   const events = await distinguished(planes.data, message, parsed);
-  const pending = events
-    .filter(onePerKey())
-    .map((event) => newEvent(event))
-    .sort(byId);
+  const pending = events.filter(onePerKey()).sort(byId);
   const accepted = await replayQuarantinedMessage(planes, message, {
     events: pending,
     idempotencyWindowSeconds,

@@ -22,7 +22,6 @@ import { projectOf, type Endpoint, type Project } from './project.js';
 
 /** The maximum number of changed projects whose ids are read together. */
 const PAGE = 4_000;
-/** The maximum number of projects that a statement reads. */
 const PART = 100;
 /** The statements that read them: Postgres works on one while this process parses another. */
 const READERS = 2;
@@ -53,7 +52,6 @@ interface LoadedProject {
   readonly sources: readonly PausableSource[];
 }
 
-/** The configuration that accepting events over HTTP needs. */
 export interface IntakeConfig extends Pick<ConfigCache, 'isCurrent' | 'refresh' | 'invalidate'> {
   readonly projects: Pick<ConfigCache['projects'], 'get'>;
 }
@@ -71,7 +69,6 @@ export class ConfigCache {
   readonly #skipped = new Map<string, string>();
   /** Changed projects over their read pace, to be loaded later. */
   readonly #postponed = new Set<string>();
-  /** Counts the milliseconds spent reading each project. */
   readonly #readPace: TokenBuckets;
   /**
    * When the configuration was last known to be up to date, except for the projects in
@@ -90,7 +87,6 @@ export class ConfigCache {
   #timer: NodeJS.Timeout | undefined;
   #postponedTimer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** The ongoing failure to read the configuration, or null. */
   failing: OngoingFailure | null = null;
 
   constructor(
@@ -119,7 +115,6 @@ export class ConfigCache {
     return this.#skipped;
   }
 
-  /** Projects without any loaded version. Their events wait. */
   get unloaded(): readonly string[] {
     return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
   }
@@ -141,7 +136,6 @@ export class ConfigCache {
     return [...this.#changedSinceMs.keys()].filter((id) => !this.isCurrent(id));
   }
 
-  /** Whether the project has, or may have, an unloaded change. */
   isBehind(projectId: string): boolean {
     return (
       this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null
@@ -180,7 +174,6 @@ export class ConfigCache {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The loaded projects of the shard. */
   *inShard(shard: string): Generator<Project> {
     for (const project of this.#projects.values()) if (project.shard === shard) yield project;
   }
@@ -303,7 +296,6 @@ export class ConfigCache {
     this.#tell();
   }
 
-  /** Loads projects within their read pace now, and the others later. */
   async #loadChanged(ids: readonly string[]): Promise<void> {
     const due = ids.filter((id) => !this.#readPace.isOver(id));
     for (const id of ids) this.#postponed.add(id);
@@ -414,7 +406,6 @@ function* load(
   return { project, sources };
 }
 
-/** Returns the source, with the time since it was read subtracted from its remaining pause. */
 function asOfNow(source: PausableSource, readAtMs: number): PausableSource {
   const { resumes_in_ms: ms } = source;
   return ms === null ? source : { ...source, resumes_in_ms: ms - (performance.now() - readAtMs) };

@@ -10,27 +10,24 @@ import type { ConfigCache } from './config-cache.js';
 import type { Matcher } from './matcher.js';
 import type { Endpoint } from './project.js';
 
-/** In the commit that accepts the events. */
 export interface EventRouter {
-  /** For another commit's deliveries. */
-  readonly hasRoom: boolean;
-  /** False if no delivery ended for `patienceMs`. */
-  waitForRoom(patienceMs: number): Promise<boolean>;
-  /** The project should deliver its committed events before committing more. */
+  /**
+   * The project should deliver its committed events before committing more, or there is no room for
+   * deliveries at all.
+   */
   isBusy(projectId: string): boolean;
   /** A single listener, called when deliveries have ended. */
   onRecorded(listener: () => void): void;
-  /**
-   * @param hasRoom whether there is capacity for deliveries; otherwise every event is left pending
-   */
-  plan(hasRoom: boolean): CommitPlan;
+  /** @param mayRoute otherwise every event is left pending, as without room for deliveries */
+  plan(mayRoute: boolean): CommitPlan;
 }
 
 /** The deliveries of one commit. Must end with `handOver` or `drop`. */
 export interface CommitPlan {
-  /** The agent that sends the deliveries. */
   readonly agentId: number;
   readonly deliveries: readonly NewEventDelivery[];
+  /** False if every event is left pending. */
+  readonly routes: boolean;
   /** Null leaves the event pending, to be signalled after the commit. */
   route(event: ReadyEvent): RoutingOutcome | null;
   /** Takes over the deliveries of new events after the commit. */

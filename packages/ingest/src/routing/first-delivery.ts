@@ -32,10 +32,11 @@ export function firstDelivery(
   };
 }
 
+const DUE: DeliveryState = { status: 'scheduled', dueInMs: 0, reason: null };
+
 /** An unclaimed delivery is due, waits for a paused endpoint, or is discarded. */
 export function firstState(endpoint: Endpoint): DeliveryState {
-  if (endpoint.unreadable || endpoint.status === 'active')
-    return { status: 'scheduled', dueInMs: 0, reason: null };
+  if (endpoint.unreadable || endpoint.status === 'active') return DUE;
   return endpoint.status === 'paused'
     ? { status: 'scheduled', dueInMs: Infinity, reason: null }
     : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };

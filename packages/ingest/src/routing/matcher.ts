@@ -18,13 +18,10 @@ const refuse = (): never => {
   throw LARGE_BODY;
 };
 
-/** The event depends on a filter that this process cannot read. */
 const isUnreadable = (project: Project, event: RoutableEvent) =>
   project.unreadableFilter !== undefined && needsMatching(event);
 
-/** Uses the in-memory configuration. */
 export class Matcher {
-  /** @param pace counts the filter comparisons and deliveries of each project */
   constructor(private readonly pace: TokenBuckets) {}
 
   get postponed(): readonly string[] {
@@ -55,7 +52,6 @@ export class Matcher {
     }
   }
 
-  /** Parses a large body in steps. */
   *routeInSteps(
     project: Project | undefined,
     event: RoutableEvent,

@@ -51,15 +51,11 @@ interface Subscription extends RoutedSubscription {
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
-  /** The shard that takes new events. */
   readonly shard: string;
   /** Active subscriptions by the digest of their text. Empty if there are less than `REUSED_MIN`. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
-  /** The function version of each active subscription by id, or null if it has no function. */
   readonly functionVersions: ReadonlyMap<string, string | null>;
-  /** The event types that the project accepts. Undefined if it accepts all. */
   readonly eventTypes?: ReadonlySet<string> | undefined;
-  /** Endpoints that this agent cannot read. */
   readonly unreadable: Set<Endpoint>;
   /**
    * The id of a subscription with an unreadable filter. Other agents then route the events that
@@ -164,7 +160,6 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
   return endpoint;
 }
 
-/** Returns why an endpoint's secrets cannot be decrypted, as a clause. */
 export function whyNotOpened(error: unknown): string {
   return error instanceof GatewayError
     ? error.message

@@ -8,7 +8,6 @@ import type { Matcher } from './matcher.js';
 interface UnclaimedRouterOptions {
   readonly configCache: ConfigCache;
   readonly matcher: Matcher;
-  /** Receives committed events with deliveries to send. */
   readonly due: (events: readonly Pick<NewEventDelivery, 'projectId' | 'eventId'>[]) => void;
 }
 
@@ -22,18 +21,17 @@ export function unclaimedRouter({
   due,
 }: UnclaimedRouterOptions): EventRouter {
   return {
-    hasRoom: true,
-    waitForRoom: () => Promise.resolve(true),
     isBusy: () => false,
     onRecorded: () => undefined,
-    plan(hasRoom) {
+    plan(mayRoute) {
       if (!configCache.isCurrent()) void configCache.refresh();
       const deliveries: NewEventDelivery[] = [];
       return {
         agentId: 0,
         deliveries,
+        routes: mayRoute,
         route(event) {
-          const routed = hasRoom ? routeInCommit({ configCache, matcher }, event) : null;
+          const routed = mayRoute ? routeInCommit({ configCache, matcher }, event) : null;
           // Another server may have just added a subscription, so agents route the event again.
           if (!routed || mayChange(routed.outcome)) return null;
           for (const target of routed.targets)

@@ -43,10 +43,6 @@ interface CallQueue {
   readonly stage: Stage<FunctionCall>;
   /** For the next call, estimated from recent outputs. */
   outputBytes: number;
-  /** Calls wait for the decision on pausing the source. */
-  isHeld: boolean;
-  /** Resume the batches cancelled in the sandbox while the queue was on hold. */
-  readonly withdrawn: (() => void)[];
   /**
    * For every undecided call after the source is paused or its function changes. Undefined until
    * then.
@@ -62,11 +58,8 @@ export interface TransformerOptions {
   readonly isAwaited?: boolean;
   /** If there are too many, `pause` is called. */
   readonly overruns?: Overruns;
-  /**
-   * For a source whose function overruns. If it resolves with false, messages continue; if true,
-   * call `abandon`.
-   */
-  readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<boolean>;
+  /** For a source whose function overruns. Call `abandon` once the source is paused. */
+  readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<void>;
 }
 
 const STOPPED: Transformed = { kind: 'stopped' };
@@ -136,7 +129,7 @@ export class Transformer {
       concurrency: BATCHES_MAX,
       capacity: BATCH_OUTPUT_BYTES,
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
-      gate: () => (queue.isHeld || !this.#hasRoom(source) ? Infinity : 0),
+      gate: () => (this.#hasRoom(source) ? 0 : Infinity),
       work: (calls) => this.#run(queue, calls),
       // No process can be started. This reveals nothing about the messages, so they wait.
       failed: (error, calls) => {
@@ -149,7 +142,7 @@ export class Transformer {
       backoffMs,
       ended: (_, left) => {
         for (const call of undecided(left)) void call.done(queue.ended ?? STOPPED);
-        if (!stage.isIdle || queue.isHeld || this.#queues.get(key) !== queue) return;
+        if (!stage.isIdle || this.#queues.get(key) !== queue) return;
         this.#queues.delete(key);
         this.options.overruns?.idle(source);
       },
@@ -160,8 +153,6 @@ export class Transformer {
       text,
       stage,
       outputBytes: FIRST_OUTPUT_BYTES,
-      isHeld: false,
-      withdrawn: [],
       ended: undefined,
     };
     this.#queues.set(key, queue);
@@ -169,22 +160,14 @@ export class Transformer {
   }
 
   async #run(queue: CallQueue, calls: readonly FunctionCall[]): Promise<void> {
-    for (;;) {
-      try {
-        return await this.#call(queue, undecided(calls));
-      } catch (error) {
-        if (this.options.isAwaited) return this.#fail(calls, error);
-        if (!queue.isHeld) throw error;
-        await new Promise<void>((resolve) => queue.withdrawn.push(resolve));
-        if (queue.ended) throw error;
+    try {
+      await this.#call(queue, undecided(calls));
+    } catch (error) {
+      if (!this.options.isAwaited) throw error;
+      for (const call of undecided(calls)) {
+        call.isDecided = true;
+        void call.done({ kind: 'stopped', error });
       }
-    }
-  }
-
-  #fail(calls: readonly FunctionCall[], error: unknown): void {
-    for (const call of undecided(calls)) {
-      call.isDecided = true;
-      void call.done({ kind: 'stopped', error });
     }
   }
 
@@ -193,14 +176,14 @@ export class Transformer {
     const { key, text, source } = queue;
     const startedAtMs = measure ? performance.now() : 0;
     const open = new Set(calls);
-    let isWithdrawn = false;
+    let isCancelled = false;
     let largest = 1;
     const decide = (call: FunctionCall, result: TransformResult): void => {
       // Also runs after the queue has ended. Results are used, but calls that continued after being
-      // withdrawn are only counted.
+      // cancelled are only counted.
       if (!open.delete(call)) return;
       this.#count(queue, result);
-      if (isWithdrawn) return;
+      if (isCancelled) return;
       call.isDecided = true;
       const held = call.done(transformed(result), result);
       largest = Math.max(largest, bytesOf(result));
@@ -216,7 +199,7 @@ export class Transformer {
       measure?.transformed(source, calls.length, startedAtMs);
       queue.outputBytes = Math.max(largest, queue.outputBytes / 2);
     } finally {
-      isWithdrawn = true;
+      isCancelled = true;
     }
   }
 
@@ -244,40 +227,24 @@ export class Transformer {
     const found = pause && overruns?.count(source, result);
     if (!found || result.kind !== 'refused') return;
     for (const id of found.sourceIds)
-      void this.#pause(source.projectId, id, `${found.happened}; the last one: ${result.reason}`);
+      this.#pause(source.projectId, id, `${found.happened}; the last one: ${result.reason}`);
   }
 
-  async #pause(projectId: string, sourceId: string, reason: string): Promise<void> {
-    const { log, pause, sandbox } = this.options;
-    const held = [...this.#queues.values()].filter(
-      ({ source, isHeld }) => source.id === sourceId && !isHeld,
-    );
-    for (const queue of held) {
-      queue.isHeld = true;
-      sandbox.cancel?.(queue.key);
-    }
-    const isPaused = await pause?.(projectId, sourceId, reason).catch((error: unknown) => {
+  #pause(projectId: string, sourceId: string, reason: string): void {
+    const { log, pause } = this.options;
+    void pause?.(projectId, sourceId, reason).catch((error: unknown) =>
       log.warn(
         { error, source_id: sourceId },
         'Could not pause a source whose function keeps overrunning; it continues.',
-      );
-      return false;
-    });
-    if (isPaused) return;
-    for (const queue of held) {
-      queue.isHeld = false;
-      for (const goOn of queue.withdrawn.splice(0)) goOn();
-      queue.stage.wake();
-    }
+      ),
+    );
   }
 
   #end(queue: CallQueue, ended: Transformed): void {
     queue.ended = ended;
     this.#queues.delete(queue.key);
     this.options.overruns?.idle(queue.source);
-    queue.isHeld = false;
     queue.stage.stop();
-    for (const goOn of queue.withdrawn.splice(0)) goOn();
     // After a change of the function, only waiting calls are cancelled: cancelling a running call
     // would end its process.
     this.options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');

@@ -23,9 +23,10 @@ export interface NewEvent extends EventRef {
   readonly ownerId: string | null;
   readonly idempotencyKey: string | null;
   /** `pending` ones are routed later, through the create-event queue. */
-  readonly status: EventStatus;
-  readonly outcome: string | null;
-  readonly headers: string;
+  status: EventStatus;
+  outcome: string | null;
+  /** Also as JSON text. */
+  readonly headers: Readonly<Record<string, string>> | string;
   /** A JSON array of sentences for the sender. */
   readonly notes: string | null;
   /** JSON, stored unchanged. */
@@ -180,10 +181,9 @@ export async function acceptEvents(client: Querier, batch: EventBatch): Promise<
 }
 
 export type PendingEvent = EventRef &
-  Pick<
-    NewEvent,
-    'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'
-  >;
+  Pick<NewEvent, 'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'data'> & {
+    readonly headers: string;
+  };
 
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;

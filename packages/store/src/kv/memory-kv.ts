@@ -5,7 +5,6 @@ import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 /** The least recently used values are evicted. */
 const TEXTS_MAX = 10_000;
 
-/**
 /** For `gateway dev`. When the process ends, reconciliation finds the events of its signals. */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};

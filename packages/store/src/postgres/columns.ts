@@ -57,17 +57,16 @@ export function batchOf<Row>(columns: readonly BatchColumn<Row>[]): RowBatch<Row
   };
 }
 
-/** Empty strings become null, because Postgres splits an empty string into no values. */
+/** Empty strings become null: Postgres splits an empty string into no values. Objects become JSON. */
 function textOf<Row>(rows: readonly Row[], member: keyof Row): string {
   const isExternal = EXTERNAL.has(member);
-  let text = '';
-  for (let k = 0; k < rows.length; k++) {
-    const value = rows[k]![member] as string | number | null | undefined;
-    if (k > 0) text += SEPARATOR;
-    if (value === null || value === undefined || value === '') text += NULL;
-    else text += isExternal ? clean(value as string) : value;
-  }
-  return text;
+  const texts = rows.map((row) => {
+    const value = row[member] as string | number | object | null | undefined;
+    if (value === null || value === undefined || value === '') return NULL;
+    if (typeof value === 'object') return JSON.stringify(value);
+    return isExternal ? clean(value as string) : value;
+  });
+  return texts.join(SEPARATOR);
 }
 
 /**

@@ -61,7 +61,7 @@ async function withTokens(
       },
       attempt: async (endpoint, signal = { aborted: false }) => {
         const item = { endpoint, delivery: delivery(), trace: undefined };
-        const sent = destination.send(item, { signal, timeoutMs: endpoint.timeoutMs });
+        const sent = destination.send(item, signal);
         return (await within(sent, 20_000, 'the attempt to end')) as Result;
       },
     });

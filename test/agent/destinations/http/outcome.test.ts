@@ -9,7 +9,9 @@ const outcome = suite('agent/destinations/http/outcome');
 const classify = (answer: Partial<RequestResult>) =>
   resultOf(
     { status: null, headers: {}, body: '', failure: null, ...answer },
-    { target: 'https://example.com', sentAtMs: Date.UTC(2026, 10, 21), durationMs: 5 },
+    'https://example.com',
+    Date.UTC(2026, 10, 21),
+    5,
   );
 const byStatus = (status: number, headers = {}) => classify({ status, headers });
 

@@ -6,7 +6,6 @@ import { tokenRequest } from '@gateway/plugin';
 import { NO_ACCESS_TOKEN } from '@gateway/store/deliveries';
 import { unsendable, type RequestResult, type RequestSender } from './sender.js';
 
-/** The lifetime of a token if the server specifies none. */
 const UNSAID_SECONDS = 300;
 /** A token is replaced this long before its expiry, but not before half of its lifetime. */
 const MARGIN_SECONDS = 60;
@@ -16,7 +15,6 @@ type OnToken = (token: string | null, failure: RequestResult | null) => void;
 
 interface CachedToken {
   token: string | null;
-  /** When the token is replaced, on the monotonic clock. */
   untilMs: number;
   waiting: OnToken[] | undefined;
 }
@@ -40,7 +38,7 @@ export class AccessTokens {
    * Calls `done` once with the endpoint's token or a failure, possibly before returning. Both are
    * null if the endpoint needs no token.
    */
-  of(endpoint: Endpoint, timeoutMs: number, done: OnToken): void {
+  of(endpoint: Endpoint, done: OnToken): void {
     if (endpoint.authentication?.type !== 'oauth2') return done(null, null);
     let cached = this.#tokens.get(endpoint);
     if (!cached)
@@ -49,7 +47,7 @@ export class AccessTokens {
       return done(cached.token, null);
     if (cached.waiting) return void cached.waiting.push(done);
     cached.waiting = [done];
-    this.#request(endpoint, timeoutMs, cached);
+    this.#request(endpoint, cached);
   }
 
   /** Discards a token that the endpoint rejected, because it may have been revoked. */
@@ -58,7 +56,7 @@ export class AccessTokens {
     if (cached) cached.untilMs = 0;
   }
 
-  #request(endpoint: Endpoint, timeoutMs: number, cached: CachedToken): void {
+  #request(endpoint: Endpoint, cached: CachedToken): void {
     const settle = (token: string | null, failure: RequestResult | null) => {
       const waiting = cached.waiting ?? [];
       cached.waiting = undefined;
@@ -86,7 +84,7 @@ export class AccessTokens {
         url,
         headers: ['user-agent', `gateway/${VERSION}`, ...Object.entries(headers).flat()],
         body: Buffer.from(body),
-        timeoutMs,
+        timeoutMs: endpoint.timeoutMs,
       },
       (answer) => {
         const token = answer.failure === null ? tokenOf(answer) : undefined;

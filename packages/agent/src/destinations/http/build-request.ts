@@ -13,14 +13,13 @@ import { plainSignature, signingKey, standardSignature, type SigningKey } from '
 export class Unreadable extends Error {}
 
 interface Opened {
-  readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
+  readonly keys: readonly SigningKey[];
   readonly authentication: readonly string[];
   readonly certificate: EndpointRequest['certificate'];
   /** Lowercase names of headers set by the gateway. Event headers with these names are skipped. */
   ownNames?: ReadonlySet<string>;
 }
 
-/** Builds and signs delivery requests, with the exact bytes of the event data. */
 export class RequestBuilder {
   readonly #userAgent: string;
   /**
@@ -43,17 +42,12 @@ export class RequestBuilder {
     endpoint: Endpoint,
     delivery: InFlightDelivery,
     nowMs: number,
-    {
-      trace,
-      token,
-    }: {
-      trace?: Outgoing['trace'];
-      token?: string | null;
-    } = {},
-  ): Omit<EndpointRequest, 'timeoutMs'> {
+    trace?: Outgoing['trace'],
+    token?: string | null,
+  ): EndpointRequest {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
-    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
+    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
     const newest = live[0];
     if (!newest)
       throw new Error(
@@ -76,9 +70,9 @@ export class RequestBuilder {
       standardSignature(live, delivery.id, timestamp, delivery.body),
       endpoint.signature.header,
       plainSignature(newest, delivery.body, endpoint.signature),
-      ...authentication,
-      ...(token ? ['authorization', `Bearer ${token}`] : []),
     ];
+    for (const text of authentication) headers.push(text);
+    if (token) headers.push('authorization', `Bearer ${token}`);
     const own = (opened.ownNames ??= new Set(
       headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()),
     ));
@@ -90,8 +84,14 @@ export class RequestBuilder {
       headers.push('traceparent', trace.traceparent);
       if (trace.tracestate) headers.push('tracestate', trace.tracestate);
     }
-    const { projectId, url } = endpoint;
-    return { projectId, url, headers, body: delivery.body, certificate: opened.certificate };
+    return {
+      projectId: endpoint.projectId,
+      url: endpoint.url,
+      headers,
+      body: delivery.body,
+      timeoutMs: endpoint.timeoutMs,
+      certificate: opened.certificate,
+    };
   }
 
   #openedOf(endpoint: Endpoint): Opened {
@@ -100,7 +100,7 @@ export class RequestBuilder {
     try {
       opened = {
         keys: endpoint.secrets.map((secret) => ({
-          key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
+          ...signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
         authentication: endpoint.authentication

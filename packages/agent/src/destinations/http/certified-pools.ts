@@ -7,7 +7,6 @@ export interface IdentifiedCertificate extends ClientCertificate {
 
 interface CertifiedPoolsOptions {
   readonly open: (context: SecureContext) => RequestDispatcher;
-  /** The certificate authorities for endpoints, or undefined for the default ones. */
   readonly authorities: readonly string[] | undefined;
   readonly max?: number;
 }
@@ -22,7 +21,7 @@ export class CertifiedPools {
 
   constructor(private readonly options: CertifiedPoolsOptions) {}
 
-  /** Returns the pool of a client certificate. Throws if OpenSSL rejects the certificate. */
+  /** Throws if OpenSSL rejects the certificate. */
   of(certificate: IdentifiedCertificate): RequestDispatcher {
     const { id } = certificate;
     const pool = this.#pools.get(id) ?? this.#open(certificate);

@@ -9,7 +9,6 @@ export interface RequestFailure {
 }
 
 interface FailurePlace {
-  /** The host and port of the endpoint. */
   readonly place: string;
   readonly status: number | null;
   /**
@@ -24,7 +23,6 @@ export function failureOf(error: Error, at: FailurePlace): RequestFailure {
   return { class: failureClass, message: sentence(failureClass, error, at) };
 }
 
-/** Returns a failure of class `timeout`. `status` is null if no response had begun. */
 export function timeoutFailure(timeoutMs: number, status: number | null): RequestFailure {
   const message =
     status === null

@@ -5,8 +5,8 @@ import type { Clock } from '../../model/clock.js';
 import type {
   Destination,
   Outgoing,
-  SendLimits,
   SendResult,
+  SendSignal,
   Shortage,
 } from '../../model/destination.js';
 import { AccessTokens } from './access-tokens.js';
@@ -23,11 +23,9 @@ import {
 interface HttpDestinationOptions extends RequestSenderOptions {
   readonly open: Open;
   readonly clock: Pick<Clock, 'now'>;
-  /** The bytes of response bodies that are kept for a project. */
   readonly responsePace: TokenBuckets;
 }
 
-/** Signs deliveries and posts them to the URL of their endpoint. */
 export class HttpDestination implements Destination {
   readonly #sender: RequestSender;
   readonly #requests: RequestBuilder;
@@ -45,10 +43,7 @@ export class HttpDestination implements Destination {
     return this.#sender.shortage;
   }
 
-  send(
-    { endpoint, delivery, trace }: Outgoing,
-    { signal, timeoutMs }: SendLimits,
-  ): Promise<SendResult> {
+  send({ endpoint, delivery, trace }: Outgoing, signal: SendSignal): Promise<SendResult> {
     const { clock, responsePace } = this.options;
     return new Promise((resolve) => {
       // The monotonic clock is read first, so that the recorded end of the attempt is never before
@@ -63,9 +58,9 @@ export class HttpDestination implements Destination {
         const durationMs = performance.now() - startedAtMs;
         // The token may have been revoked.
         if (answer.status === 401) this.#accessTokens.forget(endpoint);
-        resolve(resultOf(answer, { target: endpoint.url, sentAtMs, durationMs }));
+        resolve(resultOf(answer, endpoint.url, sentAtMs, durationMs));
       };
-      this.#accessTokens.of(endpoint, timeoutMs, (token, failure) => {
+      this.#accessTokens.of(endpoint, (token, failure) => {
         if (failure) return answered(failure);
         if (signal.aborted) return resolve({ outcome: 'unsent', reason: 'aborted', detail: '' });
         // Read again to exclude the wait for the token: the recorded time must be the signed time.
@@ -73,19 +68,18 @@ export class HttpDestination implements Destination {
         sentAtMs = clock.now();
         let request;
         try {
-          request = this.#requests.build(endpoint, delivery, sentAtMs, { trace, token });
+          request = this.#requests.build(endpoint, delivery, sentAtMs, trace, token);
         } catch (error) {
           const failed = unsendable((error as Error).message);
           return answered(
             error instanceof Unreadable ? { ...failed, unsent: 'unreadable' } : failed,
           );
         }
-        this.#sender.send({ ...request, timeoutMs }, answered, responsePace);
+        this.#sender.send(request, answered, responsePace);
       });
     });
   }
 
-  /** Posts something else than a delivery. Never rejects. */
   post(request: EndpointRequest): Promise<RequestResult> {
     return new Promise((resolve) => this.#sender.send(request, resolve));
   }

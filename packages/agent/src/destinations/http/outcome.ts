@@ -1,36 +1,34 @@
 import type { Attempted } from '../../model/destination.js';
+import type { RequestFailure } from './failure.js';
 import type { RequestResult } from './sender.js';
 
-/** Classifies the answer to a delivery. */
 export function resultOf(
   answer: RequestResult,
-  sent: Pick<Attempted, 'target' | 'sentAtMs' | 'durationMs'>,
+  target: string,
+  sentAtMs: number,
+  durationMs: number,
 ): Attempted {
   const { status, headers, body, remark } = answer;
   const delivered = answer.failure === null && status !== null && status >= 200 && status < 300;
-  const message = `The endpoint answered ${status}. ${remark ?? ''}`.trim();
-  const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message });
+  const failure = delivered ? null : (answer.failure ?? statusFailure(status, remark));
   const outcome = delivered ? 'delivered' : status === 410 ? 'gone' : 'retry';
   return {
     outcome,
     afterSeconds:
-      outcome === 'retry'
-        ? retryAfterSeconds(headers['retry-after'], sent.sentAtMs + sent.durationMs)
-        : null,
+      outcome === 'retry' ? retryAfterSeconds(headers['retry-after'], sentAtMs + durationMs) : null,
     mayRetryAtOnce: answer.isIdleLoss === true,
-    target: sent.target,
+    target,
     code: status,
     failure: failure?.class ?? null,
     detail: failure?.message ?? remark ?? null,
     headers: status === null ? null : headers,
     body,
     isUp: failure === null || isUp(failure.class, status),
-    sentAtMs: sent.sentAtMs,
-    durationMs: sent.durationMs,
+    sentAtMs,
+    durationMs,
   };
 }
 
-/** Whether a failed request shows that the endpoint works. */
 function isUp(failure: NonNullable<Attempted['failure']>, status: number | null): boolean | null {
   switch (failure) {
     case 'refused_address':
@@ -44,6 +42,10 @@ function isUp(failure: NonNullable<Attempted['failure']>, status: number | null)
     default:
       return false;
   }
+}
+
+function statusFailure(status: number | null, remark = ''): RequestFailure {
+  return { class: 'status', message: `The endpoint answered ${status}. ${remark}`.trim() };
 }
 
 /** Parses a `Retry-After` header (RFC 9110 10.2.3). Returns null if it is missing or invalid. */

@@ -72,26 +72,23 @@ export interface RequestSenderOptions {
   readonly proxy?: string | undefined;
   readonly noProxy?: readonly string[] | undefined;
   readonly caFile?: string | undefined;
-  /** The maximum age of a connection. */
   readonly connectionAgeMs?: number;
 }
 
 /** Bytes read past the limit to keep the connection reusable. A longer response closes it. */
 const DRAIN_BYTES = 256 * 1024;
-/** The number of bytes of a response body that are always kept. */
+/** Always kept of a response body. */
 const SHORT_BYTES = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** How long a shortage is reported after a request that it prevented. */
 const SHORT_MS = 30_000;
 
-/** Sends requests over keep-alive connection pools. Redirects are not followed. */
 export class RequestSender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
   readonly #certified: CertifiedPools;
-  /** Returns the proxy whose answers look like those of the endpoint. */
-  readonly #proxyOf: (url: URL) => string | undefined;
+  readonly #parts: ExchangeParts;
   readonly #targets = new Map<string, RequestTarget>();
   #shortage: (Shortage & { untilMs: number }) | undefined;
 
@@ -100,14 +97,20 @@ export class RequestSender {
    *
    * @throws GatewayError `tls_file` if the CA file cannot be used
    */
-  constructor(private readonly options: RequestSenderOptions) {
+  constructor(options: RequestSenderOptions) {
     const { allowedNetworks, lookupsPerProject, proxy, noProxy, caFile, connectionAgeMs } = options;
     const isDirect = proxyExceptions(noProxy ?? []);
-    this.#proxyOf = (url) =>
-      proxy === undefined || url.protocol === 'https:' || isDirect(url)
-        ? undefined
-        : new URL(proxy).host;
     const names = new Names(lookupsPerProject);
+    this.#parts = {
+      maxBytes: options.maxResponseBytes,
+      names,
+      isShort: (reason) => this.#isShort(reason),
+      // The proxy whose answers look like those of the endpoint.
+      proxyOf: (url) =>
+        proxy === undefined || url.protocol === 'https:' || isDirect(url)
+          ? undefined
+          : new URL(proxy).host,
+    };
     const find = (name: string) => names.addresses(name);
     const mayReach = addressGuard(allowedNetworks);
     const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
@@ -147,11 +150,11 @@ export class RequestSender {
       : undefined;
   }
 
-  readonly #isShort = (reason: string) => {
+  #isShort(reason: string): void {
     const untilMs = performance.now() + SHORT_MS;
     if (this.shortage?.reason === reason) this.#shortage!.untilMs = untilMs;
     else this.#shortage = { reason, since: new Date(), untilMs };
-  };
+  }
 
   /**
    * Sends one POST request and calls `done` exactly once, possibly before returning. Never throws.
@@ -168,17 +171,7 @@ export class RequestSender {
     if (!target) return done(unsendable(`The endpoint's URL cannot be read.`));
     const { projectId, headers, body, certificate } = request;
     const { url, origin, path } = target;
-    const lookup = () => this.#names.stateOf(url.hostname, projectId);
-    const { maxResponseBytes: maxBytes } = this.options;
-    const exchange = new Exchange(url, request, {
-      maxBytes,
-      lookup,
-      isResolverAway: () => this.#names.isResolverAway,
-      isShort: this.#isShort,
-      proxyOf: this.#proxyOf,
-      done,
-      responsePace,
-    });
+    const exchange = new Exchange(this.#parts, url, request, done, responsePace);
     try {
       // `dispatch` opens new connections synchronously, so the DNS lookup counts toward this
       // project's limit.
@@ -206,14 +199,11 @@ export class RequestSender {
   }
 }
 
-interface ExchangeOptions {
+interface ExchangeParts {
   readonly maxBytes: number;
-  readonly lookup: () => 'asking' | 'waiting' | undefined;
-  readonly isResolverAway: () => boolean;
+  readonly names: Names;
   readonly isShort: (reason: string) => void;
   readonly proxyOf: (url: URL) => string | undefined;
-  readonly done: (answer: RequestResult) => void;
-  readonly responsePace: TokenBuckets | undefined;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -232,22 +222,24 @@ class Exchange implements Dispatcher.DispatchHandler {
   #connection: ConnectionUse | undefined;
 
   constructor(
+    private readonly parts: ExchangeParts,
     private readonly url: URL,
     private readonly request: EndpointRequest,
-    private readonly options: ExchangeOptions,
+    private readonly done: (answer: RequestResult) => void,
+    private readonly responsePace: TokenBuckets | undefined,
   ) {
     this.#timer = setTimeout(() => this.#timeOut(), request.timeoutMs);
   }
 
   #timeOut(): void {
-    const { timeoutMs } = this.request;
+    const { names } = this.parts;
+    const { timeoutMs, projectId } = this.request;
+    const { hostname } = this.url;
     // A request that was sent no longer depends on a DNS lookup.
-    const state = this.#abort ? undefined : this.options.lookup();
+    const state = this.#abort ? undefined : names.stateOf(hostname, projectId);
     if (state === 'waiting') this.#withdraw('lookup');
     else if (state === 'asking')
-      this.onError(
-        LookupError.ofSilence(this.url.hostname, timeoutMs, this.options.isResolverAway()),
-      );
+      this.onError(LookupError.ofSilence(hostname, timeoutMs, names.isResolverAway));
     else this.#settle(timeoutFailure(timeoutMs, this.#statusRead()));
     this.#abort?.();
   }
@@ -260,7 +252,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       unsent === 'lookup'
         ? 'The host name of the endpoint was not looked up.'
         : 'This gateway could not open a connection; the request is sent later.';
-    this.options.done({ ...unsendable(sentence), unsent });
+    this.done({ ...unsendable(sentence), unsent });
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -280,7 +272,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       );
     }
     const length = Number(this.#headers['content-length']);
-    this.#isEndless = length > this.options.maxBytes + DRAIN_BYTES;
+    this.#isEndless = length > this.parts.maxBytes + DRAIN_BYTES;
     this.#maxBytes ||= this.#reserve(length);
     return true;
   }
@@ -290,7 +282,8 @@ class Exchange implements Dispatcher.DispatchHandler {
    * known.
    */
   #reserve(length: number): number {
-    const { maxBytes, responsePace } = this.options;
+    const { responsePace } = this;
+    const { maxBytes } = this.parts;
     const { projectId } = this.request;
     const most = length < maxBytes && !this.#encoding ? length : maxBytes;
     if (!responsePace || most <= SHORT_BYTES) return maxBytes;
@@ -310,11 +303,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   onData(chunk: Buffer): boolean {
     this.#read += chunk.length;
     if (this.#kept < this.#maxBytes) {
-      const piece = chunk.subarray(0, this.#maxBytes - this.#kept);
+      const left = this.#maxBytes - this.#kept;
+      const piece = chunk.length > left ? chunk.subarray(0, left) : chunk;
       this.#chunks.push(piece);
       this.#kept += piece.length;
     }
-    if (this.#read > this.options.maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
+    if (this.#read > this.parts.maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
       this.#settle(null);
       this.#abort?.();
     }
@@ -325,7 +319,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(null);
   }
 
-  /** Returns the status read so far, which counts even if the rest of the response is broken. */
   #statusRead(): number | null {
     const head = this.#status === null && !this.#settled ? this.#connection?.cutHead() : undefined;
     if (head) {
@@ -341,7 +334,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (error instanceof LookupsBusyError) return this.#withdraw('lookup');
     const shortage = this.#connection ? undefined : shortageOf(error);
     if (shortage) {
-      this.options.isShort(shortage);
+      this.parts.isShort(shortage);
       return this.#withdraw('shortage');
     }
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
@@ -355,29 +348,29 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
-    const status = this.#status;
-    const failure = status === null ? broken : redirectFailure(status, this.#headers);
-    const done = (bytes: Buffer | string) => {
-      const body =
-        typeof bytes === 'string'
-          ? bytes
-          : bodyText(bytes, this.#headers['content-type'], this.options.maxBytes);
-      this.options.responsePace?.add(this.request.projectId, body.length - this.#reserved);
-      const remark =
-        broken?.message ??
-        tlsRemark(this.url, status, body) ??
-        proxyRemark(status, this.options.proxyOf(this.url));
-      this.options.done({ status, headers: this.#headers, body, failure, remark, isIdleLoss });
-    };
-    if (this.#kept === 0) return done('');
-    const bytes = Buffer.concat(this.#chunks);
+    if (this.#kept === 0) return this.#finish('', broken, isIdleLoss);
+    const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
     const encoding = this.#encoding;
-    if (encoding) decompress(bytes, encoding, this.#maxBytes, done);
-    else done(bytes);
+    if (!encoding) return this.#finish(bytes, broken, isIdleLoss);
+    decompress(bytes, encoding, this.#maxBytes, (body) => this.#finish(body, broken, isIdleLoss));
+  }
+
+  #finish(bytes: Buffer | string, broken: RequestFailure | null, isIdleLoss: boolean): void {
+    const { maxBytes, proxyOf } = this.parts;
+    const status = this.#status;
+    const headers = this.#headers;
+    const failure = status === null ? broken : redirectFailure(status, headers);
+    const body =
+      typeof bytes === 'string' ? bytes : bodyText(bytes, headers['content-type'], maxBytes);
+    this.responsePace?.add(this.request.projectId, body.length - this.#reserved);
+    const remark =
+      broken?.message ??
+      tlsRemark(this.url, status, body) ??
+      proxyRemark(status, proxyOf(this.url));
+    this.done({ status, headers, body, failure, remark, isIdleLoss });
   }
 }
 
-/** Returns the result of a request that was never sent. */
 export function unsendable(message: string): RequestResult {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }

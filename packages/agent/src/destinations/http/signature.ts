@@ -9,13 +9,14 @@ export interface SigningKey {
   /** The UTF-8 bytes of the whole secret. */
   readonly plain: KeyObject;
   readonly standard: KeyObject;
+  readonly expiresAtMs: number;
 }
 
 /**
  * Returns the keys of a secret. The standard key is decoded from the base64 after `whsec_`, without
  * validation, or is the UTF-8 bytes of a secret without this prefix.
  */
-export function signingKey(secret: string): SigningKey {
+export function signingKey(secret: string): Omit<SigningKey, 'expiresAtMs'> {
   const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
   const plain = createSecretKey(Buffer.from(secret));
   return {
@@ -32,7 +33,7 @@ export function signingKey(secret: string): SigningKey {
  * @param timestamp epoch seconds
  */
 export function standardSignature(
-  keys: readonly SigningKey[],
+  keys: readonly Pick<SigningKey, 'standard'>[],
   id: string,
   timestamp: number,
   body: Buffer,
@@ -48,9 +49,8 @@ export function standardSignature(
   return value;
 }
 
-/** Returns the HMAC of the body alone, keyed with the whole secret. */
 export function plainSignature(
-  key: SigningKey,
+  key: Pick<SigningKey, 'plain'>,
   body: Buffer,
   { hash, encoding }: SignatureConfig,
 ): string {
