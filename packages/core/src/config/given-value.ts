@@ -106,8 +106,9 @@ const SERVICE_LINK =
 export function unknownVariables(rows: SettingsTable, env: Environment): SettingProblem[] {
   const known = new Map<string, string>();
   for (const [key, row] of Object.entries(rows))
-    for (const name of [envOf(key, row), fileVariable(key, row, rows)])
+    for (const name of [fileVariable(key, row, rows), envOf(key, row)])
       if (name) known.set(name, key);
+  // The variable itself comes last, and is meant rather than that of a file.
   const byKey = new Map(Array.from(known, ([name, key]) => [wholeEnvOf(key), name]));
   return Object.entries(env).flatMap(([name, value = '']) => {
     const short = name.replace(PREFIX, '');
