@@ -175,7 +175,7 @@ export const eventTypeRoutes: readonly Route[] = [
     'GET /event-types/:id',
     'Shows an event type with its schema.',
     { ...shown, portal: 'any' },
-    ({ database, project, id }) => findEventType(database.knex, project.id, id),
+    ({ database, project, id }) => findEventType(database.knex, project.id, { id }),
   ),
   projectItem(
     'PUT /event-types/:id',

@@ -33,9 +33,7 @@ export function listEventTypes(
   { name, search }: { name?: string | undefined; search?: string | undefined },
   page: PageRequest,
 ): Promise<PageResult<EventTypeRow>> {
-  const query = knex('event_types')
-    .where({ project_id: projectId })
-    .where(holding(['name', 'description'], search));
+  const query = ofProject(knex, projectId).where(holding(['name', 'description'], search));
   return readRows(name === undefined ? query : query.where({ name }), COLUMNS, page);
 }
 
@@ -43,21 +41,10 @@ export function listEventTypes(
 export function findEventType(
   knex: Knex,
   projectId: string,
-  id: string,
+  by: Pick<EventTypeRow, 'id'> | Pick<EventTypeRow, 'name'>,
 ): Promise<EventTypeRow | undefined> {
-  return knex('event_types')
-    .where({ project_id: projectId, id })
-    .first<EventTypeRow | undefined>(...COLUMNS);
-}
-
-/** Even if deprecated. */
-export function findEventTypeByName(
-  knex: Knex,
-  projectId: string,
-  name: string,
-): Promise<EventTypeRow | undefined> {
-  return knex('event_types')
-    .where({ project_id: projectId, name })
+  return ofProject(knex, projectId)
+    .where(by)
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
@@ -104,8 +91,8 @@ export async function updateEventType(
   id: string,
   fields: Partial<EventTypeFields>,
 ): Promise<EventTypeRow | undefined> {
-  const rows: EventTypeRow[] = await knex('event_types')
-    .where({ project_id: projectId, id })
+  const rows: EventTypeRow[] = await ofProject(knex, projectId)
+    .where({ id })
     .update({
       ...columnsOf(fields, knex.raw('coalesce(deprecated_at, now())')),
       updated_at: knex.fn.now(),
@@ -163,8 +150,7 @@ export function importEventTypes(
       .first('id');
     if (!project) return undefined;
     const names = types.map(({ name }) => name);
-    const rows = await trx('event_types')
-      .where({ project_id: projectId })
+    const rows = await ofProject(trx, projectId)
       .whereIn('name', names)
       .select<EventTypeRow[]>(...COLUMNS);
     const stored = new Map(rows.map((row) => [row.name, row]));
@@ -196,8 +182,8 @@ export function importEventTypes(
         results.push({ name, result: 'unchanged' });
       } else {
         const deprecated_at = deprecated ? (before.deprecated_at ?? trx.fn.now()) : null;
-        await trx('event_types')
-          .where({ project_id: projectId, id: before.id })
+        await ofProject(trx, projectId)
+          .where({ id: before.id })
           .update({ ...columns, deprecated_at, updated_at: trx.fn.now() });
         results.push({ name, result: 'updated' });
       }

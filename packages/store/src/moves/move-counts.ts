@@ -48,7 +48,7 @@ export async function moveCounts(rows: MovedRows, switchedAt: Date): Promise<boo
           await insertRows(
             target,
             table,
-            counts.map(({ row }) => row),
+            counts,
             key ? `(${key}) do update set n = ${table}.n + excluded.n` : 'do nothing',
           );
       }

@@ -130,11 +130,7 @@ async function copyEvents({ from, into }: MovedRows, values: readonly unknown[])
       [...values, ids.at(-1) ?? values[1]],
     );
     if (rows.length === 0) return ids;
-    await insertRows(
-      into,
-      EVENTS.name,
-      rows.map(({ row }) => row),
-    );
+    await insertRows(into, EVENTS.name, rows);
     ids.push(...rows.map(({ id }) => id));
   }
 }
@@ -174,11 +170,7 @@ async function movePage(
        select row_to_json(gone)::text as row from gone`,
       [...values],
     );
-    await insertRows(
-      into,
-      name,
-      rows.map(({ row }) => row),
-    );
+    await insertRows(into, name, rows);
     // As text, rows have at least a quarter of their bytes.
     const size = rows.reduce((sum, { row }) => sum + row.length, 0);
     return {
@@ -208,12 +200,12 @@ export function moveEnded(projectId: string, number: string): Error {
 export async function insertRows(
   pool: Querier,
   table: string,
-  rows: readonly string[],
+  rows: readonly { readonly row: string }[],
   conflict = 'do nothing',
 ): Promise<void> {
   if (rows.length > 0)
     await pool.query(
       `insert into ${table} select r.* from unnest($1::text[]) j(row) cross join lateral json_populate_record(null::${table}, j.row::json) r on conflict ${conflict}`,
-      [rows],
+      [rows.map(({ row }) => row)],
     );
 }

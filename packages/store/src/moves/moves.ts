@@ -40,7 +40,6 @@ export interface Move {
   readonly phase: Phase;
 }
 
-/** For the API. */
 export interface MoveState {
   readonly project_id: string;
   readonly from: string;
@@ -164,11 +163,10 @@ export async function continueMove(shards: Shards, move: Move): Promise<'more' |
   return phase === 'calling_off' ? 'done' : 'wait';
 }
 
-/** Null after a step that did not fail. */
 export async function noteMoveError(
   control: Querier,
   { projectId, number }: Move,
-  error: string | null,
+  error: string,
 ): Promise<void> {
   await control.query(
     'update project_moves set error = $3 where project_id = $1 and number = $2 and error is distinct from $3',
@@ -243,12 +241,7 @@ async function copyAll(
       `select ${key}::text as key, row_to_json(t)::text as row from ${table} t where project_id = $1 ${after === undefined ? '' : `and ${key} > $2`} order by ${key} limit ${KEYS}`,
       after === undefined ? [projectId] : [projectId, after],
     );
-    await insertRows(
-      into,
-      table,
-      rows.map(({ row }) => row),
-      conflict,
-    );
+    await insertRows(into, table, rows, conflict);
     if (rows.length < KEYS) return;
     after = rows.at(-1)!.key;
   }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { UserRow } from './users.js';
+import { USER, type UserRow } from './users.js';
 
 /** At an OpenID Connect provider. */
 export interface Identity {
@@ -7,23 +7,12 @@ export interface Identity {
   readonly subject: string;
 }
 
-const USER = [
-  'users.id',
-  'email',
-  'first_name',
-  'last_name',
-  'users.created_at',
-  'users.updated_at',
-];
-
 export function findUserByIdentity(
   knex: Knex,
   { issuer, subject }: Identity,
 ): Promise<UserRow | undefined> {
-  return knex('user_identities')
-    .join('users', 'users.id', 'user_identities.user_id')
-    .where({ issuer, subject })
-    .first<UserRow | undefined>(USER);
+  const owner = knex('user_identities').where({ issuer, subject }).select('user_id');
+  return knex('users').whereIn('id', owner).first<UserRow | undefined>(USER);
 }
 
 /** False if the user has another identity at the issuer, or another user has this one. */

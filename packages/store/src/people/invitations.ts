@@ -3,6 +3,7 @@ import { matchesApiKey, newApiKey, maskOfApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { Role } from '../config/api-keys.js';
 import { countOf } from '../config/soft-deletes.js';
+import { SAME_EMAIL } from './users.js';
 import { readRows, type PageRequest, type PageResult } from '../pagination/page.js';
 
 export interface InvitationRow {
@@ -95,7 +96,7 @@ export async function findOpenInvitation(
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')
     .where({ accepted_at: null, revoked_at: null })
-    .whereRaw('lower(email collate "C") = lower(? collate "C") and expires_at > now()', [email])
+    .whereRaw(`${SAME_EMAIL} and expires_at > now()`, [email])
     .orderBy('id')
     .forUpdate()
     .select<InvitationRow[]>(COLUMNS);

@@ -37,7 +37,7 @@ export async function insertOrganisation(
 ): Promise<OrganisationRow> {
   const [row] = await knex<OrganisationRow>('organisations')
     .insert({ id: newId(), name })
-    .returning(['id', 'name', 'created_at', 'updated_at']);
+    .returning('*');
   await insertMember(knex, { organisationId: row!.id, userId, role: 'owner' });
   return row!;
 }
@@ -47,11 +47,11 @@ export async function updateOrganisation(
   id: string,
   { name }: { name: string },
 ): Promise<OrganisationRow | undefined> {
-  const [row] = await knex<OrganisationRow>('organisations')
+  const rows = (await knex('organisations')
     .where({ id })
-    .update({ name, updated_at: new Date() })
-    .returning('*');
-  return row;
+    .update({ name, updated_at: knex.fn.now() })
+    .returning('*')) as OrganisationRow[];
+  return rows[0];
 }
 
 /**

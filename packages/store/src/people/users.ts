@@ -22,7 +22,8 @@ export interface UserRow {
  */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
-const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
+export const SAME_EMAIL = 'lower(email collate "C") = lower(? collate "C")';
+export const USER = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
 
 export function isEmail(text: string): boolean {
   return EMAIL.test(text) && text.length <= EMAIL_MAX;
@@ -96,7 +97,7 @@ export async function insertUser(
         is_instance_admin,
         email_verified_at: isProven ? knex.fn.now() : null,
       })
-      .returning(COLUMNS);
+      .returning(USER);
     return rows[0]!;
   } catch (error) {
     if (sqlState(error) === UNIQUE_VIOLATION)
@@ -106,7 +107,7 @@ export async function insertUser(
 }
 
 export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
-  return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
+  return knex('users').where({ id }).first<UserRow | undefined>(USER);
 }
 
 /** False before the first migration. */
@@ -123,9 +124,7 @@ export async function isUsed({ pool }: Database): Promise<boolean> {
 
 /** Ignores case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
-  return knex('users')
-    .whereRaw('lower(email collate "C") = lower(? collate "C")', [email])
-    .first<UserRow | undefined>(COLUMNS);
+  return knex('users').whereRaw(SAME_EMAIL, [email]).first<UserRow | undefined>(USER);
 }
 
 /** Takes as long for an unknown address as for a wrong password. */
@@ -135,8 +134,8 @@ export async function findUserByPassword(
   password: string,
 ): Promise<{ readonly user: UserRow; readonly passwordHash: string } | undefined> {
   const found = await knex('users')
-    .whereRaw('lower(email collate "C") = lower(? collate "C")', [email])
-    .first<(UserRow & { password_hash: string }) | undefined>(...COLUMNS, 'password_hash');
+    .whereRaw(SAME_EMAIL, [email])
+    .first<(UserRow & { password_hash: string }) | undefined>(...USER, 'password_hash');
   unknownHash ??= hashPassword(generatePassword());
   const hash = found && found.password_hash !== '' ? found.password_hash : await unknownHash;
   if (!(await verifyPassword(password, hash)) || !found) return undefined;
@@ -179,7 +178,7 @@ export async function updateUser(
   const rows: UserRow[] = await knex('users')
     .where({ id })
     .update({ ...fields, updated_at: knex.fn.now() })
-    .returning(COLUMNS);
+    .returning(USER);
   return rows[0];
 }
 

@@ -11,7 +11,7 @@ import { DUPLICATE_DATABASE, sqlState } from './sqlstate.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
-  /** Loaded on first use, because agents do not need it. */
+  /** Loaded on first use: agents do not need it. */
   readonly knex: Knex;
   readonly builderPool: BuilderPool | undefined;
   /**
@@ -53,12 +53,12 @@ const PLANNING = {
 };
 
 /**
- * Prepared statements are planned once (`generic`) or on each execution (`custom`). Citus needs the
- * latter: only with the values can it send a whole statement to a worker.
+ * Prepared statements are planned once, or on each execution. Citus needs the latter: only with the
+ * values can it send a whole statement to a worker.
  */
 export type Plans = 'generic' | 'custom';
 
-/** For a process's advisory locks: maintenance, counts, and a sample with its second connection. */
+/** For advisory locks: maintenance, counts, and a sample with its second connection. */
 const SESSIONS = 4;
 /** With `database.pooled`, each lock has a connection of its own, beside that of the work. */
 const POOLED_SESSIONS = 2 * SESSIONS + 1;

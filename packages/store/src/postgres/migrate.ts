@@ -20,12 +20,10 @@ import { readCollationChange, type CollationChange } from './server-facts.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
-/** Marks a file whose statements cannot run in a transaction. */
+/** For statements that cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
-/**
- * The `NNNN_name.{up,down}.sql` pairs, in the root of the repository or in the installed package.
- */
+/** In the root of the repository or in the installed package. */
 export function migrationsDir(): string {
   const packageDir = fileURLToPath(new URL('../..', import.meta.url));
   const inRepository = resolve(packageDir, '../../migrations');
@@ -136,7 +134,6 @@ async function checkDrops(
   });
 }
 
-/** Excludes tables that are recreated. */
 export function droppedTables(sql: string): string[] {
   const namesOf = (pattern: RegExp) =>
     [...sql.matchAll(pattern)].flatMap(([, names = '']) =>

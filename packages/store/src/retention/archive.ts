@@ -1,27 +1,13 @@
 // The contract of `@gateway/archive`, which copies expired events to a bucket or a folder.
 import { importExtra } from '@gateway/core/process';
-import type { EventRef } from '../events/index.js';
+import type { EventRef, EventRow } from '../events/index.js';
 import type { Database } from '../postgres/index.js';
 
-/** An event with what became of it. */
-export interface ArchivedEvent {
-  readonly id: string;
-  readonly occurred_at: Date;
-  readonly accepted_at: Date;
-  readonly source_id: string | null;
-  readonly coordinates: string;
-  readonly event_type: string;
+type Unarchived = 'project_id' | 'data_bytes' | 'data' | 'message_type' | 'status';
+
+export interface ArchivedEvent extends Omit<EventRow, Unarchived> {
   readonly message_type: string;
-  /** The endpoint or owner that the event names. */
-  readonly endpoint_id: string | null;
-  readonly owner_id: string | null;
-  readonly idempotency_key: string | null;
   readonly status: string;
-  readonly outcome: string | null;
-  /** A JSON object of strings. */
-  readonly headers: string;
-  /** A JSON array of sentences. */
-  readonly notes: string | null;
   /** The data as JSON text, unchanged. */
   readonly data: string;
   /** A JSON array of `ArchivedDelivery`. */
@@ -43,8 +29,8 @@ export interface ArchivedDelivery {
 
 export interface ProjectDay {
   /**
-   * The shard of the events, undefined for the default one. A project that moves has events of a day
-   * on two shards, and a manifest has one writer.
+   * Undefined for the default one. A project that moves has events of a day on two shards, and a
+   * manifest has one writer.
    */
   readonly shard?: string | undefined;
   readonly projectId: string;
@@ -53,16 +39,16 @@ export interface ProjectDay {
 }
 
 export interface DayToWrite extends ProjectDay {
-  /** All events that were written before this time are among those of `pages`. */
+  /** All events that were written before are among those of `pages`. */
   readonly writtenBefore: Date;
   /**
-   * Yields the day's events by id, in pages small enough to encode in one go. With `since`, only
-   * those that were written or delivered since.
+   * By id, in pages small enough to encode in one go. With `since`, only events that were written
+   * or delivered since.
    */
   pages(since: Date | null): AsyncIterable<readonly ArchivedEvent[]>;
 }
 
-/** A file with events in the order of their ids. */
+/** Has events in the order of their ids. */
 export interface ArchivePart {
   readonly file: string;
   readonly events: number;
@@ -72,17 +58,16 @@ export interface ArchivePart {
   readonly last_id: string;
 }
 
-/** The archived events of a project's day. */
 export interface ArchivedDay {
   /** Undefined for the default shard. */
   readonly shard?: string | undefined;
-  /** The version of this format and of the columns of the parts. */
+  /** Covers the columns of the parts, too. */
   readonly version: number;
   readonly project_id: string;
   /** A UTC day, such as `2026-01-31`. */
   readonly day: string;
   readonly archived_at: string;
-  /** All events that were written before this time are in the parts. */
+  /** All events that were written before are in the parts. */
   readonly written_before: string;
   readonly events: number;
   readonly bytes: number;
@@ -98,13 +83,13 @@ export interface ArchiveRange {
 
 export interface ArchiveSelection {
   readonly projectId: string;
-  /** The range of event ids, which begin with the time of the message. */
+  /** Event ids, which begin with the time of the message. */
   readonly firstId: string;
   readonly lastId: string;
   /** A pattern such as `order.*`. */
   readonly eventType?: string | undefined;
   readonly sourceId?: string | undefined;
-  /** Select deliveries: each is sent again to its endpoint alone. */
+  /** Selects deliveries: each is sent again to its endpoint alone. */
   readonly endpointId?: string | undefined;
   readonly outcome?: ArchivedDelivery['status'] | undefined;
 }
@@ -112,16 +97,15 @@ export interface ArchiveSelection {
 export interface ArchiveReplayOptions {
   readonly pool: Database['pool'];
   readonly dryRun: boolean;
-  /** The maximum number of new events. */
   readonly limit: number;
-  /** New events per second; 0 is unlimited. */
+  /** New events; 0 is unlimited. */
   readonly perSecond: number;
 }
 
-/** A commit of new events. In a dry run, `created` is empty. */
+/** In a dry run, `created` is empty. */
 export interface ArchiveReplayStep {
   readonly selected: number;
-  /** The new events, which are pending and must be signalled. */
+  /** Pending events, which must be signalled. */
   readonly created: readonly EventRef[];
 }
 
@@ -132,31 +116,30 @@ export interface WriteOptions {
 
 /** Methods throw `archive_unavailable` or `archive_broken`. */
 export interface OpenArchive {
-  /** The URL or path, for messages. */
+  /** For messages. */
   readonly place: string;
   /**
-   * Adds a project's day. It may be called again for the same day: events that the archive has are
-   * left out. If it is interrupted, the next call writes the same parts again.
+   * Adds a project's day. Called again, it leaves out events that the archive has, and writes the
+   * same parts after an interruption.
    */
   write(day: DayToWrite, options?: WriteOptions): Promise<void>;
   /** By shard, project and day. */
   list(range: ArchiveRange): AsyncGenerator<ArchivedDay>;
   /**
-   * Sends archived events again, as new events of the current time that agents route. Without a
-   * condition on deliveries, an event is routed by the current subscriptions, or to the endpoint or
-   * owner that it named. Within a week, no event is sent twice.
+   * Sends archived events again, as new events of the current time. Without a condition on
+   * deliveries, an event is routed by the current subscriptions, or to the endpoint or owner that
+   * it named. Within a week, no event is sent twice.
    * @throws GatewayError `project_moved`, too
    */
   replay(
     selection: ArchiveSelection,
     options: ArchiveReplayOptions,
   ): AsyncGenerator<ArchiveReplayStep, void, void>;
-  /** The requests that agents and commands make, by name. They leave `doctor.txt` in the archive. */
+  /** Requests that agents and commands make. They leave `doctor.txt` in the archive. */
   readonly probes: Readonly<Record<string, () => Promise<unknown>>>;
   close(): void;
 }
 
-/** The settings `archive.*` that name a store. */
 export interface ArchivePlace {
   readonly url: string;
   readonly region?: string | undefined;

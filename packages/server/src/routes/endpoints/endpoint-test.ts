@@ -1,7 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import { eventDeliveryId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
-import { findEndpoint, findEventTypeByName } from '@gateway/store/config';
+import { findEndpoint, findEventType } from '@gateway/store/config';
 import {
   found,
   Id,
@@ -77,7 +77,7 @@ export const endpointTestRoutes: readonly Route[] = [
 ];
 
 async function exampleOf({ database, project }: ProjectCall, eventType: string): Promise<object> {
-  const known = await findEventTypeByName(database.knex, project.id, eventType);
+  const known = await findEventType(database.knex, project.id, { name: eventType });
   if (isObject(known?.example)) return known.example;
   const examples = isObject(known?.json_schema) ? known.json_schema['examples'] : undefined;
   const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
