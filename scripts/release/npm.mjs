@@ -23,6 +23,7 @@ const PAGES = new Map([
   ['@gateway/client', 'docs/guides/client.md'],
   ['@gateway/plugin', 'docs/internals/plugins.md'],
   ['@gateway/plugin-conformance', 'docs/guides/write-a-plugin.md'],
+  ['@gateway/source-http', 'docs/guides/http-sources.md'],
   ['@gateway/source-kafka', 'docs/guides/kafka.md'],
   ['@gateway/source-sqs', 'docs/guides/sqs.md'],
   ['@gateway/tracer-apm', 'docs/guides/tracing.md'],

@@ -51,6 +51,7 @@ export function agentConfig(
 export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
   return {
     sources,
+    pushSources: new Map(),
     meter: createMeter(undefined),
     table: [],
     gates: {} as ActivatedPlugins['gates'],

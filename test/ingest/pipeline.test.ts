@@ -574,14 +574,18 @@ function bare({
     eventWriter,
     maxMessageBytes: 10_000,
   });
-  const hand = (projectId: string, n: number, bodyFunction: string | null = null) =>
-    it.handle(() => ({ projectId, id: newId(), bodyFunction }))({
+  const hand = (projectId: string, n: number, bodyFunction: string | null = null) => {
+    let ordinal = 0;
+    return it.handle(() => ({ projectId, id: newId(), bodyFunction }))({
       coordinates: `${projectId}/0/${n}`,
       timestamp: Date.now(),
       body: Buffer.from(GOOD),
       headers: {},
-      ...(keyOf && { read: () => ({ text: undefined, keyOf }) }),
+      get idempotencyKey() {
+        return keyOf?.(ordinal++);
+      },
     });
+  };
   return { pace, hand };
 }
 

@@ -11,22 +11,27 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 386,
+  'packages/agent': 387,
   'packages/cli': 305,
   'packages/client': 15,
   // The token buckets of all packages are here.
-  'packages/core': 460,
-  'packages/dashboard': 613,
+  // It guards push sources, as it guards the other plugins.
+  'packages/core': 470,
+  // Offers the push sources of third parties.
+  'packages/dashboard': 614,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
   'packages/ingest': 177,
-  'packages/plugin': 34,
+  // Declares push sources.
+  'packages/plugin': 41,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 580,
+  'packages/server': 553,
   // What asks KV, and counts in memory while it is away, has come from agent and server.
-  'packages/store': 579,
+  'packages/store': 580,
   'plugins/metrics-pullmetrics': 10,
+  // Providers, signatures and handshakes have come from the server.
+  'plugins/source-http': 32,
   'plugins/source-kafka': 102,
   'plugins/source-sqs': 30,
   'plugins/tracer-apm': 6,

@@ -64,8 +64,9 @@ export interface CallOptions {
 export async function activated(
   sources: Readonly<Record<string, ActiveSource>> = {},
   file: Record<string, unknown> = {},
+  pluginsDir?: string,
 ): Promise<ActivatedPlugins> {
-  const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
+  const discovery = discover({ root: new URL('../..', import.meta.url).pathname, pluginsDir });
   const resolved = resolveConfig({ env: {}, file, rows: discovery.rows });
   const licence = readLicence({ token: undefined, publicKey: undefined });
   const plugins = await activate({
@@ -114,12 +115,14 @@ export async function startApi({
   log = silentLog,
   metered,
   kv = new MemoryKv(),
+  pluginsDir,
 }: {
   sources?: Readonly<Record<string, ActiveSource>>;
   file?: Record<string, unknown>;
   log?: Log;
   metered?: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
   kv?: Kv;
+  pluginsDir?: string;
 } = {}): Promise<Api> {
   const control = await migratedDatabase();
   const db = testShard ? await openedOnShard(control, testShard) : control;
@@ -129,7 +132,7 @@ export async function startApi({
     lastName: 'w',
   });
   const config = configOf(db, file);
-  const plugins = { ...(await activated(sources, file)), ...metered };
+  const plugins = { ...(await activated(sources, file, pluginsDir)), ...metered };
   const server = await startServer({ config, plugins, log, kv });
   const url = `http://127.0.0.1:${server.port}`;
   return {

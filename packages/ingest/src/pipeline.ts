@@ -155,10 +155,8 @@ export class Pipeline {
     const { maxMessageBytes, loopShares } = this.options;
     const decoded = decode(message, message.maxBytes ?? maxMessageBytes);
     if (typeof decoded !== 'object' || !('then' in decoded))
-      return this.#transform(incoming, incoming.read(decoded));
-    void decoded.then((it) =>
-      loopShares.run(projectId, () => this.#transform(incoming, incoming.read(it))),
-    );
+      return this.#transform(incoming, decoded);
+    void decoded.then((it) => loopShares.run(projectId, () => this.#transform(incoming, it)));
   }
 
   #transform(incoming: SourceMessage, decoded: Decoded): void {

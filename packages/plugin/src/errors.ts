@@ -13,16 +13,35 @@ export class PluginError extends Error {
    * message, because users could otherwise read responses from any address.
    */
   readonly said: string | undefined;
+  /** For `receive` of a push source: refuses the request with this status. */
+  readonly status: 400 | 401 | undefined;
+  /** For `check` of a push source: the fields of the connection to change. */
+  readonly problems: readonly FieldProblem[] | undefined;
 
   constructor(
     message: string,
-    options: { fix: string; cause?: unknown; said?: string | undefined },
+    options: {
+      fix: string;
+      cause?: unknown;
+      said?: string | undefined;
+      status?: 400 | 401;
+      problems?: readonly FieldProblem[];
+    },
   ) {
     super(message, { cause: options.cause });
     this.name = 'PluginError';
     this.fix = options.fix;
+    this.status = options.status;
+    this.problems = options.problems;
     this.said = options.said && clip(options.said, SAID_MAX);
   }
+}
+
+export interface FieldProblem {
+  /** Its path in the connection, such as `verifier.secret`. */
+  readonly field: string;
+  /** Without its subject: `is missing`. */
+  readonly sentence: string;
 }
 
 /** An error together with its causes. */

@@ -3,6 +3,7 @@ export * from './deadline.js';
 export * from './errors.js';
 export * from './manifest.js';
 export * from './metrics.js';
+export * from './push.js';
 export * from './source.js';
 export * from './token-request.js';
 export * from './tracer.js';

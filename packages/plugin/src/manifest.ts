@@ -16,6 +16,11 @@ export interface PackageManifest {
 export interface PluginManifest {
   readonly kind: PluginKind;
   /**
+   * For sources: `pull` reads a broker (`SourcePlugin`), `push` takes requests to a URL
+   * (`PushSourcePlugin`). Default: `pull`.
+   */
+  readonly sourceKind?: 'pull' | 'push';
+  /**
    * The name that users write: `kafka` in a source, `otel` in `tracer.type`, `pullmetrics` in
    * `metrics.metrics_backend`.
    */

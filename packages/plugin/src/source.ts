@@ -99,6 +99,11 @@ export interface Message {
    * may change when the message is redelivered.
    */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Messages of a source with the same key are the same message. Its events carry the key, with
+   * their ordinal, unless they have keys of their own. At most 400 characters.
+   */
+  readonly idempotencyKey?: string | null | undefined;
 }
 
 /** The content type among the headers, in any case. */

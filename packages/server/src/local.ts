@@ -135,6 +135,7 @@ function localSettings(config: Config): Config {
 
 const NO_PLUGINS: ActivatedPlugins = {
   sources: new Map(),
+  pushSources: new Map(),
   meter: createMeter(undefined),
   table: [],
   gates: {} as never,

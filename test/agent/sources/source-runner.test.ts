@@ -97,6 +97,7 @@ async function scene(
       log: silentLog,
       health,
       plugins,
+      pushSources: new Map(),
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
       maxWorkers: 10,

@@ -8,6 +8,8 @@ import { SourceWatch } from './source-watch.js';
 interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache'>, Omit<RunningSourceOptions, 'startsInMs'> {
   readonly shard: Pick<Shard, 'name'>;
+  /** By plugin name: their sources take requests, and nothing is read. */
+  readonly pushSources: Pick<ReadonlyMap<string, unknown>, 'has'>;
   readonly maxWorkers: number;
 }
 
@@ -76,7 +78,7 @@ export class SourceRunner {
       const project = configCache.projects.get(it.project_id);
       return (
         !it.is_disabled &&
-        it.pub_sub.type !== 'http' &&
+        !this.options.pushSources.has(it.pub_sub.type) &&
         project?.type === 'outgoing' &&
         project.shard === shard.name
       );

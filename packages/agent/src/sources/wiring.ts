@@ -59,6 +59,7 @@ export function wireSources(
     transformer,
     lags,
     plugins: plugins.sources,
+    pushSources: plugins.pushSources,
     pluginTable: plugins.table,
     openSecret: open,
     // Limited to the number of messages that a project may ingest per second: more would only fill

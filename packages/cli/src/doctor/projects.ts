@@ -5,7 +5,7 @@ import { createLog } from '@gateway/core/logging';
 import {
   activate,
   whySourceInactive,
-  type ActiveSource,
+  type ActivatedPlugins,
   type PluginState,
 } from '@gateway/core/plugins';
 import {
@@ -114,8 +114,7 @@ function findingChecks(url: string, { id, name, findings }: ReportedProject): Do
   });
 }
 
-interface Asking {
-  readonly plugins: ReadonlyMap<string, ActiveSource>;
+interface Asking extends Pick<ActivatedPlugins, 'sources' | 'pushSources'> {
   readonly table: readonly PluginState[];
   readonly open: Open;
   readonly signal: AbortSignal;
@@ -138,7 +137,7 @@ export async function checkSources(
   const all = await listSourcesOfProjects(database.pool);
   if (all.length === 0) return skipped('there are none');
   const table = context.checked.plugins;
-  const asking = { plugins: await sourcePlugins(context), table, open, signal };
+  const asking = { ...(await sourcePlugins(context)), table, open, signal };
   const asked = all
     .slice(0, EXAMINED_MAX)
     .map((source): DoctorCheck => [
@@ -166,21 +165,21 @@ async function checkSource(source: SourceOfProject, asking: Asking): Promise<Doc
 
 async function askBroker(
   source: SourceOfProject,
-  { plugins, table, open, signal }: Asking,
+  { sources, pushSources, table, open, signal }: Asking,
 ): Promise<DoctorResult> {
   const { pub_sub: pubSub } = source;
-  if (pubSub.type === 'http')
-    return skipped('http: it has no broker; the server receives its messages');
+  if (pushSources.has(pubSub.type))
+    return skipped(`${pubSub.type}: it has no broker; the server receives its messages`);
   const place = `${pubSub.type}, project ${escapeLine(source.project_name, 40)}`;
   if (source.is_disabled) return skipped(`${place}: it is disabled`);
   if (source.project_type !== 'outgoing')
     return skipped(`${place}: agents read only sources of outgoing projects`);
-  const active = plugins.get(pubSub.type);
+  const active = sources.get(pubSub.type);
   const inactive = whySourceInactive(table, pubSub.type);
   if (!active && inactive)
     return failed(`${place}: its plugin is inactive: ${inactive.reason}`, inactive.fix);
   if (!active) {
-    const sentence = `${place}: no source plugin with this name is active; active plugins: ${[...plugins.keys()].join(', ') || 'none'}`;
+    const sentence = `${place}: no source plugin with this name is active; active plugins: ${[...sources.keys()].join(', ') || 'none'}`;
     return failed(sentence, 'run `gateway plugins` to see why');
   }
   try {
@@ -205,14 +204,13 @@ async function sourcePlugins({
   discovery,
   resolved,
   config,
-}: DoctorContext): Promise<Asking['plugins']> {
+}: DoctorContext): Promise<ActivatedPlugins> {
   proxyProcess(config.delivery);
-  const { sources } = await activate({
+  return activate({
     discovery: { ...discovery, plugins: discovery.plugins.filter(({ kind }) => kind === 'source') },
     resolved,
     licence: licenceOf(config),
     serviceName: 'gateway-doctor',
     log: createLog({ level: 'silent', name: 'gateway-doctor' }),
   });
-  return sources;
 }

@@ -95,7 +95,7 @@ function keyBytes(encryptionKey: string | undefined): Buffer {
 
 /**
  * `"x-secret": true` marks secrets, and `"x-address": true` marks fields that determine where
- * secrets are sent.
+ * secrets are sent. `"x-inline"` names a member whose secrets are sealed as if they were beside it.
  */
 export type ConnectionSchema = Readonly<Record<string, unknown>>;
 export type ConnectionValue = Readonly<Record<string, unknown>>;
@@ -104,8 +104,13 @@ export type ConnectionValue = Readonly<Record<string, unknown>>;
 function mapSecrets(
   value: ConnectionValue,
   schema: ConnectionSchema,
-  change: (secret: string | undefined, path: readonly string[]) => string | undefined,
+  change: (
+    secret: string | undefined,
+    path: readonly string[],
+    sealedAt: readonly string[],
+  ) => string | undefined,
   path: readonly string[] = [],
+  sealedAt = path,
 ): ConnectionValue {
   const result: Record<string, unknown> = { ...value };
   for (const [name, inner] of Object.entries(
@@ -115,11 +120,12 @@ function mapSecrets(
     if (inner['x-secret'] === true) {
       if (present === null) delete result[name];
       if (present !== undefined && typeof present !== 'string') continue;
-      const changed = change(present, [...path, name]);
+      const changed = change(present, [...path, name], [...sealedAt, name]);
       if (changed === undefined) delete result[name];
       else result[name] = changed;
     } else if (isObject(present)) {
-      result[name] = mapSecrets(present, inner, change, [...path, name]);
+      const at = schema['x-inline'] === name ? sealedAt : [...sealedAt, name];
+      result[name] = mapSecrets(present, inner, change, [...path, name], at);
     }
   }
   return result;
@@ -134,7 +140,7 @@ export function openConnection(
   return mapSecrets(
     sealed,
     schema,
-    (secret, path) => secret && open(secret, ['sources', sourceId, ...path]),
+    (secret, _, sealedAt) => secret && open(secret, ['sources', sourceId, ...sealedAt]),
   );
 }
 
@@ -153,9 +159,9 @@ export function sealConnection(
   { seal, bind }: Pick<Sealer, 'seal' | 'bind'>,
   stored?: { sealed: ConnectionValue; plain: ConnectionValue },
 ): ConnectionValue {
-  return mapSecrets(plain, schema, (secret, path) => {
+  return mapSecrets(plain, schema, (secret, path, sealedAt) => {
     if (secret === undefined) return undefined;
-    const place: SecretPlace = ['sources', sourceId, ...path];
+    const place: SecretPlace = ['sources', sourceId, ...sealedAt];
     return stored && memberAt(stored.plain, path) === secret
       ? bind(memberAt(stored.sealed, path) as string, place)
       : seal(secret, place);
@@ -179,7 +185,7 @@ export function keepSecrets(
     if (secret !== undefined && secret !== MASK) return secret;
     const kept = stored && memberAt(stored, path);
     const report = (sentence: string) =>
-      problems.push({ field: [prefix, ...path].join('.'), sentence });
+      problems.push({ field: [prefix, ...path].filter(Boolean).join('.'), sentence });
     if (typeof kept === 'string') {
       if (moved !== undefined)
         report(

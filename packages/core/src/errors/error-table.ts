@@ -304,6 +304,8 @@ export const errors = {
     `${SEND_AGAIN}; ${REASON_IS_LOGGED}`),
   signature_invalid: row(401, 'the request cannot be verified: {reason}',
     'check the verifier of the source, and that the sender uses the same secret'),
+  request_refused: row(400, '{reason}', '{fix}'),
+  push_failed: row(503, 'the source plugin {name} failed: {reason}', `${SEND_AGAIN}; ${REASON_IS_LOGGED}`),
   source_paused: row(503, 'this source is paused',
     `${SEND_AGAIN}; to end the pause, resume the source`),
   forbidden: row(403, '{reason}', 'use an API key of a user or project with this permission'),

@@ -8,19 +8,21 @@ import {
 } from '@gateway/plugin';
 import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
+import type { sourceGuard } from '../http/ssrf-guard.js';
 import type { Log } from '../logging/log.js';
 import { createMeter, type Meter, createCollectors, type Collectors } from '../metrics/meter.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/timing.js';
 import { guardedMetrics } from './guarded-metrics.js';
+import { guardedPush, type GuardedPush } from './guarded-push.js';
 import { guardedSource } from './guarded-source.js';
 import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
 import { isOurs, type InstalledPlugin } from './manifest.js';
 import { asCore, asPlugin, readableError } from './plugin-faults.js';
 import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
 
-export interface ActiveSource {
+export interface ActiveSource<Plugin = SourcePlugin> {
   readonly manifest: PluginManifest;
   readonly connectionSchema: Readonly<Record<string, unknown>>;
   readonly settings: Readonly<Record<string, unknown>>;
@@ -29,11 +31,15 @@ export interface ActiveSource {
    * `source.allowed_networks`.
    * @throws GatewayError `plugin_import`
    */
-  load(): Promise<SourcePlugin>;
+  load(): Promise<Plugin>;
 }
+
+export type ActivePush = ActiveSource<GuardedPush>;
 
 export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
+  /** The sources that agents do not run, because they take requests. */
+  readonly pushSources: ReadonlyMap<string, ActivePush>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
   /** Without a metrics plugin, it records nothing, and `/metrics` gives the reason in a comment. */
@@ -65,6 +71,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   const { discovery, resolved, licence, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
   const gates = { discovery, resolved, licence };
   const sources = new Map<string, ActiveSource>();
+  const pushSources = new Map<string, ActivePush>();
   const collectors = createCollectors(log);
   const table = previewPlugins(options);
   const { allowed_networks: allowedNetworks } = resolved.config.source;
@@ -80,10 +87,14 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     try {
       const own = settingsAt(resolved.config, plugin.home);
       if (plugin.kind === 'source') {
-        const source = lazySource(plugin, own, { deadlineMs, tell, allowedNetworks });
-        sources.set(plugin.name, source);
+        const failed = failing(log, plugin, 'A source plugin failed; the request got 503.');
+        const loading = { settings: own, deadlineMs, tell, failed, allowedNetworks };
+        const isPush = plugin.manifest.sourceKind === 'push';
+        if (isPush) pushSources.set(plugin.name, lazySource(plugin, loading, guardedPush));
+        else sources.set(plugin.name, lazySource(plugin, loading, guardedSource));
         // Built-in sources are imported on first use, because their clients are large.
-        if (!isOurs(plugin)) importing.push(source.load());
+        if (!isOurs(plugin))
+          importing.push((isPush ? pushSources : sources).get(plugin.name)!.load());
       } else if (plugin.kind === 'tracer')
         tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
@@ -122,6 +133,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   };
   return {
     sources,
+    pushSources,
     ...(tracer ? { tracer } : {}),
     ...(metrics ? { metrics } : {}),
     meter,
@@ -147,24 +159,30 @@ async function closeMetrics(
 }
 
 interface Loading {
+  readonly settings: ActiveSource['settings'];
   readonly deadlineMs: number;
   readonly allowedNetworks: readonly string[];
+  readonly failed: (error: unknown) => void;
   /** Receives an import error, or nothing once a later import succeeds. */
   readonly tell: (error?: GatewayError) => void;
 }
 
-function lazySource(
+function lazySource<Imported, Guarded>(
   plugin: InstalledPlugin,
-  settings: ActiveSource['settings'],
-  { deadlineMs, tell, allowedNetworks }: Loading,
-): ActiveSource {
+  { deadlineMs, tell, allowedNetworks, ...given }: Loading,
+  guarded: (
+    imported: Imported,
+    plugin: InstalledPlugin,
+    guarding: Pick<Loading, 'settings' | 'failed'> & { guard: ReturnType<typeof sourceGuard> },
+  ) => Guarded,
+): ActiveSource<Guarded> {
   const { manifest, connectionSchema = {} } = plugin;
-  let loading: Promise<SourcePlugin> | undefined;
+  let loading: Promise<Guarded> | undefined;
   const load = async () => {
-    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
+    loading ??= importPlugin<Imported>(plugin, deadlineMs).then(async (imported) => {
       // Import the guard, and with it the HTTP client, only when the first source is loaded.
-      const { sourceGuard } = await import('../http/ssrf-guard.js');
-      return guardedSource(imported, plugin, sourceGuard(allowedNetworks));
+      const { sourceGuard: open } = await import('../http/ssrf-guard.js');
+      return guarded(imported, plugin, { ...given, guard: open(allowedNetworks) });
     });
     try {
       const loaded = await loading;
@@ -178,7 +196,7 @@ function lazySource(
       throw error;
     }
   };
-  return { manifest, connectionSchema, settings, load };
+  return { manifest, connectionSchema, settings: given.settings, load };
 }
 
 async function startTracer(

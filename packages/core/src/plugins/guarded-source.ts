@@ -45,7 +45,7 @@ export function guardedSource(
   installed: Pick<InstalledPlugin, 'name' | 'package'> & {
     readonly connectionSchema?: ConnectionSchema;
   },
-  guard: ReturnType<typeof sourceGuard>,
+  { guard }: { readonly guard: ReturnType<typeof sourceGuard> },
 ): SourcePlugin {
   const { name, package: from, connectionSchema: schema = {} } = installed;
   const heldBy = new Map<string, Held>();
@@ -172,7 +172,7 @@ async function overdue(
 /**
  * Core functions that the plugin calls run unguarded, and the plugin's abort listeners run guarded.
  */
-function inCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
+export function inCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
   context: Context,
 ): Context {
   const ofCore = (value: unknown) =>

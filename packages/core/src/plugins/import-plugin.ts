@@ -19,6 +19,7 @@ const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = {
   tracer: ['start'],
   metrics: ['start'],
 };
+const PUSH_FUNCTIONS = ['check', 'verify', 'receive'];
 
 /**
  * Runs the plugin's code, and checks that it exports the functions of its kind.
@@ -37,7 +38,8 @@ export async function importPlugin<Plugin>(
       return false;
     }
   };
-  const missing = FUNCTIONS[kind].find((it) => !isFunction(it));
+  const functions = manifest.sourceKind === 'push' ? PUSH_FUNCTIONS : FUNCTIONS[kind];
+  const missing = functions.find((it) => !isFunction(it));
   if (missing !== undefined)
     throw importFailed(plugin, manifest.module, `its default export has no function ${missing}`);
   return exported;

@@ -45,6 +45,7 @@ export function isOurs({ package: from }: Pick<InstalledPlugin, 'package'>): boo
 /** The message is the reason. */
 export class BrokenManifest extends Error {}
 
+const SOURCE_KINDS: readonly unknown[] = ['pull', 'push', undefined];
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
@@ -64,6 +65,7 @@ const FILE_FIELDS = [
 ] as const satisfies (keyof PluginManifest)[];
 const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = [
   'kind',
+  'sourceKind',
   'name',
   'module',
   'flags',
@@ -156,6 +158,8 @@ function requireManifest(
   const { kind, name } = entry;
   if (!KINDS.some((known) => known === kind))
     throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
+  if (!SOURCE_KINDS.includes(entry['sourceKind']))
+    throw new BrokenManifest(`${at}.sourceKind must be pull or push`);
   if (!isPluginName(text(name, `${at}.name`)))
     throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
   text(entry['module'], `${at}.module`);

@@ -4,6 +4,7 @@ import { isPlain } from '../json/plain-text.js';
 import { kindOf, readableError } from './plugin-faults.js';
 
 const COORDINATES_MAX = 1_000;
+const KEY_MAX = 400;
 
 /** From the prototype, because getters of an instance can be overridden. */
 const { buffer, byteOffset, byteLength } = Object.getOwnPropertyDescriptors(
@@ -19,6 +20,7 @@ export function takenMessage(given: unknown): Message | string {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return kindOf(given);
     const message = given as Readonly<Record<keyof Message, unknown>>;
     const { coordinates, timestamp, body, headers, key, contentType, attributes } = message;
+    const { idempotencyKey } = message;
     const problem =
       coordinatesProblem(coordinates) ??
       (typeof timestamp === 'number'
@@ -30,7 +32,10 @@ export function takenMessage(given: unknown): Message | string {
         : `key is ${kindOf(key)}, not a Uint8Array or null`) ??
       (isAbsent(contentType) || typeof contentType === 'string'
         ? undefined
-        : `contentType is ${kindOf(contentType)}, not a string`);
+        : `contentType is ${kindOf(contentType)}, not a string`) ??
+      (isAbsent(idempotencyKey) || isKey(idempotencyKey)
+        ? undefined
+        : `idempotencyKey is not a text of 1 to ${KEY_MAX} characters without control characters`);
     if (problem !== undefined) return `a message whose ${problem}`;
     const copied = copiedTexts('header', headers);
     if (typeof copied === 'string') return `a message whose ${copied}`;
@@ -46,6 +51,7 @@ export function takenMessage(given: unknown): Message | string {
       key: isUint8Array(key) ? bytesOf(key) : (key as null | undefined),
       contentType: (contentType as string | null) ?? undefined,
       attributes: copiedAttributes,
+      idempotencyKey: idempotencyKey as string | null | undefined,
     };
   } catch (error) {
     return `a message that cannot be read: ${readableError(error).message.replace(/\.$/, '')}`;
@@ -64,6 +70,11 @@ function coordinatesProblem(value: unknown): string | undefined {
     return `coordinates has ${value.length} characters, more than ${COORDINATES_MAX}`;
   if (!isPlain(value)) return 'coordinates contains a control character';
   return value.isWellFormed() ? undefined : 'coordinates contains half of a surrogate pair';
+}
+
+function isKey(value: unknown): boolean {
+  if (typeof value !== 'string' || value === '' || value.length > KEY_MAX) return false;
+  return isPlain(value) && value.isWellFormed();
 }
 
 function isAbsent(value: unknown): value is null | undefined {

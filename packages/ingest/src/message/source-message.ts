@@ -11,7 +11,7 @@ import type { TransformResult } from '@gateway/sandbox';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { Decoded } from '../decode/text.js';
 import type { IngestMessage } from '../validate/parse-message.js';
-import { readingFailed, type Rejection, unknownEventType } from '../validate/reject-codes.js';
+import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
 import { type ReadyEvent, ReadyMessage, type Settle } from './ready-message.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
@@ -20,13 +20,6 @@ import type { IngestMeasure, MessageTrace } from './telemetry.js';
 export interface GivenMessage extends Message {
   /** By default, `ingest.max_message_bytes`. */
   readonly maxBytes?: number;
-  /** Called with the decoded text, or undefined if there is none. */
-  readonly read?: (text: string | undefined) => {
-    /** Replaces the message. */
-    readonly text: string | undefined;
-    /** The idempotency key of the event with this ordinal, if it has none. */
-    readonly keyOf: (ordinal: number) => string | null;
-  };
 }
 
 export interface SourceMessageOptions {
@@ -49,7 +42,6 @@ export class SourceMessage extends ReadyMessage {
   called: TransformResult | undefined;
   prepared: ((message: SourceMessage) => void) | undefined;
   #messageDigest: string | undefined;
-  #keyOf: ((ordinal: number) => string | null) | undefined;
   #onSettled: (() => void) | undefined;
 
   /**
@@ -58,7 +50,7 @@ export class SourceMessage extends ReadyMessage {
    */
   constructor(
     public source: IngestSource,
-    public message: GivenMessage,
+    readonly message: GivenMessage,
     private readonly options: SourceMessageOptions,
     settled: Settle,
   ) {
@@ -84,20 +76,6 @@ export class SourceMessage extends ReadyMessage {
     this.trace?.settled(outcome);
     super.settle(outcome, creationOf);
     this.#onSettled?.();
-  }
-
-  read(decoded: Decoded): Decoded {
-    const { message } = this;
-    if (!message.read) return decoded;
-    try {
-      const { text, keyOf } = message.read(typeof decoded === 'string' ? decoded : undefined);
-      this.#keyOf = keyOf;
-      if (text === undefined) return decoded;
-      this.message = { ...message, body: Buffer.from(text) };
-      return text;
-    } catch (defect) {
-      return readingFailed(defect);
-    }
   }
 
   /**
@@ -201,6 +179,13 @@ export class SourceMessage extends ReadyMessage {
     return (this.#messageDigest ??= messageDigest(this.message.body));
   }
 
+  /** Two sources of a project can use the same keys, so a key includes the source's id. */
+  #keyOf(ordinal: number): string | null {
+    const { idempotencyKey: key } = this.message;
+    if (!key) return null;
+    return `${this.source.id}:${key}${ordinal === 0 ? '' : `:${ordinal}`}`;
+  }
+
   #event(
     parsed: IngestMessage,
     ordinal: number,
@@ -217,7 +202,7 @@ export class SourceMessage extends ReadyMessage {
       messageType: parsed.messageType,
       endpointId: parsed.endpointId,
       ownerId: parsed.ownerId,
-      idempotencyKey: parsed.idempotencyKey ?? this.#keyOf?.(ordinal) ?? null,
+      idempotencyKey: parsed.idempotencyKey ?? this.#keyOf(ordinal),
       headers: travellingHeaders(message.headers, parsed.customHeaders),
       notes: parsed.notes,
       data: parsed.data,

@@ -4,7 +4,7 @@ import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isTooDeep, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
 /** In a body, beyond an event's data. */
-const ENVELOPE_BYTES = 262_144;
+export const ENVELOPE_BYTES = 262_144;
 
 export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
   return ingest.max_message_bytes + ENVELOPE_BYTES;

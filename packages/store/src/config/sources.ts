@@ -313,6 +313,7 @@ export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProj
 export interface HttpSource {
   readonly project_id: string;
   readonly id: string;
+  readonly pub_sub: SourceRecord['pub_sub'];
   readonly http: HttpSettings;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
@@ -328,7 +329,7 @@ export async function findHttpSource(
 ): Promise<HttpSource | undefined> {
   const { rows } = await pool.query<HttpSource>({
     name: 'find-http-source',
-    text: `select s.project_id, s.id, s.http, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at
+    text: `select s.project_id, s.id, s.pub_sub, s.http, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at
            from sources s join projects p on p.id = s.project_id and p.deleted_at is null where s.mask_id = $1 and s.deleted_at is null`,
     values: [maskId],
   });

@@ -85,7 +85,8 @@ function together(reports: readonly ReportedState[]): ReportedState | undefined 
 }
 
 interface SourceSettings {
-  readonly type: 'pub_sub' | 'http';
+  /** Not null if the source takes requests to a URL, and so needs no agent that reads it. */
+  readonly mask_id: string | null;
   readonly is_disabled: boolean;
   readonly paused_at: Date | null;
   readonly pause_reason: string | null;
@@ -115,13 +116,13 @@ export function whyUnreported(
 
 /** From its settings and the reports of agents. */
 export function sourceCondition(
-  { type, is_disabled, paused_at: since, pause_reason: reason }: SourceSettings,
+  { mask_id: maskId, is_disabled, paused_at: since, pause_reason: reason }: SourceSettings,
   reported: ReportedState | undefined,
   absence: Absence,
 ): SourceCondition {
   if (is_disabled) return { state: 'disabled', reason: 'The source is disabled.', since: null };
   if (since) return { state: 'paused', reason, since };
-  if (type === 'http' && !reported) return { state: 'active', reason: null, since: null };
+  if (maskId !== null && !reported) return { state: 'active', reason: null, since: null };
   if (!reported) return { state: 'unknown', ...absence };
   return {
     state: reported.state === 'reading' ? 'active' : reported.state,

@@ -577,7 +577,8 @@ sources('a type that is not active is refused with those that are', async () => 
 sources('a type whose plugin is inactive is refused with the reason and the fix', () => {
   const plugin = { name: 'rabbit', kind: 'source', version: '1.0.0', from: 'a' } as const;
   const table = [pluginState(plugin, new GatewayError('plugin_flag_off', { flag: 'rabbit' }))];
-  const call = { plugins: { sources: new Map(), table }, id: '', sealer: sealer(encryptionKey) };
+  const plugins = { sources: new Map(), pushSources: new Map(), table };
+  const call = { plugins, id: '', sealer: sealer(encryptionKey) };
   try {
     readPubSub({ type: 'rabbit', rabbit: {} }, undefined, call as never);
     assert.unreachable();

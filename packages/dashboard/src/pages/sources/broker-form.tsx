@@ -11,12 +11,14 @@ import { submitted, type FormSchema, type Value } from '../../components/schema-
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 
+const TYPES = { pull: 'pub_sub', push: 'http' } as const;
+
 /**
- * The form that creates or changes a broker source. Its connection fields are generated from the
- * plugin's schema.
+ * The form that creates or changes a source of a plugin other than `http`. Its connection fields are
+ * generated from the plugin's schema.
  */
 export function BrokerForm({
-  type: { name: type, connection },
+  type: { name: type, kind, connection },
   source,
   onSaved = open,
 }: {
@@ -26,6 +28,7 @@ export function BrokerForm({
   onSaved?: (saved: Source) => void;
 }) {
   const schema = connection as FormSchema;
+  const isRead = kind === 'pull';
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
   const stored = (pubSub?.[type] ?? {}) as Value;
   const [name, setName] = useState(source?.name ?? '');
@@ -38,7 +41,7 @@ export function BrokerForm({
 
   const asked = () => ({
     type,
-    workers: Number(workers),
+    ...(isRead && { workers: Number(workers) }),
     [type]: submitted(schema, value, stored),
   });
   const test = useAction(async () => {
@@ -63,8 +66,8 @@ export function BrokerForm({
       toast('Source saved.');
       onSaved(saved);
     } else {
-      const created = await api().sources.create({ ...body, type: 'pub_sub' }, check);
-      toast('Source created. Agents start to read it.');
+      const created = await api().sources.create({ ...body, type: TYPES[kind] }, check);
+      toast(isRead ? 'Source created. Agents start to read it.' : 'Source created. Copy its URL.');
       onSaved(created);
     }
   });
@@ -84,7 +87,8 @@ export function BrokerForm({
         )
       }
       actions={
-        may('member') && (
+        may('member') &&
+        isRead && (
           <Button isRunning={test.isRunning} onPress={test.run}>
             Test connection
           </Button>
@@ -107,27 +111,31 @@ export function BrokerForm({
         error={error}
         path={`pub_sub.${type}`}
       />
-      <TextField
-        label="Workers"
-        type="number"
-        hint="Number of readers across all agents: consumer group members or queue pollers. Each agent runs at least one."
-        value={workers}
-        onChange={setWorkers}
-        error={fieldError(error, 'pub_sub.workers')}
-      />
-      <TextArea
-        label="Forwarded headers"
-        hint={
-          source?.forward_headers === null
-            ? 'One per line. Empty: all headers of this source travel, because it was made before they could be chosen.'
-            : 'Headers of messages that travel with the event, one per line.'
-        }
-        rows={2}
-        isMono
-        value={headers}
-        onChange={setHeaders}
-        error={fieldError(error, 'forward_headers')}
-      />
+      {isRead && (
+        <>
+          <TextField
+            label="Workers"
+            type="number"
+            hint="Number of readers across all agents: consumer group members or queue pollers. Each agent runs at least one."
+            value={workers}
+            onChange={setWorkers}
+            error={fieldError(error, 'pub_sub.workers')}
+          />
+          <TextArea
+            label="Forwarded headers"
+            hint={
+              source?.forward_headers === null
+                ? 'One per line. Empty: all headers of this source travel, because it was made before they could be chosen.'
+                : 'Headers of messages that travel with the event, one per line.'
+            }
+            rows={2}
+            isMono
+            value={headers}
+            onChange={setHeaders}
+            error={fieldError(error, 'forward_headers')}
+          />
+        </>
+      )}
       <KeepMessages isOn={keeps} onChange={setKeeps} />
       {works && (
         <p class="source-works" role="status">

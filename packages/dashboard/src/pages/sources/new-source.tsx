@@ -33,9 +33,9 @@ export default function NewSource() {
     <Page title="New source" above={<a href={projectHref('/sources')}>Sources</a>}>
       <Loaded resource={types}>
         {(known) => {
-          const brokers = isOutgoing ? known : [];
-          const asked = query.value.get('type') ?? brokers[0]?.name ?? HTTP;
-          const type = brokers.find(({ name }) => name === asked);
+          const named = known.filter(({ kind }) => isOutgoing || kind === 'push');
+          const asked = query.value.get('type') ?? named[0]?.name ?? HTTP;
+          const type = named.find(({ name }) => name === asked);
           return (
             <Panel title={type ? nameOf(type) : 'Requests to a URL (http)'}>
               {type && description(type) && <p class="muted">{description(type)}</p>}
@@ -44,7 +44,7 @@ export default function NewSource() {
                   label="Source type"
                   value={type?.name ?? HTTP}
                   options={[
-                    ...brokers.map((it) => [it.name, nameOf(it)] as const),
+                    ...named.map((it) => [it.name, nameOf(it)] as const),
                     [HTTP, 'Requests to a URL (http)'],
                   ]}
                   onChange={(chosen) => setQuery({ type: chosen }, { replace: true })}

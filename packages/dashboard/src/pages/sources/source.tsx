@@ -102,7 +102,7 @@ function SourceStatus({ source, state }: { source: Source; state: SourceState | 
       <SourceFacts source={source} />
     </Panel>
   );
-  if (source.type === 'http') return status;
+  if (source.url !== null) return status;
   return (
     <div class="split">
       <div>
@@ -130,7 +130,7 @@ function SourceFacts({ source }: { source: Source }) {
         ['URL', address && <Copyable text={address} what="URL" />],
         ['Type', pubSub?.type ?? 'http'],
         ...connectionFacts(pubSub),
-        ['Workers', pubSub ? (pubSub.workers ?? 1) : null],
+        ['Workers', url === null ? (pubSub?.workers ?? 1) : null],
         ['Function', functionWords(source)],
         ['Messages kept', source.keep_messages ? 'with their events' : null],
         ['Paused', pausedAt && <FullTime at={pausedAt} />],
@@ -154,10 +154,10 @@ function SourceFacts({ source }: { source: Source }) {
   );
 }
 
-function functionWords({ body_function: text, type }: Source): string {
+function functionWords({ body_function: text, url }: Source): string {
   const lines = text ? text.trimEnd().split('\n').length : 0;
   if (lines > 0) return lines === 1 ? 'one line' : `${lines} lines`;
-  return type === 'http' ? 'none' : 'none: messages are ingest messages';
+  return url !== null ? 'none' : 'none: messages are ingest messages';
 }
 
 /** Top-level text values, such as brokers, topic or queue. */
@@ -231,7 +231,7 @@ function Lag({ id }: { id: string }) {
 }
 
 function SourceActions({ source, onChange }: { source: Source; onChange: () => void }) {
-  const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
+  const { uid, name, url, is_disabled: isDisabled, paused_at: pausedAt } = source;
   const turn = async () => {
     if (isDisabled) {
       await api().sources.update(uid, { is_disabled: false });
@@ -246,7 +246,7 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
     } else {
       await api().sources.pause(uid);
       toast(
-        `Source paused. ${type === 'http' ? 'Requests to its URL are asked to retry later.' : 'Messages wait in the broker.'}`,
+        `Source paused. ${url !== null ? 'Requests to its URL are asked to retry later.' : 'Messages wait in the broker.'}`,
       );
     }
     onChange();
@@ -266,7 +266,7 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
         }}
       >
         <p>
-          {type === 'http'
+          {url !== null
             ? 'The URL returns 404 from now on.'
             : 'Agents stop reading the source. Messages stay in the broker.'}{' '}
           Events and quarantined messages are kept.

@@ -147,7 +147,7 @@ function Receiver({ secret }: { secret: string | undefined }) {
 }
 
 const ORIGINS = [
-  ['http', 'Over HTTP'],
+  ['events', 'Over HTTP'],
   ['kafka', 'From Kafka'],
   ['sqs', 'From SQS'],
   ['webhook', "From a provider's webhook"],
@@ -159,7 +159,7 @@ function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }
   return (
     <Step number={2} title="Send a message" isDone={isDone}>
       <Tabs name="from" label="Message origin" tabs={ORIGINS} />
-      {from === 'http' ? <Posted onSent={onSent} /> : <FromSource key={from} type={from} />}
+      {from === 'events' ? <Posted onSent={onSent} /> : <FromSource key={from} type={from} />}
     </Step>
   );
 }

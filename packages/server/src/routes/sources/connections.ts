@@ -2,7 +2,16 @@ import { Type } from '@sinclair/typebox';
 import { newId } from '@gateway/core/events';
 import { findSource } from '@gateway/store/config';
 import { found, projectRoute, type Route } from '../../api/route.js';
-import { described, Id, invalid, named, nullable, object, optional } from '../../http/schema.js';
+import {
+  described,
+  Id,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+} from '../../http/schema.js';
 import {
   checkConnection,
   PubSubSchema,
@@ -10,12 +19,16 @@ import {
   readPubSub,
   type GivenPubSub,
 } from './pub-sub.js';
+import { HTTP } from './push-source.js';
 
 const SourcePlugin = named(
   'SourcePlugin',
   object({
     name: Type.String({
       description: 'The `type` of `pub_sub`, and the name of the field that holds the connection.',
+    }),
+    kind: oneOf(['pull', 'push'], {
+      description: '`pull` for sources of type `pub_sub`, `push` for sources of type `http`.',
     }),
     connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
       type: 'object',
@@ -49,10 +62,13 @@ export const connectionRoutes: readonly Route[] = [
     'Lists the active source plugins, with the schemas of their connections.',
     { data: object({ content: Type.Array(SourcePlugin) }), name: 'listTypes' },
     ({ plugins }) => {
-      const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({
-        name,
-        connection: connectionSchema,
-      }));
+      const content = [...plugins.sources, ...plugins.pushSources]
+        .filter(([name]) => name !== HTTP)
+        .map(([name, { manifest, connectionSchema }]) => ({
+          name,
+          kind: manifest.sourceKind ?? 'pull',
+          connection: connectionSchema,
+        }));
       return Promise.resolve({
         message: 'source types',
         data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) },
@@ -70,7 +86,7 @@ export const connectionRoutes: readonly Route[] = [
         id === undefined
           ? undefined
           : found(await findSource(database.knex, project.id, id), 'source', id);
-      if (source?.type === 'http')
+      if (source?.http)
         throw invalid('source_id', 'is a source of type http, which has no connection');
       const given = asked ?? (source && (pubSubView(source.pub_sub, call) as GivenPubSub));
       if (!given) throw invalid('pub_sub', 'is missing; give pub_sub or source_id');

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { PluginError } from '@gateway/plugin';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
@@ -50,33 +51,53 @@ type PubSub = SourceRow['pub_sub'];
  * `invalid_request` for invalid settings or an inactive plugin.
  */
 export function readPubSub(
-  { type, workers = 1, ...rest }: GivenPubSub,
+  given: GivenPubSub,
   stored: PubSub | undefined,
   { plugins, sealer, id }: Pick<ProjectCall, 'plugins' | 'sealer' | 'id'>,
 ): { sealed: PubSub; connection: Record<string, unknown> } {
-  const source = plugins.sources.get(type);
-  if (!source) {
-    const inactive = whySourceInactive(plugins.table, type);
-    if (inactive)
-      throw invalid(
-        'pub_sub.type',
-        `names a source plugin that is inactive: ${inactive.reason}; ${inactive.fix}`,
-      );
-    const known = [...plugins.sources.keys()].sort();
-    const sentence = `is not an active source plugin; active plugins: ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
-    throw invalid('pub_sub.type', sentence);
-  }
-  const { connectionSchema: schema } = source;
+  const { type, workers = 1 } = given;
+  const { connectionSchema: schema } = requireBroker(type, plugins);
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
   const plainBefore = before && openConnection(before, schema, id, sealer.open);
-  assertValid(shapeProblems(type, rest));
-  const given = canonicalConnection(rest[type] as Record<string, unknown>, schema);
-  const { connection, problems } = keepSecrets(given, schema, plainBefore, `pub_sub.${type}`);
-  assertValid(problems);
-  assertValid(connectionValidator(schema, `pub_sub.${type}`)(connection));
+  const connection = requireConnection(given, schema, plainBefore);
   const kept = before && plainBefore && { sealed: before, plain: plainBefore };
   const sealed = sealConnection(connection, schema, id, sealer, kept);
   return { sealed: { type, workers, [type]: sealed }, connection };
+}
+
+function requireBroker(type: string, { sources, pushSources, table }: ProjectCall['plugins']) {
+  const source = sources.get(type);
+  if (source) return source;
+  if (pushSources.has(type))
+    throw invalid('pub_sub.type', 'takes requests to a URL; give its source the type http');
+  const inactive = whySourceInactive(table, type);
+  if (inactive)
+    throw invalid(
+      'pub_sub.type',
+      `names a source plugin that is inactive: ${inactive.reason}; ${inactive.fix}`,
+    );
+  const known = [...sources.keys()].sort();
+  const sentence = `is not an active source plugin; active plugins: ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
+  throw invalid('pub_sub.type', sentence);
+}
+
+/**
+ * The connection in `pub_sub`, with the stored secrets that are masked or missing.
+ *
+ * @param before the stored connection with plain secrets
+ */
+export function requireConnection(
+  { type, workers: _, ...rest }: GivenPubSub,
+  schema: Readonly<Record<string, unknown>>,
+  before: Readonly<Record<string, unknown>> | undefined,
+  prefix = `pub_sub.${type}`,
+): Record<string, unknown> {
+  assertValid(shapeProblems(type, rest));
+  const given = canonicalConnection(rest[type] as Record<string, unknown>, schema);
+  const { connection, problems } = keepSecrets(given, schema, before, prefix);
+  assertValid(problems);
+  assertValid(connectionValidator(schema, prefix)(connection));
+  return { ...connection };
 }
 
 function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): InvalidField[] {
@@ -101,7 +122,7 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
  */
 export function pubSubView(pubSub: PubSub, { plugins }: Pick<ProjectCall, 'plugins'>): unknown {
   const { type, workers } = pubSub;
-  const source = plugins.sources.get(type);
+  const source = plugins.sources.get(type) ?? plugins.pushSources.get(type);
   return {
     type,
     workers,
@@ -130,23 +151,41 @@ export async function checkConnection(
     const advice = await withTimeout(check, CHECK_MS, SILENT);
     return advice ? `${advice.message} ${advice.fix}` : null;
   } catch (cause) {
-    const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
-    // Other errors can quote the response of a server chosen by the caller, so they are only
-    // logged.
-    const reason =
-      fix !== undefined || message === SILENT
-        ? message!
-        : 'the server sent an unexpected response; see the server log';
-    log.info(
-      { source_type: kind, reason: message ?? String(cause), said },
-      'The connection check of a source failed.',
-    );
-    throw new GatewayError(
-      'source_check_failed',
-      { kind, reason, fix: fix ?? UNEXPLAINED_FIX },
-      { cause },
-    );
+    throw checkFailed(kind, cause, { log });
   } finally {
     ended.abort();
   }
+}
+
+/**
+ * @param prefix of the fields that a push source names
+ */
+export function checkFailed(
+  kind: string,
+  cause: unknown,
+  { log, prefix = '' }: Pick<ProjectCall, 'log'> & { readonly prefix?: string },
+): GatewayError {
+  const { message, fix, said, problems } = cause as Partial<PluginError>;
+  if (Array.isArray(problems) && problems.length > 0)
+    return new GatewayError('invalid_request', {
+      problems: problems.map(({ field, sentence }) => ({
+        field: [prefix, field].filter(Boolean).join('.'),
+        sentence: String(sentence),
+      })),
+    });
+  // Other errors can quote the response of a server chosen by the caller, so they are only
+  // logged.
+  const reason =
+    fix !== undefined || message === SILENT
+      ? message!
+      : 'the server sent an unexpected response; see the server log';
+  log.info(
+    { source_type: kind, reason: message ?? String(cause), said },
+    'The connection check of a source failed.',
+  );
+  return new GatewayError(
+    'source_check_failed',
+    { kind, reason, fix: fix ?? UNEXPLAINED_FIX },
+    { cause },
+  );
 }

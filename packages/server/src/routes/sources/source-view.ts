@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { findSource, type SourceRow } from '@gateway/store/config';
 import { found, type ProjectCall } from '../../api/route.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
-import { httpView, httpViewOf } from './http-source.js';
 import { pubSubView, PubSubSchema } from './pub-sub.js';
+import { httpView, httpViewOf, namedConnection } from './push-source.js';
 
 export const Source = named(
   'Source',
@@ -14,7 +14,7 @@ export const Source = named(
     type: oneOf(['pub_sub', 'http']),
     pub_sub: nullable(
       PubSubSchema,
-      'The broker and its connection; null for sources of type `http`.',
+      'The source plugin and its connection; null for sources of the plugin `http`.',
     ),
     ...httpView,
     body_function: nullable(Type.String()),
@@ -36,15 +36,17 @@ export const Source = named(
   }),
 );
 
-export function sourceView({ id, pub_sub, ...row }: SourceRow, call: ProjectCall): unknown {
-  const { http, mask_id, ...plain } = row;
-  const broker = row.type === 'http' ? null : pubSubView(pub_sub, call);
+export function sourceView(row: SourceRow, call: ProjectCall): unknown {
+  const { id, pub_sub, http, mask_id, ...plain } = row;
+  const isNamed = http === null || namedConnection(row) !== undefined;
   return {
     uid: id,
     ...plain,
-    pub_sub: broker,
-    ...(httpViewOf({ http, mask_id }, call.links.ofRequest(call.request)) as object),
-    ...(row.type === 'pub_sub' && { forward_headers: pub_sub.forward_headers ?? null }),
+    pub_sub: isNamed ? pubSubView(pub_sub, call) : null,
+    mask_id,
+    url: mask_id && `${call.links.ofRequest(call.request)}/ingest/${mask_id}`,
+    ...httpViewOf(row, call),
+    ...(http === null && { forward_headers: pub_sub.forward_headers ?? null }),
   };
 }
 

@@ -34,7 +34,6 @@ import {
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
-import { HTTP_NAMES, HTTP_ONLY, httpFields, readHttp, type HttpFields } from './http-source.js';
 import { connectionRoutes } from './connections.js';
 import {
   checkConnection,
@@ -43,6 +42,15 @@ import {
   readPubSub,
   type GivenPubSub,
 } from './pub-sub.js';
+import {
+  HTTP_NAMES,
+  HTTP_ONLY,
+  httpFields,
+  isNamedPush,
+  namedConnection,
+  readPush,
+  type PushBody,
+} from './push-source.js';
 import { requireSource, Source, sourceView } from './source-view.js';
 import { lagRoutes, stateRoutes } from './states.js';
 import { testFunctionRoutes } from './test-function.js';
@@ -56,6 +64,8 @@ const common = optional({
       'Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them.',
   }),
 });
+/** The kind of a plugin by the type of its sources. */
+const KINDS = { pub_sub: 'pull', http: 'push' } as const;
 const Kind = oneOf(['pub_sub', 'http'], {
   description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.',
 });
@@ -153,20 +163,20 @@ export const sourceRoutes: readonly Route[] = [
 async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof CheckQuery>>) {
   const { project, body, query, config, database } = call;
   const { type, name, body_function = null, is_disabled = false, keep_messages = false } = body;
-  assertValid(misplaced(type, body));
+  const given = pushFieldsOf(body);
+  assertValid(misplaced(type, given, isNamedPush(body.pub_sub?.type, call)));
   validateFunction(body_function, 'body_function');
   const { sources_per_project, workers_per_project } = config.limits;
   const id = newId();
   const common = { id, name, type, body_function, is_disabled, keep_messages };
   const insert = (fields: Parameters<typeof insertSource>[2]) =>
     insertSource(database.knex, project.id, fields, sources_per_project, workers_per_project);
-  if (type === 'http') {
-    const http = readHttp(httpFieldsOf(body), undefined, { ...call, id });
+  if (KINDS[type] === 'push') {
+    const mask_id = newMaskId(maskKey(config.encryption_key));
     const row = await insert({
       ...common,
-      pub_sub: { type: 'http' },
-      http,
-      mask_id: newMaskId(maskKey(config.encryption_key)),
+      ...(await readPush(given, undefined, { ...call, id })),
+      mask_id,
     });
     return { message: 'source created', data: sourceView(row, call) };
   }
@@ -187,20 +197,21 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
 const withAdvice = (message: string, advice: string | null) =>
   advice === null ? message : `${message}. ${advice}`;
 
-function httpFieldsOf(body: HttpFields): HttpFields {
-  return Object.fromEntries(
-    HTTP_NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
-  );
+const PUSH_NAMES = ['pub_sub', ...HTTP_NAMES] as const;
+
+function pushFieldsOf(body: PushBody): PushBody {
+  const given = PUSH_NAMES.filter((name) => body[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, body[name]]));
 }
 
-function misplaced(
-  type: 'pub_sub' | 'http',
-  body: HttpFields & { readonly pub_sub?: unknown },
-): InvalidField[] {
-  const foreign = type === 'http' ? (['pub_sub'] as const) : HTTP_ONLY;
-  return foreign.flatMap((field) =>
-    body[field] === undefined ? [] : [{ field, sentence: `does not belong to the type ${type}` }],
-  );
+const FOREIGN = { pub_sub: HTTP_ONLY, http: ['pub_sub'] } as const;
+
+/** @param isNamed whether the connection of a push source stands below `pub_sub` */
+function misplaced(type: keyof typeof KINDS, given: PushBody, isNamed: boolean): InvalidField[] {
+  const foreign = isNamed && KINDS[type] === 'push' ? HTTP_NAMES : FOREIGN[type];
+  return foreign
+    .filter((field) => given[field] !== undefined)
+    .map((field) => ({ field, sentence: `does not belong to the type ${type}` }));
 }
 
 async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typeof CheckQuery>>) {
@@ -209,23 +220,29 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const stored = await requireSource(call);
   if (body.type !== undefined && body.type !== stored.type)
     throw invalid('type', `cannot be changed from ${stored.type}; create another source`);
-  assertValid(misplaced(stored.type, body));
+  const isPush = stored.http !== null;
+  const pushed = pushFieldsOf(body);
+  const isNamed = namedConnection(stored) !== undefined;
+  assertValid(misplaced(stored.type, pushed, isNamed));
+  if (isPush && body.pub_sub && body.pub_sub.type !== stored.pub_sub.type)
+    throw invalid(
+      'pub_sub.type',
+      `cannot be changed from ${stored.pub_sub.type}; create another source`,
+    );
   const { name, body_function, is_disabled, keep_messages } = body;
   const plain = Object.fromEntries(
     Object.entries({ name, body_function, is_disabled, keep_messages }).filter(
       ([, it]) => it !== undefined,
     ),
   );
-  const given = stored.type === 'http' ? undefined : body.pub_sub;
+  const given = isPush ? undefined : body.pub_sub;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   const isReenabled = isEnabled && stored.is_disabled;
   // A re-enabled source is tested with its stored connection, because its broker may have been
   // removed meanwhile. Masked secrets are kept.
   const next =
     given ??
-    (isReenabled && stored.type !== 'http'
-      ? (pubSubView(stored.pub_sub, call) as GivenPubSub)
-      : undefined);
+    (isReenabled && !isPush ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
   const { forward_headers: stayed, ...connected } = stored.pub_sub;
   const isChanged =
@@ -236,14 +253,14 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
       : null;
   const isCorrected =
     body.body_function !== undefined && body.body_function !== stored.body_function;
-  const http = stored.http && readHttp(httpFieldsOf(body), stored.http, call);
+  const push = isPush && (!isNamed || body.pub_sub) && (await readPush(pushed, stored, call));
   const forward_headers = body.forward_headers ?? stayed;
-  const pubSub = !http &&
+  const pubSub = !isPush &&
     (read ?? body.forward_headers) && {
       ...(read?.sealed ?? stored.pub_sub),
       ...(forward_headers && { forward_headers }),
     };
-  const fields = { ...plain, ...(pubSub && { pub_sub: pubSub }), ...(http && { http }) };
+  const fields = { ...plain, ...(pubSub && { pub_sub: pubSub }), ...push };
   const resumesAfter = isCorrected || isReenabled ? config.transform.pause_seconds : undefined;
   const maxWorkers = read && config.limits.workers_per_project;
   const row = found(

@@ -107,7 +107,7 @@ function whyUnknown(
   source: SourceRow,
   { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean },
 ): string {
-  if (source.type === 'http') return 'An HTTP source has no broker and therefore no lag.';
+  if (source.http) return 'An HTTP source has no broker and therefore no lag.';
   if (source.is_disabled) return 'The source is disabled, so agents do not query its broker.';
   if (!hasAgents) return 'No agent that reads sources is running.';
   if (isKvAway) return 'KV, where agents report the lag, is unavailable.';

@@ -1,16 +1,17 @@
 import { createHmac, hash as digestOf } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { FORM } from '@gateway/ingest/decode/form';
+import type { PushRequest } from '@gateway/plugin';
+import type { Verifier } from './connection.js';
+import { queryOf } from './location.js';
 import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
-import type { VerifierFields } from './verifier.js';
 
-/** Undefined if the source verifies signatures, empty if it verifies nothing. */
+/** Undefined if the source verifies signatures, null if it verifies nothing. */
 export function credentialOf(
-  { type, api_key: key }: VerifierFields,
+  { type, api_key: key }: Verifier,
   headers: IncomingHttpHeaders,
-): string | undefined {
-  if (type === 'noop') return '';
+): string | null | undefined {
+  if (type === 'noop') return null;
   if (type === 'basic_auth') return `basic ${headers.authorization}`;
   return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
 }
@@ -20,21 +21,16 @@ const SIGNATURES_MAX = 10;
 
 const ALGORITHM = /^(sha-?(1|256|512)|v\d)=/i;
 
-export interface SignedRequest {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Uint8Array;
-  /** As the sender used it, with its query. */
-  readonly url?: string;
-}
+/** Limits replays. This is the default in the providers' libraries. */
+const TOLERANCE_SECONDS = 300;
 
-/**
- * The end of a sentence, or undefined if the request is from the expected sender. Compares secrets
- * in constant time.
- *
- * @param verifier the source's verifier with decrypted secrets
- */
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+type SignedRequest = Pick<PushRequest, 'headers' | 'body' | 'url'>;
+
+/** The end of a sentence, or undefined if the request is from the expected sender. */
 export function whyUnverified(
-  verifier: VerifierFields,
+  verifier: Verifier,
   request: SignedRequest,
   nowMs = Date.now(),
 ): string | undefined {
@@ -83,7 +79,7 @@ export function whyUnverified(
 function whyUnsigned(
   scheme: HmacScheme,
   key: Buffer,
-  { headers, body, url = '' }: SignedRequest,
+  { headers, body, url }: SignedRequest,
   nowMs: number,
 ): string | undefined {
   const given = textOf(headers, scheme.header);
@@ -112,8 +108,8 @@ function whyUnsigned(
         ? marked(timestamp.mark ?? '')[0]
         : textOf(headers, timestamp.header);
     if (at === undefined || !/^\d{1,12}$/.test(at)) return 'it has no signing time';
-    if (Math.abs(nowMs / 1000 - Number(at)) > timestamp.toleranceSeconds)
-      return `it was signed more than ${timestamp.toleranceSeconds} seconds ago, or the clocks differ`;
+    if (Math.abs(nowMs / 1000 - Number(at)) > TOLERANCE_SECONDS)
+      return `it was signed more than ${TOLERANCE_SECONDS} seconds ago, or the clocks differ`;
     parts.timestamp = at;
   }
   if (scheme.id !== undefined) {
@@ -123,7 +119,7 @@ function whyUnsigned(
 
   if (scheme.signed.includes('form')) {
     if (FORM.test(headers['content-type'] ?? '')) parts.form = sortedFields(body);
-    else if (queryOf(url, 'bodySHA256')?.toLowerCase() !== digestOf('sha256', body))
+    else if (queryOf(url).get('bodySHA256')?.toLowerCase() !== digestOf('sha256', body))
       return 'its body is not the one whose SHA-256 its URL has in bodySHA256';
   }
 
@@ -155,8 +151,4 @@ function sortedFields(body: Uint8Array): string {
     .sort()
     .flatMap((name) => [...fields.get(name)!].sort().map((value) => name + value))
     .join('');
-}
-
-function queryOf(url: string, name: string): string | undefined {
-  return new URLSearchParams(url.replace(/^[^?]*/, '')).get(name) ?? undefined;
 }

@@ -1,19 +1,21 @@
 import { hash, randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PROVIDERS } from '#server/ingest/providers';
-import { verifierProblems, type VerifierFields } from '#server/ingest/verifier';
-import { whyUnverified } from '#server/ingest/verify';
-import { sign } from './http-source.js';
+import { verifierProblems } from '#source-http/check';
+import type { Verifier } from '#source-http/connection';
+import { PROVIDERS } from '#source-http/providers';
+import { whyUnverified } from '#source-http/verify';
+import { sign } from '../server/ingest/http-source.js';
+import { connectionSchema } from './source-http-schema.js';
 
-const verify = suite('server/ingest/verify');
+const verify = suite('plugins/source-http-verify');
 
 const BODY = Buffer.from('{"id":"evt_1","amount":1.50}');
 const NOW_MS = 1_700_000_000_000;
 const SECONDS = String(NOW_MS / 1000);
 const URL_USED = `https://example.com/hook?bodySHA256=${hash('sha256', BODY)}`;
 const why = (
-  verifier: VerifierFields,
+  verifier: Verifier,
   headers: Record<string, string>,
   body: Uint8Array = BODY,
   url = URL_USED,
@@ -26,7 +28,7 @@ const basic = (pair: string) => ({
 });
 
 /** A verifier, the headers of a valid request, and the verifier with another secret. */
-const rows: Record<string, [VerifierFields, Record<string, string>]> = {
+const rows: Record<string, [Verifier, Record<string, string>]> = {
   github: [
     { type: 'github', secret: 's3cret' },
     { 'x-hub-signature-256': `sha256=${sign('s3cret', BODY)}` },
@@ -135,7 +137,7 @@ for (const [name, [verifier, headers]] of Object.entries(rows))
       if (isOfBody) assert.type(why(verifier, headers, Buffer.from(`${String(BODY)} `)), 'string');
       const other = JSON.parse(
         JSON.stringify(verifier).replaceAll(/s3cret|p:w|k-1/g, 'other'),
-      ) as VerifierFields;
+      ) as Verifier;
       const rotated = name.startsWith('standard_webhooks')
         ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` }
         : other;
@@ -261,7 +263,7 @@ verify('a secret that cannot be the one of the provider is refused when it is sa
     for (const wrong of [`${whsec}\n`, ` ${whsec}`])
       assert.match(refused(type, wrong), 'begins or ends with a blank');
   assert.match(
-    verifierProblems({ type: 'hmac', hmac: { secret: 'a ' } })[0]!.field,
+    verifierProblems({ type: 'hmac', hmac: { secret: 'a ' } } as Verifier)[0]!.field,
     'verifier.hmac.secret',
   );
 });
@@ -284,11 +286,14 @@ verify('no header, however odd, makes it throw', () => {
 });
 
 verify('a verifier has what its type needs and nothing else', () => {
-  const problems = (verifier: Record<string, unknown>) =>
-    verifierProblems(verifier).map(({ field, sentence }) => `${field} ${sentence}`);
+  const problems = (verifier: object) =>
+    verifierProblems(verifier as Verifier).map(({ field, sentence }) => `${field} ${sentence}`);
   for (const [verifier] of Object.values(rows)) assert.equal(problems(verifier), []);
   assert.equal(problems({ type: 'noop', secret: 'x' }), [
     'verifier.secret does not belong to the type noop',
+  ]);
+  assert.equal(connectionSchema.properties.verifier.properties.type.enum.slice(4), [
+    ...Object.keys(PROVIDERS),
   ]);
   for (const type of Object.keys(PROVIDERS))
     assert.equal(problems({ type }), ['verifier.secret is missing']);

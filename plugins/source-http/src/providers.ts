@@ -1,5 +1,3 @@
-import { PROVIDER_BYTES_MAX } from '../http/body.js';
-
 /** The MAC covers the signed parts, joined by `joint`, a dot by default. */
 export interface HmacScheme {
   readonly header: string;
@@ -10,12 +8,8 @@ export interface HmacScheme {
    * match.
    */
   readonly list?: { readonly separator: string; readonly mark: string };
-  /** In epoch seconds: a header or a member of the list. */
-  readonly timestamp?: {
-    readonly header?: string;
-    readonly mark?: string;
-    readonly toleranceSeconds: number;
-  };
+  /** In epoch seconds: a header or a member of the list, at most five minutes old. */
+  readonly timestamp?: { readonly header?: string; readonly mark?: string };
   readonly id?: string;
   /**
    * `form` is the fields of a form, sorted by name, as names and values without separators. Another
@@ -36,22 +30,21 @@ export interface Provider {
   readonly event_type?: string;
   /** Like the next two, a default for sources of this provider. */
   readonly event_type_location: string;
-  readonly idempotency_keys: readonly string[];
-  readonly forward_headers: readonly string[];
+  readonly idempotency_keys?: readonly string[];
+  readonly forward_headers?: readonly string[];
 }
 
-/** Limits replays. This is the default in the providers' libraries. */
-const TOLERANCE_SECONDS = 300;
+const SHA256 = { hash: 'SHA256', encoding: 'hex', signed: ['body'] } as const;
+const SHA1 = { ...SHA256, hash: 'SHA1' } as const;
 
 /** Slack and Zoom sign `v0:<timestamp>:<body>`. */
-function versionZero(header: string, timestamp: string): HmacScheme {
-  return {
-    ...{ header, hash: 'SHA256', encoding: 'hex' },
-    list: { separator: ',', mark: 'v0=' },
-    timestamp: { header: timestamp, toleranceSeconds: TOLERANCE_SECONDS },
-    ...{ signed: ['timestamp', 'body'], joint: ':', version: 'v0' },
-  };
-}
+const VERSION_ZERO = {
+  ...SHA256,
+  list: { separator: ',', mark: 'v0=' },
+  signed: ['timestamp', 'body'],
+  joint: ':',
+  version: 'v0',
+} as const;
 
 /** Svix, Clerk, Resend and others rename the Standard Webhooks headers. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -74,21 +67,16 @@ export function headerOf<Value>(
 export const PROVIDERS = {
   // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
   github: {
-    scheme: { header: 'x-hub-signature-256', hash: 'SHA256', encoding: 'hex', signed: ['body'] },
+    scheme: { ...SHA256, header: 'x-hub-signature-256' },
     // https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap
-    max_bytes: PROVIDER_BYTES_MAX,
+    max_bytes: 25 * 1024 * 1024,
     event_type_location: 'header.X-GitHub-Event',
     idempotency_keys: ['header.X-GitHub-Delivery'],
     forward_headers: ['X-GitHub-Event', 'X-GitHub-Delivery'],
   },
   // https://shopify.dev/docs/apps/build/webhooks/subscribe/https
   shopify: {
-    scheme: {
-      header: 'x-shopify-hmac-sha256',
-      hash: 'SHA256',
-      encoding: 'base64',
-      signed: ['body'],
-    },
+    scheme: { ...SHA256, header: 'x-shopify-hmac-sha256', encoding: 'base64' },
     event_type_location: 'header.X-Shopify-Topic',
     idempotency_keys: ['header.X-Shopify-Webhook-Id'],
     forward_headers: [
@@ -101,82 +89,75 @@ export const PROVIDERS = {
   // https://docs.stripe.com/webhooks#verify-manually
   stripe: {
     scheme: {
+      ...SHA256,
       header: 'stripe-signature',
-      hash: 'SHA256',
-      encoding: 'hex',
       list: { separator: ',', mark: 'v1=' },
-      timestamp: { mark: 't=', toleranceSeconds: TOLERANCE_SECONDS },
+      timestamp: { mark: 't=' },
       signed: ['timestamp', 'body'],
     },
     event_type_location: 'body.type',
     idempotency_keys: ['body.id'],
-    forward_headers: [],
   },
   // https://docs.slack.dev/authentication/verifying-requests-from-slack
   slack: {
-    scheme: versionZero('x-slack-signature', 'x-slack-request-timestamp'),
+    scheme: {
+      ...VERSION_ZERO,
+      header: 'x-slack-signature',
+      timestamp: { header: 'x-slack-request-timestamp' },
+    },
     event_type_location: 'body.event.type',
     idempotency_keys: ['body.event_id'],
-    forward_headers: [],
   },
   // https://developers.zoom.us/docs/api/webhooks/#verify-with-zooms-header
   zoom: {
-    scheme: versionZero('x-zm-signature', 'x-zm-request-timestamp'),
+    scheme: {
+      ...VERSION_ZERO,
+      header: 'x-zm-signature',
+      timestamp: { header: 'x-zm-request-timestamp' },
+    },
     event_type_location: 'body.event',
-    idempotency_keys: [],
-    forward_headers: [],
   },
   // https://www.twilio.com/docs/usage/security#validating-requests
   twilio: {
     scheme: {
+      ...SHA1,
       header: 'x-twilio-signature',
-      hash: 'SHA1',
       encoding: 'base64',
       ...{ signed: ['url', 'form'], joint: '' },
     },
     event_type: 'webhook',
     event_type_location: 'body.EventType',
     idempotency_keys: ['header.I-Twilio-Idempotency-Token'],
-    forward_headers: [],
   },
   // https://developers.intercom.com/docs/webhooks/webhook-notifications
   intercom: {
-    scheme: { header: 'x-hub-signature', hash: 'SHA1', encoding: 'hex', signed: ['body'] },
+    scheme: { ...SHA1, header: 'x-hub-signature' },
     event_type_location: 'body.topic',
     idempotency_keys: ['body.id'],
-    forward_headers: [],
   },
   // https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks
   vercel: {
-    scheme: { header: 'x-vercel-signature', hash: 'SHA1', encoding: 'hex', signed: ['body'] },
+    scheme: { ...SHA1, header: 'x-vercel-signature' },
     event_type_location: 'body.type',
     idempotency_keys: ['body.id'],
-    forward_headers: [],
   },
   // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   standard_webhooks: {
     scheme: {
+      ...SHA256,
       header: 'webhook-signature',
-      hash: 'SHA256',
       encoding: 'base64',
       list: { separator: ' ', mark: 'v1,' },
-      timestamp: { header: 'webhook-timestamp', toleranceSeconds: TOLERANCE_SECONDS },
+      timestamp: { header: 'webhook-timestamp' },
       id: 'webhook-id',
       signed: ['id', 'timestamp', 'body'],
       isKeyBase64: true,
     },
     event_type_location: 'body.type',
     idempotency_keys: ['header.webhook-id'],
-    forward_headers: [],
   },
 } as const satisfies Record<string, Provider>;
 
-export type ProviderName = keyof typeof PROVIDERS;
-
 export function providerOf(name: string): Provider | undefined {
-  return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name as ProviderName] : undefined;
-}
-
-export function largestBodyOf(verifier: string, configured: number): number {
-  return Math.max(configured, providerOf(verifier)?.max_bytes ?? 0);
+  return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name as keyof typeof PROVIDERS] : undefined;
 }

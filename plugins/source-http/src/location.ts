@@ -1,18 +1,24 @@
-import { rawJsonAt } from '@gateway/core/json';
+import type { JsonBody, PushRequest } from '@gateway/plugin';
 import { headerOf } from './providers.js';
 
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
 const VALUE_LENGTH_MAX = 4_096;
 
-export const LOCATION_PATTERN =
-  '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
-
 export interface Located {
   /** Unjoined, so that repeated headers never equal a single comma-separated one. */
-  readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
-  readonly query: Readonly<Record<string, string | string[] | undefined>>;
-  /** Undefined if the body is not JSON. */
-  readonly json: () => string | undefined;
+  readonly headers: PushRequest['headersDistinct'];
+  readonly query: URLSearchParams;
+  /** Undefined if the body is not JSON, or no location needs it. */
+  readonly json: JsonBody | undefined;
+}
+
+/** The URL may be a path. */
+export function queryOf(url: string): URLSearchParams {
+  return new URLSearchParams(url.replace(/^[^?]*/, ''));
+}
+
+export function isInBody(location: string): boolean {
+  return /^(request\.)?body\./i.test(location);
 }
 
 /** Reads a location such as `header.X-Topic`, `body.data.id` or `query.type`. */
@@ -34,19 +40,19 @@ export function jsonAt(location: string, { headers, query, json }: Located): str
   const found = (() => {
     switch (part.toLowerCase()) {
       case 'header':
-        return jsonOf(headerOf(headers(), name.toLowerCase()));
+        return jsonOf(headerOf(headers, name.toLowerCase()) ?? []);
       case 'body': {
-        const raw = rawJsonAt(json() ?? '', name.split('.'));
+        const raw = json?.at(name.split('.'));
         // A string has several spellings in JSON, so it is normalised.
         return raw?.startsWith('"') ? JSON.stringify(JSON.parse(raw)) : raw;
       }
       default:
-        return jsonOf(Object.hasOwn(query, name) ? query[name] : undefined);
+        return jsonOf(query.getAll(name));
     }
   })();
   return found === undefined || /^(null|""|\[\s*\]|\{\s*\})$/.test(found) ? undefined : found;
 }
 
-function jsonOf(given: string | readonly string[] | undefined): string | undefined {
-  return JSON.stringify(Array.isArray(given) && given.length === 1 ? given[0] : given);
+function jsonOf(given: readonly string[]): string | undefined {
+  return given.length === 0 ? undefined : JSON.stringify(given.length === 1 ? given[0] : given);
 }

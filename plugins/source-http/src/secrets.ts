@@ -1,9 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-
-export interface Signing {
-  readonly secret?: string | undefined;
-  readonly hmac?: { readonly secret?: string | undefined } | undefined;
-}
+import type { Verifier } from './connection.js';
 
 /** Standard Webhooks. Undefined unless the secret is base64 of 16 bytes or more. */
 export function keyOf(secretText: string): Buffer | undefined {
@@ -14,7 +10,7 @@ export function keyOf(secretText: string): Buffer | undefined {
   return isWhole && key.byteLength >= 16 ? key : undefined;
 }
 
-export function secretOf({ secret, hmac }: Signing): string {
+export function secretOf({ secret, hmac }: Pick<Verifier, 'secret' | 'hmac'>): string {
   return secret ?? hmac?.secret ?? '';
 }
 

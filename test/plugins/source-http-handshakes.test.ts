@@ -1,31 +1,31 @@
 import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HANDSHAKES, handshakeAnswer } from '#server/ingest/handshakes';
-import { verifierProblems, type VerifierFields } from '#server/ingest/verifier';
+import { verifierProblems } from '#source-http/check';
+import type { Verifier } from '#source-http/connection';
+import { HANDSHAKES, handshakeAnswer } from '#source-http/handshakes';
+import { connectionSchema } from './source-http-schema.js';
 
-const handshakes = suite('server/ingest/handshakes');
+const handshakes = suite('plugins/source-http-handshakes');
 
 interface Request {
-  readonly method?: string;
+  readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly query?: string;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
 }
-type HandshakeFields = NonNullable<VerifierFields['handshake']>;
+type HandshakeFields = NonNullable<Verifier['handshake']>;
 const ask = (
   handshake: HandshakeFields,
   { method = 'GET', query = '', headers = {}, body }: Request,
-  verifier: Partial<VerifierFields> = {},
+  verifier: Partial<Verifier> = {},
 ) =>
   handshakeAnswer(
     { type: 'noop', ...verifier, handshake },
     {
       ...{ method, headers },
-      query: Object.fromEntries(new URLSearchParams(query)),
-      ...(body !== undefined && {
-        body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
-      }),
+      url: `/ingest/x?${query}`,
+      body: Buffer.from(typeof body === 'string' ? body : (JSON.stringify(body) ?? '')),
     },
   );
 const mac = (text: string, encoding: 'hex' | 'base64') =>
@@ -115,19 +115,22 @@ for (const [name, [fields, request, wanted, others]] of Object.entries(rows))
   handshakes(`${name}: its request is answered, and others are webhooks`, () => {
     const verifier = { type: 'github', secret: 's3cret' } as const;
     assert.equal(ask(fields, request, verifier), {
-      type: typeof wanted === 'string' ? 'text/plain' : 'application/json',
+      contentType: typeof wanted === 'string' ? 'text/plain' : 'application/json',
       body: typeof wanted === 'string' ? wanted : JSON.stringify(wanted),
     });
-    const method = HANDSHAKES[name]!.method === 'GET' ? 'POST' : 'GET';
+    const method = HANDSHAKES[name]!.method === 'GET' ? ('POST' as const) : ('GET' as const);
     for (const other of [...others, { ...request, method }])
       assert.is(ask(fields, other, verifier), undefined, JSON.stringify(other));
-    assert.is(handshakeAnswer(verifier, { method: 'GET', headers: {}, query: {} }), undefined);
+    const bare = { method: 'GET', headers: {}, url: '/ingest/x', body: Buffer.alloc(0) } as const;
+    assert.is(handshakeAnswer(verifier, bare), undefined);
     assert.equal(verifierProblems({ ...verifier, handshake: fields }), []);
   });
 
-handshakes('there is a row for each', () =>
-  assert.equal(Object.keys(rows).sort(), Object.keys(HANDSHAKES).sort()),
-);
+handshakes('there is a row for each, which the schema offers', () => {
+  assert.equal(Object.keys(rows).sort(), Object.keys(HANDSHAKES).sort());
+  const { handshake } = connectionSchema.properties.verifier.properties;
+  assert.equal(handshake.properties.type.enum, Object.keys(HANDSHAKES));
+});
 
 handshakes('a wrong token, or none, is refused, and what is too long is no handshake', () => {
   for (const type of ['hub_challenge', 'websub'])
@@ -145,9 +148,7 @@ handshakes('a wrong token, or none, is refused, and what is too long is no hands
 
 handshakes('a source without what its handshake needs is refused when it is saved', () => {
   const problems = (verifier: object) =>
-    verifierProblems(verifier as Record<string, unknown>).map(
-      ({ field, sentence }) => `${field} ${sentence}`,
-    );
+    verifierProblems(verifier as Verifier).map(({ field, sentence }) => `${field} ${sentence}`);
   assert.equal(problems({ type: 'noop', handshake: { type: 'hub_challenge' } }), [
     'verifier.handshake.token is missing',
   ]);

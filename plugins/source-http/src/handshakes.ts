@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json';
-import { isSame, secretOf, type Signing } from './secrets.js';
+import { PluginError, type PushAnswer, type PushRequest } from '@gateway/plugin';
+import type { Verifier } from './connection.js';
+import { queryOf } from './location.js';
+import { isSame, secretOf } from './secrets.js';
 
 /** A repeated query parameter is ignored. */
 interface Asked {
@@ -132,58 +133,51 @@ function memberOf(value: unknown, name: string): unknown {
   return isObject(value) ? value[name] : undefined;
 }
 
-export interface HandshakeAnswer {
-  readonly type: 'text/plain' | 'application/json';
-  readonly body: string;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * A handshake creates no event. Undefined for other requests. Throws `signature_invalid` for a
- * wrong token.
- *
- * @param verifier the source's verifier with decrypted secrets
+ * A handshake creates no event. Undefined for other requests.
+ * @throws PluginError for a wrong token
  */
 export function handshakeAnswer(
-  verifier: Signing & {
-    readonly handshake?: { readonly type: string; readonly token?: string | undefined } | undefined;
-  },
-  request: {
-    readonly method: string;
-    readonly headers: IncomingHttpHeaders;
-    readonly query: Readonly<Record<string, string | string[] | undefined>>;
-    readonly body?: Uint8Array;
-  },
-): HandshakeAnswer | undefined {
+  verifier: Verifier,
+  { method: given, headers, url, body: bytes }: Omit<PushRequest, 'headersDistinct'>,
+): PushAnswer | undefined {
   const { type, token } = verifier.handshake ?? {};
   const handshake = type === undefined ? undefined : HANDSHAKES[type];
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const method = given === 'HEAD' ? 'GET' : given;
   if (handshake?.method !== method) return undefined;
+  const parameters = queryOf(url);
   const query = (name: string) => {
-    const given = Object.hasOwn(request.query, name) ? request.query[name] : undefined;
-    return typeof given === 'string' && given !== '' ? given : undefined;
+    const [value, ...others] = parameters.getAll(name);
+    return value !== '' && others.length === 0 ? value : undefined;
   };
   const answer = handshake.answer({
-    ...{ query, headers: request.headers },
-    json: () => parsed(request.body),
+    ...{ query, headers },
+    json: () => parsed(bytes),
     mac: (text, encoding) => createHmac('sha256', secretOf(verifier)).update(text).digest(encoding),
   });
   const body = typeof answer === 'object' ? JSON.stringify(answer) : answer;
   if (body === undefined || body.length > TEXT_MAX) return undefined;
+  const { tokenIn } = handshake;
   if (
-    handshake.tokenIn !== undefined &&
+    tokenIn !== undefined &&
     token !== undefined &&
-    !isSame(Buffer.from(query(handshake.tokenIn) ?? ''), Buffer.from(token))
+    !isSame(Buffer.from(query(tokenIn) ?? ''), Buffer.from(token))
   )
-    throw new GatewayError('signature_invalid', {
-      reason: `its ${handshake.tokenIn} does not match the token of the source`,
+    throw new PluginError(`its ${tokenIn} does not match the token of the source`, {
+      status: 401,
+      fix: 'Give the provider the token of the source.',
     });
-  return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
+  return { contentType: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }
 
 const BODY_MAX = 10_000;
 
-function parsed(body: Uint8Array | undefined): unknown {
-  if (body === undefined || body.byteLength > BODY_MAX) return undefined;
+function parsed(body: Uint8Array): unknown {
+  if (body.byteLength > BODY_MAX) return undefined;
   try {
     return JSON.parse(Buffer.from(body).toString());
   } catch {
