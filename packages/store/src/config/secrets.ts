@@ -20,7 +20,7 @@ import {
   type SecretRecord,
   type StoredClientCertificate,
 } from './endpoints.js';
-import type { SourceRecord } from './sources.js';
+import type { HttpSettings, SourceRecord } from './sources.js';
 
 const LIVE_SECRETS_MAX = 5;
 
@@ -158,6 +158,19 @@ const SEALED = [
     },
   },
   {
+    kind: 'source verifiers',
+    table: 'source',
+    column: 'http',
+    thing: 'the verifier',
+    change: (it, id, reseal, schemaOf) => {
+      const http = it as HttpSettings;
+      const schema = schemaOf('http');
+      return schema
+        ? openConnection({ ...http }, schema, id, reseal)
+        : { ...http, verifier: resealAll(http.verifier, ['sources', id], reseal) };
+    },
+  },
+  {
     kind: 'notification channels',
     table: 'notification_channel',
     column: 'settings',
@@ -193,6 +206,9 @@ export async function openOneSecret(
      union all
      (select json_build_array('sources', id), pub_sub->(pub_sub->>'type'), 2 from sources
       where deleted_at is null and pub_sub::text like '%"sealed:%' order by updated_at desc limit 1)
+     union all
+     (select json_build_array('sources', id), http->'verifier', 2 from sources
+      where deleted_at is null and http::text like '%"sealed:%' order by updated_at desc limit 1)
      union all
      (select json_build_array('notification_channels', id), settings, 3 from notification_channels
       where deleted_at is null and settings::text like '%"sealed:%' order by updated_at desc limit 1)

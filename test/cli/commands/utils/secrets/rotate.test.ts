@@ -11,7 +11,7 @@ import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
 import { findChannel, insertChannel } from '#store/config/notification-channels';
-import { insertSource } from '#store/config/sources';
+import { findSource, insertSource } from '#store/config/sources';
 import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migrateUp } from '#store/postgres/migrate';
@@ -179,6 +179,22 @@ rotate(
       absent: { list: [{ token: sealedFirst('token') }], plain: 'as it is' },
     });
 
+    const hooksId = newId();
+    await insertSource(db.knex, projectId, {
+      id: hooksId,
+      name: 'hooks',
+      type: 'http',
+      pub_sub: { type: 'http' },
+      mask_id: 'm',
+      http: {
+        verifier: { type: 'github', secret: sealed('hub', ['sources', hooksId, 'secret']) },
+        ...{ event_type: null, event_type_location: null, custom_response: null },
+        ...{ idempotency_keys: [], forward_headers: [] },
+      },
+      body_function: null,
+      is_disabled: false,
+    });
+
     const channelId = newId();
     await insertChannel(db.knex, projectId, {
       id: channelId,
@@ -208,6 +224,7 @@ rotate(
       [1, 0],
       [1, 0],
       [2, 0],
+      [1, 0],
       [1, 0],
       [0, 0],
     ];
@@ -248,6 +265,11 @@ rotate(
       'kafka-password',
     );
     assert.is(kafka!['topic_name'], 'sealed:v1:topic');
+    const { http } = (await findSource(db.knex, projectId, hooksId))!;
+    assert.is(
+      fresh.open(http!.verifier['secret'] as string, ['sources', hooksId, 'secret']),
+      'hub',
+    );
     assert.is(
       fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token, [
         'sources',
@@ -264,6 +286,7 @@ rotate(
       [0, 1],
       [0, 1],
       [0, 2],
+      [0, 1],
       [0, 1],
       [0, 0],
     ]);
